@@ -2,14 +2,14 @@
 
 Pairs with a score; three terms, each with a weight and a scale of its own:
 
-    CoSENT(cos(x, y))  +  an in-batch contrast  +  CoSENT(d(x, y))        d = | x.y + b.c - a.d | /
-    (|x| |y|)
+    CoSENT(cos(x, y))  +  an in-batch contrast  +  CoSENT(d(x, y))
+    d = | x.y + b.c - a.d | / (|x| |y|)
 
 with the halves x = (a, b) and y = (c, d) of a vector as the real and imaginary parts of complex
-numbers. d is no angle: it grows with similarity, it equals sqrt(2) |cos(R x, y)| with R x = (a + b,
-b - a) / sqrt(2), and d(x, y) is not d(y, x). The paper puts the difference of two angles into the
-exponent, a higher pair's minus a lower one's; with d in their place that trains backwards. Here it
-is as the authors' code has it: the lower one's d minus the higher one's.
+numbers. d is no angle: it grows with similarity, it equals sqrt(2) |cos(R x, y)| with
+R x = (a + b, b - a) / sqrt(2), and d(x, y) is not d(y, x). The paper puts the difference of two
+angles into the exponent, a higher pair's minus a lower one's; with d in their place that trains
+backwards. Here it is as in the authors' code: the lower one's d minus the higher one's.
 
 The contrast is over all 2n sentences of a batch: each sentence of a pair with the highest score, 1,
 is to find its partner among the 2n - 1 others. Sentences of other pairs are candidates only, and
@@ -40,7 +40,7 @@ from bench.method import (
     check_choice,
     check_positive,
 )
-from bench.methods.cosent import CoSENT, in_order, pair_cosines, unit
+from bench.methods.cosent import CoSENT, normalized, order_loss, pair_cosines
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import POOLERS, first_token, masked_mean, pooled, portable_of
 from bench.methods.prefixes import check_prefixes
@@ -57,8 +57,9 @@ class AnglE(CoSENT):
     Take it if pairs have graded scores and cosines near 1 or -1 saturate, or for NLI pairs scored 0
     or 1.
 
-    Example: bench run --method angle --setting supervised --corpus pairs.csv --backbone
-    bert-base-uncased
+    Example:
+        bench run --method angle --setting supervised --corpus pairs.csv --backbone \\
+          bert-base-uncased
 
     Relations: adds a contrast and the complex similarity to :class:`CoSENT`, which is one of its
     three terms; CLAIF regresses the scores themselves.
@@ -145,24 +146,21 @@ class AnglE(CoSENT):
         return *super().views(batch), batch.columns[2]["texts"]
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor, *others: Tensor) -> Loss:
-        recipe, (texts_n2,) = self.recipe, others
+        recipe = self.recipe
+        (texts_n2,) = others
         if recipe.identical == "drop":
             first = first_of_batch(texts_n2)
-            x_nH, y_nH, scores_n, texts_n2 = (
-                x_nH[first],
-                y_nH[first],
-                scores_n[first],
-                texts_n2[first],
-            )
+            x_nH = x_nH[first]
+            y_nH = y_nH[first]
+            scores_n = scores_n[first]
+            texts_n2 = texts_n2[first]
         parts = {
-            "cosine": in_order(pair_cosines(x_nH, y_nH), scores_n, recipe.cosine_scale),
+            "cosine": order_loss(pair_cosines(x_nH, y_nH), scores_n, recipe.cosine_scale),
             "contrast": in_batch(x_nH, y_nH, scores_n >= 1, recipe.contrast_scale, texts_n2),
-            "angle": in_order(complex_similarity(x_nH, y_nH), scores_n, recipe.angle_scale),
+            "angle": order_loss(complex_similarity(x_nH, y_nH), scores_n, recipe.angle_scale),
         }
-        return Loss(
-            torch.stack([recipe[f"{name}_weight"] * part for name, part in parts.items()]).sum(),
-            parts,
-        )
+        weighted = [recipe[f"{name}_weight"] * part for name, part in parts.items()]
+        return Loss(torch.stack(weighted).sum(), parts)
 
     def embed(self, features: Features) -> Tensor:
         if self.recipe.pooler_at_test != BOTH:
@@ -188,8 +186,11 @@ def complex_similarity(x_nH: Tensor, y_nH: Tensor) -> Tensor:
 
     Source: AnglE loss.py angle_loss.
     """
-    x, y = (pad(unit(z), (0, z.shape[1] % 2)) for z in (x_nH, y_nH))
-    (a, b), (c, d) = x.chunk(2, dim=1), y.chunk(2, dim=1)
+    odd = x_nH.shape[1] % 2
+    x = pad(normalized(x_nH), (0, odd))
+    y = pad(normalized(y_nH), (0, odd))
+    a, b = x.chunk(2, dim=1)
+    c, d = y.chunk(2, dim=1)
     return ((x * y).sum(1) + (b * c - a * d).sum(1)).abs()
 
 

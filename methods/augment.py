@@ -32,7 +32,7 @@ def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: in
     return np.repeat(np.asarray(ids, dtype=np.int64), doubled).tolist()
 
 
-def words_of(ids: Ids, inside: Container[int]) -> list[list[int]]:
+def split_words(ids: Ids, inside: Container[int]) -> list[list[int]]:
     """Cut ids into words: a token of ``inside`` belongs to the word before it."""
     words: list[list[int]] = []
     for token in ids:
@@ -52,9 +52,10 @@ def inside_words(tokenizer: Any) -> frozenset[int]:
     pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
     if any(piece.startswith("##") for piece in pieces):
         return frozenset(i for i, piece in enumerate(pieces) if piece.startswith("##"))
+    # of BPE; of SentencePiece
     return frozenset(
         i for i, piece in enumerate(pieces) if not piece.startswith(("\u0120", "\u2581"))
-    )  # of BPE; of SentencePiece
+    )
 
 
 def cropped(words: Sequence[Ids], share: float, rng: np.random.Generator) -> list[int]:
@@ -69,7 +70,8 @@ def cropped(words: Sequence[Ids], share: float, rng: np.random.Generator) -> lis
 def without_words(words: Sequence[Ids], count: int, rng: np.random.Generator) -> list[int]:
     """Leave out ``count`` of the words at random places; at least one stays."""
     lost = set(rng.permutation(len(words))[: min(count, len(words) - 1)].tolist())
-    return [token for i, word in enumerate(words) if i not in lost for token in word]
+    kept_words = [word for i, word in enumerate(words) if i not in lost]
+    return [token for word in kept_words for token in word]
 
 
 def mask_span(
@@ -127,7 +129,7 @@ class DropHead:
     def __init__(self, encoder: Any, probability: float) -> None:
         self.probability, self.heads = probability, int(encoder.config.num_attention_heads)
         for layer in encoder.encoder.layer:
-            # what goes into the output projection are the heads' results behind one another
+            # the input of the output projection is the heads' results, one behind the other
             layer.attention.output.dense.register_forward_pre_hook(self)
 
     def __call__(

@@ -1,9 +1,9 @@
 """CLAIF: Improving Contrastive Learning of Sentence Embeddings from AI Feedback (Cheng et al.,
 Findings of ACL 2023, arXiv 2305.01918).
 
-Pairs of sentences whose similarity, 0 to 1, a large language model has rated. The loss is the
-squared error of the cosine, mean over the batch, and nothing else. What trains and is scored is the
-pooled vector without a head.
+A large language model has rated the similarity of pairs of sentences from 0 to 1. The loss is the
+squared error of the cosine, mean over the batch, and nothing else. The pooled vector without a head
+trains and is scored.
 
 The authors' sentences come from the training pairs of STS-B, which share sentences with the STS
 sets.
@@ -38,8 +38,8 @@ class CLAIF(CoSENT):
     name = "claif"
     summary = "regression of the cosine on ratings by a language model"
     paper = (
-        "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings "
-        "from AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
+        "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings from "
+        "AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
     )
     defaults = {
         "pooler": Value(

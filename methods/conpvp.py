@@ -3,17 +3,17 @@ Findings of EMNLP 2022).
 
 Three texts of one sentence x, one encoder f, the mask's state of the last layer:
 
-* anchor: x t1 .. tP [MASK] .   with t (P, H) learned vectors in the place of word embeddings;
+* anchor: x t1 .. tP [MASK] . with t (P, H) learned vectors in the place of word embeddings;
 * positive prototype: T+(x), a template drawn from those that keep the meaning;
 * negative prototype: T-(x), drawn independently from those that turn it round.
 
 v, c+, c- = head(f(text) - b(text)), where b is the state of the same sequence when only the
 template's tokens can be attended to (the paper's footnote points to PromptBERT's denoising; the
-code, which is followed, does this: `debias`). Eq. 1: InfoNCE of v_i with c+_i; in the denominator
-stand the cosines with the positive AND the negative prototypes of the whole batch. Nothing is
-detached: gradient reaches f and t through all three texts and all three biases.
+code, which is followed, does this: `debias`). Eq. 1: InfoNCE of v_i with c+_i; its denominator has
+the cosines with the positive AND the negative prototypes of the whole batch. Nothing is detached:
+gradient reaches f and t through all three texts and all three biases.
 
-What is scored is the anchor's mask state, not debiased and without head.
+The anchor's mask state is scored, not debiased and without head.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from bench.methods.templates import (
     Template,
     at_mask,
     check_text,
-    only,
+    keep_tokens,
     portable_template,
     template_ids,
-    wrap,
+    wrap_sentences,
 )
 
 CODE = "ConPVP's released archive, "
@@ -126,11 +126,9 @@ def anchor(length: int, layout: str) -> str:
     "repo" has the code's blanks, which become tokens in RoBERTa's vocabulary; "clean" has none, and
     gives with every vocabulary the tokens that BERT's gives for both.
     """
-    return (
-        "{s}" + "{p}" * length + "{m} ."
-        if layout == "clean"
-        else "{s}  " + "{p} " * length + "{m} ."
-    )
+    if layout == "clean":
+        return "{s}" + "{p}" * length + "{m} ."
+    return "{s}  " + "{p} " * length + "{m} ."
 
 
 def chosen(value: object) -> str:
@@ -142,8 +140,7 @@ class ConPVP(TorchMethod):
     """ConPVP: a learned prompt's [MASK] state, contrasted with prototypes that other templates
     give.
 
-    Take it to study learned prompts in an encoder that trains as well; PromptBERT is simpler and as
-    good here.
+    Take it to study learned prompts in an encoder that trains as well.
 
     Example:
         bench run --method conpvp --setting unsupervised --backbone bert-base-uncased
@@ -157,8 +154,7 @@ class ConPVP(TorchMethod):
     summary = "prompt state against prototypes of meaning and negation"
     paper = (
         "Zeng et al.: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for "
-        "Unsupervised Sentence "
-        "Embedding, Findings of EMNLP 2022, arXiv 2211.03348"
+        "Unsupervised Sentence Embedding, Findings of EMNLP 2022, arXiv 2211.03348"
     )
     trains = "the whole backbone, P prompt vectors (P x H) and the head"
     process_switches = ("faithful",)
@@ -218,9 +214,8 @@ class ConPVP(TorchMethod):
                 )
         if recipe.anchor not in ("continuous", "manual"):
             check_text(recipe.anchor)
-        if (
-            chosen(recipe.debias) != "none"
-        ):  # the template without its sentence keeps the positions that it had
+        if chosen(recipe.debias) != "none":
+            # the template without its sentence keeps the positions that it had
             check_placed(backbone, f"debias={recipe.debias}", "--set debias=none")
         if recipe.anchor == "continuous" and recipe.prompt_length < 1:
             raise BenchError(
@@ -230,64 +225,56 @@ class ConPVP(TorchMethod):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        manual = (
-            MANUAL.get(backbone.family, MANUAL["bert"])
-            if recipe.anchor == "manual"
-            else recipe.anchor
-        )
-        text = (
-            anchor(recipe.prompt_length, recipe.anchor_layout)
-            if recipe.anchor == "continuous"
-            else manual
-        )
+        text = recipe.anchor
+        if recipe.anchor == "continuous":
+            text = anchor(recipe.prompt_length, recipe.anchor_layout)
+        elif recipe.anchor == "manual":
+            text = MANUAL.get(backbone.family, MANUAL["bert"])
         self.anchor = Template.of(text, backbone)
-        self.positive, self.negative = (
-            [Template.of(text, backbone) for text in of_kind[recipe.templates]]
-            for of_kind in (POSITIVE, NEGATIVE)
-        )
+        self.positive = [Template.of(text, backbone) for text in POSITIVE[recipe.templates]]
+        self.negative = [Template.of(text, backbone) for text in NEGATIVE[recipe.templates]]
         if self.anchor.filling is not None:
             self.trains_on = "text"
         if self.anchor.slots:
-            self.prompt = nn.Parameter(
-                torch.rand(self.anchor.slots, backbone.embedding_size)
-            )  # t (P, H), uniform in [0, 1)
+            # t (P, H), uniform in [0, 1)
+            self.prompt = nn.Parameter(torch.rand(self.anchor.slots, backbone.embedding_size))
         self.head = Head(backbone.hidden_size)
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         return template_ids(self.anchor, sentences, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        return wrap(ids, [self.anchor] * len(ids), self.backbone, max_length)
+        return wrap_sentences(ids, [self.anchor] * len(ids), self.backbone, max_length)
 
     def collate(
         self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        (ids,), length = columns.values(), self.recipe.max_seq_length
+        (ids,) = columns.values()
+        length = self.recipe.max_seq_length
         anchors = self.assemble(ids, length)
         if chosen(self.recipe.prototypes) == "none":
             return anchors, anchors
         draws = [rng_for(self.context.seed, "prototypes", epoch, int(row)) for row in rows]
         positives = [self.positive[rng.integers(len(self.positive))] for rng in draws]
         negatives = [self.negative[rng.integers(len(self.negative))] for rng in draws]
-        views = (
-            anchors,
-            *(wrap(ids, drawn, self.backbone, length) for drawn in (positives, negatives)),
-        )
-        return views if self.recipe.prototypes == "both" else views[:2]
+        kept = wrap_sentences(ids, positives, self.backbone, length)
+        if self.recipe.prototypes != "both":
+            return anchors, kept
+        turned = wrap_sentences(ids, negatives, self.backbone, length)
+        return anchors, kept, turned
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the views that the loss compares: v, c+[, c-], (n, H) each."""
         texts = join(batch.columns, self.pad_id)  # (2 or 3 times n, T)
         h = at_mask(self.hidden(texts), texts)
-        z: Tensor = self.head(h - self.bias(texts) if chosen(self.recipe.debias) != "none" else h)
+        if chosen(self.recipe.debias) != "none":
+            h = h - self.bias(texts)
+        z: Tensor = self.head(h)
         return z.chunk(len(batch.columns))
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(
-            info_nce(
-                *across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature
-            )
-        )
+        z = across_ranks(views, self.recipe.faithful)
+        return Loss(info_nce(*z, temperature=self.recipe.temperature))
 
     def bias(self, features: Features) -> Tensor:
         """Return the mask's state without sight of the sentence, (n, H), under a dropout mask of
@@ -297,10 +284,12 @@ class ConPVP(TorchMethod):
         masked pass.
         """
         if self.recipe.debias == "prompt-mask":
-            seen, unseen = features["prompt_mask"], sum(self.anchor.specials)
+            seen = features["prompt_mask"]
+            unseen = sum(self.anchor.specials)
         else:  # the empty template between [CLS] and [SEP]
-            seen, unseen = features["attention_mask"] - features["sentence_mask"], 0
-        bare = only(features, seen, int(features["template_tokens"]) - unseen)
+            seen = features["attention_mask"] - features["sentence_mask"]
+            unseen = 0
+        bare = keep_tokens(features, seen, int(features["template_tokens"]) - unseen)
         return at_mask(self.hidden(bare), bare)
 
     def states(self, features: Features) -> Tensor:

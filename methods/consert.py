@@ -4,12 +4,11 @@ Wang, Zhang, Wu and Xu, ACL 2021).
 Two views of a sentence are made at the embedding layer, not in its text (section 3.2). With H
 features and T tokens:
 
-* feature-cutoff: int(rate x H) random features of the embedding layer's output are 0 for all tokens
-  of the sentence;
-* token-cutoff: the rows of int(rate x T) random tokens are 0;      * dropout: int(rate x T x H)
-  random entries are 0;
-* shuffle: the position ids of the tokens, special ones included, are permuted;      * none: the
-  sentence as it is.
+* feature-cutoff: int(rate x H) random features of the embedding output are 0 for all tokens;
+* token-cutoff: the rows of int(rate x T) random tokens are 0;
+* dropout: int(rate x T x H) random entries are 0;
+* shuffle: the position ids of the tokens, special ones included, are permuted;
+* none: the sentence as it is.
 
 The recipe for base models is a feature cut-off of 0.2 against shuffling, with the encoder's own
 dropout off. The loss is NT-Xent (eq. 1): each view's partner against the 2n - 2 other views of the
@@ -20,17 +19,17 @@ it.
 Supervised ("joint"), on premise a and hypothesis b with their NLI label, SBERT's classification is
 added:
 
-    o = softmax( W (u, v, |u - v|, max(u, v)^2) )        loss = cross-entropy + 0.15 x (NT-Xent of
-    a's views + NT-Xent of b's views)
+    o = softmax( W (u, v, |u - v|, max(u, v)^2) )
+    loss = cross-entropy + 0.15 x (NT-Xent of a's views + NT-Xent of b's views)
 
 with u and v the first views of a and b, as they are, W of shape (3, 4H), and the second views with
 a tenth of their tokens cut off; dropout is on. Variant `joint-unsup` is the unsupervised training
 that follows on such a run: shuffling against the sentence as it is. That is the row "ConSERT" among
 the supervised ones of the papers' tables.
 
-Unsupervised it trains on the very sentences that are scored, without labels: transductive. What is
-scored is the mean over tokens of the last two layers. While training the authors' code pools the
-last one only. Their Adam has no bias correction and eps 1e-6, which the harness's has not.
+Unsupervised it trains on the very sentences that are scored, without labels: transductive. The mean
+over tokens of the last two layers is scored. While training the authors' code pools the last one
+only. Their Adam has no bias correction and eps 1e-6; the harness's differs in both.
 """
 
 from __future__ import annotations
@@ -74,8 +73,9 @@ class ConSERT(TorchMethod):
     Take it unsupervised with the very texts that are scored (``--corpus target``), as its paper
     does, or supervised with NLI labels.
 
-    Example: bench run --method consert --setting unsupervised --corpus target --backbone
-    bert-base-uncased
+    Example:
+        bench run --method consert --setting unsupervised --corpus target --backbone \\
+          bert-base-uncased
 
     Relations: SimCSE's views differ by dropout alone; the classification of the supervised setting
     is SBERT's.
@@ -87,8 +87,7 @@ class ConSERT(TorchMethod):
     summary = "views by cut-off, shuffling or dropout of the embeddings"
     paper = (
         "Yan, Li, Wang, Zhang, Wu, Xu: ConSERT: A Contrastive Framework for Self-Supervised "
-        "Sentence Representation Transfer, "
-        "ACL 2021, arXiv 2105.11741"
+        "Sentence Representation Transfer, ACL 2021, arXiv 2105.11741"
     )
     trains = "the whole encoder, and supervised while training the classifier Linear(4H, 3)"
     training_only = ("classifier",)
@@ -135,8 +134,8 @@ class ConSERT(TorchMethod):
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
         if recipe.classifier is not (setting == "supervised"):
             raise BenchError(
-                f"classifier={recipe.classifier}: true in the supervised setting, "
-                "false in the other",
+                "classifier must be true in the supervised setting and false otherwise, "
+                f"not {recipe.classifier}",
                 f"--setting {setting}",
             )
         return ("labelled",) if setting == "supervised" else ("sentences",)
@@ -150,13 +149,13 @@ class ConSERT(TorchMethod):
     ) -> tuple[Features, ...]:
         """Return view1 and view2 of each text, and the labels (n,) if there are any."""
         given = super().collate(columns, rows, epoch)
-        texts = [one for one in given if "labels" not in one]
-        views = [
-            self.view(text, which, epoch, rows, i)
-            for i, text in enumerate(texts)
-            for which in ("1", "2")
-        ]
-        return (*views, *given[len(texts) :])
+        texts = [column for column in given if "labels" not in column]
+        labels = [column for column in given if "labels" in column]
+        views = []
+        for i, text in enumerate(texts):
+            views.append(self.view(text, "1", epoch, rows, i))
+            views.append(self.view(text, "2", epoch, rows, i))
+        return (*views, *labels)
 
     def view(
         self, features: Features, which: str, epoch: int, rows: np.ndarray, text: int = 0
@@ -166,24 +165,17 @@ class ConSERT(TorchMethod):
 
         The second ``text`` of a row has draws of its own.
         """
-        kind, rate = self.recipe["view" + which], self.recipe["rate" + which]
-        (n, T), H, first = (
-            features["input_ids"].shape,
-            self.backbone.embedding_size,
-            self.backbone.first_position,
-        )
+        kind = self.recipe["view" + which]
+        rate = self.recipe["rate" + which]
+        n, T = features["input_ids"].shape
+        H = self.backbone.embedding_size
+        first = self.backbone.first_position
         keep_nTH = np.ones((n, T, H), dtype=bool)
         positions_nT = np.tile(np.arange(first, first + T), (n, 1))
-        for i, (row, tokens) in enumerate(
-            zip(rows, features["attention_mask"].sum(1).tolist(), strict=True)
-        ):
-            rng = rng_for(
-                self.context.seed,
-                "view",
-                which if text == 0 else f"{which} of {text}",
-                epoch,
-                int(row),
-            )
+        lengths = features["attention_mask"].sum(1).tolist()
+        name = which if text == 0 else f"{which} of {text}"
+        for i, (row, tokens) in enumerate(zip(rows, lengths, strict=True)):
+            rng = rng_for(self.context.seed, "view", name, epoch, int(row))
             if kind == "feature-cutoff":
                 keep_nTH[i] = kept(H, rate, rng)
             elif kind == "token-cutoff":
@@ -202,8 +194,8 @@ class ConSERT(TorchMethod):
         """Return the vectors of view1 and view2 of each text, (n, H) each, and the labels (n,) if
         there are any.
         """
-        texts = [one for one in batch.columns if "labels" not in one]
-        labels = [one["labels"] for one in batch.columns if "labels" in one]
+        texts = [column for column in batch.columns if "labels" not in column]
+        labels = [column["labels"] for column in batch.columns if "labels" in column]
         joined = join(texts, self.pad_id)  # (2n, T), of two texts (4n, T), in one encoder pass
         embeddings = self.encoder.embeddings.register_forward_hook(
             lambda _module, _inputs, output: output * joined["kept"]
@@ -219,16 +211,17 @@ class ConSERT(TorchMethod):
             return Loss(self.recipe.loss_weight * contrast, {"contrast": contrast})
         u, u_cut, v, v_cut, labels_n = views
         contrast = self.contrast(u, u_cut) + self.contrast(v, v_cut)
-        surprise = cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n)
+        surprise = cross_entropy(
+            self.classifier(pair_features_with_maximum(u, v)).float(), labels_n
+        )
         return Loss(
             surprise + self.recipe.loss_weight * contrast,
             {"contrast": contrast, "classification": surprise},
         )
 
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
-        return 2 * nt_xent(
-            first, second, temperature=self.recipe.temperature
-        )  # the two directions added
+        # the two directions added
+        return 2 * nt_xent(first, second, temperature=self.recipe.temperature)
 
     def embed(self, features: Features) -> Tensor:
         return self.pooled(features, "avg_top2")
@@ -238,13 +231,12 @@ class ConSERT(TorchMethod):
 
     def pooled(self, features: Features, pooler: str) -> Tensor:
         inputs = {key: tensor for key, tensor in features.items() if key != "kept"}
-        states = self.encoder(
-            **inputs, output_hidden_states=True
-        ).hidden_states  # L + 1 of (n, T, H)
+        # L + 1 of (n, T, H)
+        states = self.encoder(**inputs, output_hidden_states=True).hidden_states
         return POOLERS[pooler](states, features["attention_mask"])
 
 
-def pair_features(u_nH: Tensor, v_nH: Tensor) -> Tensor:
+def pair_features_with_maximum(u_nH: Tensor, v_nH: Tensor) -> Tensor:
     """Return (n, 4H): (u, v, |u - v|, max(u, v)^2).
 
     Source: the authors' --concatenation_sent_max_square, which the paper does not have.

@@ -1,15 +1,15 @@
 """CoSENT: a ranking loss on pairs of sentences with a score (Su, kexue.fm/archives/8847, 2022;
 Huang et al., IEEE/ACM TASLP 2024).
 
-    s_k = cos(x_k, y_k)        loss = log( 1 + sum over (i, j) with g_i < g_j of exp(scale (s_i -
-    s_j)) )
+    s_k = cos(x_k, y_k)
+    loss = log( 1 + sum over (i, j) with g_i < g_j of exp(scale (s_i - s_j)) )
 
 x_k, y_k are the two sentences of pair k, g_k is its score; only the order of the scores counts. It
 is one number for the whole batch, not a mean: it grows with the number of ordered pairs, and is 0
-without a gradient where all scores of a batch are equal.
+without a gradient if all scores of a batch are equal.
 
-What trains and is scored is the pooled vector without a head. AnglE and CLAIF put other losses on
-the same vectors.
+The pooled vector without a head trains and is scored. AnglE and CLAIF put other losses on the same
+vectors.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ class CoSENT(TorchMethod):
 
     Take it for pairs with graded scores, such as STS-B's training set.
 
-    Example: bench run --method cosent --setting supervised --corpus stsb-train.csv --backbone
-    bert-base-uncased
+    Example:
+        bench run --method cosent --setting supervised --corpus stsb-train.csv --backbone \\
+          bert-base-uncased
 
     Relations: AnglE adds an in-batch contrast and a complex similarity; CLAIF regresses the scores
     themselves.
@@ -55,8 +56,8 @@ class CoSENT(TorchMethod):
     settings = ("supervised",)
     summary = "a pair with a higher score gets the higher cosine"
     paper = (
-        "Huang, Peng, Zou, Liu, Su, Shen, Lin: CoSENT, IEEE/ACM TASLP 2024, "
-        "doi 10.1109/TASLP.2024.3402087"
+        "Huang, Peng, Zou, Liu, Su, Shen, Lin: CoSENT, IEEE/ACM TASLP 2024, doi "
+        "10.1109/TASLP.2024.3402087"
     )
     trains = "the whole encoder"
     variants = {"matryoshka": {"matryoshka": "512 256 128 64"}}
@@ -93,9 +94,8 @@ class CoSENT(TorchMethod):
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the views that the loss compares: x and y, (n, H) each, and the scores (n,)."""
         first, second, scores_n = *batch.columns[:2], batch.columns[2]["scores"]
-        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooler).chunk(
-            2
-        )  # in one encoder pass
+        # in one encoder pass
+        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooler).chunk(2)
         return x, y, scores_n
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
@@ -105,7 +105,7 @@ class CoSENT(TorchMethod):
         )
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor) -> Loss:
-        return Loss(in_order(pair_cosines(x_nH, y_nH), scores_n, self.recipe.scale))
+        return Loss(order_loss(pair_cosines(x_nH, y_nH), scores_n, self.recipe.scale))
 
     def embed(self, features: Features) -> Tensor:
         return pooled(self, features, self.recipe.pooler)  # (n, H)
@@ -114,17 +114,17 @@ class CoSENT(TorchMethod):
         return portable_of(self, self.recipe.pooler)
 
 
-def unit(x_nH: Tensor) -> Tensor:
+def normalized(x_nH: Tensor) -> Tensor:
     """Scale vectors to length 1, in at least float32."""
     return normalize(x_nH.to(torch.promote_types(x_nH.dtype, torch.float32)), dim=-1)
 
 
 def pair_cosines(x_nH: Tensor, y_nH: Tensor) -> Tensor:
     """Return the cosine of row i of x with row i of y, (n,)."""
-    return (unit(x_nH) * unit(y_nH)).sum(1)
+    return (normalized(x_nH) * normalized(y_nH)).sum(1)
 
 
-def in_order(similarities_n: Tensor, scores_n: Tensor, scale: float) -> Tensor:
+def order_loss(similarities_n: Tensor, scores_n: Tensor, scale: float) -> Tensor:
     """Return how far the similarities of n pairs are from the order of their scores.
 
     Pairs with equal scores are not compared.

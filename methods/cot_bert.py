@@ -2,22 +2,22 @@
 ICANN 2024).
 
 A template has two masks, one for each stage of a chain of thought: `The sentence of "x" means
-[MASK] , so it can be summarized as [MASK] .` The last layer's state h(x, T) at the SECOND one
-stands for the sentence. Three templates of one sentence make an anchor, a positive and, by a
-negated template, a negative:
+[MASK] , so it can be summarized as [MASK] .` The last layer's state h(x, T) at the SECOND one is
+the sentence's vector. Three templates of one sentence make an anchor, a positive and, by a negated
+template, a negative:
 
-    z_k = head(h(x, T_k) - n_k(l))                                  k = 1 anchor, 2 positive, 3
-    negative row i of the logits: [ cos(z1_i, z2_j) | cos(z1_i, z3_j) | cos(z2_i, z3_j) ] / tau, j
-    over the batch; the target is column i
+    z_k = head(h(x, T_k) - n_k(l))              k = 1 anchor, 2 positive, 3 negative
+    row i of the logits: [ cos(z1_i, z2_j) | cos(z1_i, z3_j) | cos(z2_i, z3_j) ] / tau
+                                                j over the batch; the target is column i
 
-n_k(l) is what the template says around nothing ("denoising"): the same state with l tokens of
-padding, which can be attended to, in the place of a sentence of l tokens. RoBERTa counts no
-position at padding, so that what stands behind it is not shifted there; `position` is PromptBERT's
-way, which leaves the gap empty and shifts the positions.
+n_k(l) is the template's own part ("denoising"): the same state with l tokens of padding, which can
+be attended to, in the place of a sentence of l tokens. RoBERTa counts no position at padding, so
+that the text behind it is not shifted there; `position` is PromptBERT's way, which leaves the gap
+empty and shifts the positions.
 
 The authors compute n_k for every length up to 80 tokens in every step; here sentences of one length
-share a row, which is the same distribution. What is scored is h(x, T_1) without head and denoising,
-with a full stop behind the sentence; dev has none.
+share a row, which is the same distribution. h(x, T_1) is scored without head and denoising, with a
+full stop behind the sentence; dev has none.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from bench.methods.templates import (
     gaps,
     portable_template,
     template_ids,
-    wrap,
+    wrap_sentences,
 )
 
 CODE = "CoT-BERT code-for-BERT/train.py"
@@ -72,7 +72,7 @@ class CoTBERT(TorchMethod):
     """CoT-BERT: the last [MASK] of a template with two stages; a negated template gives hard
     negatives.
 
-    Take it as the strongest of the template methods, at one and a half times PromptBERT's cost.
+    Take it for a template with hard negatives by negation; it encodes three texts for each row.
 
     Example:
         bench run --method cot-bert --setting unsupervised --backbone bert-base-uncased
@@ -86,8 +86,7 @@ class CoTBERT(TorchMethod):
     summary = "second [MASK] of a two-stage template, negation as negative"
     paper = (
         "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through "
-        "Chain-of-Thought, ICANN 2024, "
-        "arXiv 2309.11143"
+        "Chain-of-Thought, ICANN 2024, arXiv 2309.11143"
     )
     trains = "the whole encoder and the head"
     training_only = ("head",)
@@ -137,51 +136,53 @@ class CoTBERT(TorchMethod):
         # RoBERTa: a blank at a template's end is a token of the training's templates, and not of
         # the test's; where a blank stands before the sentence, its first word has one at test alone
         self.scored = two_stage(recipe.anchor.rstrip(" "), backbone)
-        self.blank = " " if recipe.anchor.partition("{s}")[0].endswith(" ") else ""
+        before, _, _ = recipe.anchor.partition("{s}")
+        self.blank = " " if before.endswith(" ") else ""
         if self.scored.filling is not None:  # the text itself is filled in
-            self.trains_on, self.blank = "text", ""
+            self.trains_on = "text"
+            self.blank = ""
         self.stop = "." if recipe.append_full_stop_at_test else ""
         self.head = Head(backbone.hidden_size)
         self.at_dev = False
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the ids that a sentence has inside the filled template."""
-        stop = "" if self.at_dev else self.stop
-        texts = [
-            self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else stop)
-            for s in sentences
-        ]
+        texts = []
+        for sentence in sentences:
+            text = self.blank + sentence
+            if sentence and not sentence.endswith(tuple(ENDINGS)) and not self.at_dev:
+                text += self.stop
+            texts.append(text)
         return template_ids(self.scored, texts, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        return wrap(ids, [self.scored] * len(ids), self.backbone, max_length)
+        return wrap_sentences(ids, [self.scored] * len(ids), self.backbone, max_length)
 
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
         """Put the sentence into each of the three templates."""
         (ids,) = columns.values()
+        length = self.recipe.max_seq_length
         return tuple(
-            wrap(ids, [one] * len(ids), self.backbone, self.recipe.max_seq_length)
-            for one in self.templates
+            wrap_sentences(ids, [template] * len(ids), self.backbone, length)
+            for template in self.templates
         )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the views that the loss compares: z1, z2, z3, (n, H) each."""
         h = self.h(join(batch.columns, self.pad_id)).chunk(len(self.templates))  # one encoder pass
         if self.recipe.denoise == "none":
-            return tuple(self.head(one) for one in h)
-        parts = zip(h, batch.columns, self.templates, strict=True)
-        return tuple(
-            self.head(one - self.noise(features, template)) for one, features, template in parts
-        )
+            return tuple(self.head(h_nH) for h_nH in h)
+        z = []
+        for h_nH, features, template in zip(h, batch.columns, self.templates, strict=True):
+            z.append(self.head(h_nH - self.noise(features, template)))
+        return tuple(z)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(
-            two_stage_loss(
-                *views, temperature=self.recipe.temperature, third=self.recipe.positive_to_negative
-            )
-        )
+        recipe = self.recipe
+        third = recipe.positive_to_negative
+        return Loss(two_stage_loss(*views, temperature=recipe.temperature, third=third))
 
     def h(self, features: Features) -> Tensor:
         """Return the last state of the last mask, (n, H)."""
@@ -235,7 +236,7 @@ def two_stage(text: str, backbone: Backbone) -> Template:
 
 
 def check_two_stage(text: str, template: Template, backbone: Backbone) -> None:
-    """Raise BenchError for a template that leaves the sentence no room, or has no mask behind it."""
+    """Raise BenchError for a template without room for a sentence, or no mask behind it."""
     if len(template) >= backbone.max_tokens or backbone.mask_id not in template.after:
         raise BenchError(
             f"the template {text} has {len(template)} tokens, "
@@ -252,7 +253,8 @@ def padded(template: Template, lengths_K: Tensor, pad_id: int, first_position: i
     further.
     """
     whole = torch.tensor(template.before + template.after, device=lengths_K.device)
-    start, lengths = len(template.before), lengths_K.unsqueeze(1)  # (K, 1)
+    start = len(template.before)
+    lengths = lengths_K.unsqueeze(1)  # (K, 1)
     place = torch.arange(len(template) + int(lengths_K.max()), device=lengths_K.device)  # (T,)
     gap = (place >= start) & (place < start + lengths)  # (K, T)
     token = torch.where(place < start, place, place - lengths).clamp(0, len(template) - 1)
@@ -277,9 +279,8 @@ def two_stage_loss(
 
     Source: CoT-BERT (Zhang et al. 2024), cl_forward of the authors' models.py.
     """
-    blocks = [cosine_matrix(z1_BH, z2_BH), cosine_matrix(z1_BH, z3_BH)] + (
-        [cosine_matrix(z2_BH, z3_BH)] if third else []
-    )
-    return cross_entropy(
-        torch.cat(blocks, dim=1) / temperature, torch.arange(len(z1_BH), device=z1_BH.device)
-    )
+    blocks = [cosine_matrix(z1_BH, z2_BH), cosine_matrix(z1_BH, z3_BH)]
+    if third:
+        blocks.append(cosine_matrix(z2_BH, z3_BH))
+    own_B = torch.arange(len(z1_BH), device=z1_BH.device)
+    return cross_entropy(torch.cat(blocks, dim=1) / temperature, own_B)

@@ -1,5 +1,5 @@
 """Crops of documents as pairs (arXiv 2508.03453, 2025): two pieces of one text are to be nearer
-than those of two texts.
+than pieces of two texts.
 
 A text is cut at its full stops; a sentence counts if it has 100 to 250 characters. A pack is two
 counting sentences, the first ones from some sentence on, so that two packs may share one. Two
@@ -118,11 +118,13 @@ def packs(text: str) -> list[tuple[int, ...]]:
     A pack begins at every sentence that counts and has another one behind it.
     """
     counts = [SHORTEST <= len(sentence) <= LONGEST for sentence in text.split(".")]
-    starts = [i for i, here in enumerate(counts[: len(counts) - SENTENCES + 1]) if here]
-    found = (
-        tuple(i for i in range(start, len(counts)) if counts[i])[:SENTENCES] for start in starts
-    )
-    return [pack for pack in found if len(pack) == SENTENCES]
+    starts = [i for i, counted in enumerate(counts[: len(counts) - SENTENCES + 1]) if counted]
+    found = []
+    for start in starts:
+        pack = [i for i in range(start, len(counts)) if counts[i]][:SENTENCES]
+        if len(pack) == SENTENCES:
+            found.append(tuple(pack))
+    return found
 
 
 def pair_of(text: str, rng: np.random.Generator) -> tuple[str, str]:
@@ -131,8 +133,7 @@ def pair_of(text: str, rng: np.random.Generator) -> tuple[str, str]:
     if len(every) < 2:
         return text, text
     sentences = text.split(".")
-    one, other = (
-        "".join(sentences[i].strip() + ". " for i in every[n])
-        for n in rng.choice(len(every), 2, replace=False)
-    )
-    return one, other
+    texts = []
+    for number in rng.choice(len(every), 2, replace=False):
+        texts.append("".join(sentences[i].strip() + ". " for i in every[number]))
+    return texts[0], texts[1]

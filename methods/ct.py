@@ -5,10 +5,9 @@ Two copies f1, f2 of one pretrained encoder, with nothing shared, are trained to
 and to differ on two:
 
     z = f1(s) . f2(s')           the DOT product of means over the last layer's tokens, not divided
-    by anything loss = mean of -log sigmoid(z) where s' = s, and of -log(1 - sigmoid(z)) where s' is
-    another sentence
+    loss = mean of -log sigmoid(z) if s' = s, and of -log(1 - sigmoid(z)) if s' is another sentence
 
-(section 3). One positive stands beside 7 negatives; dropout is off. Dev scores both copies, and the
+(section 3). There is one positive for 7 negatives; dropout is off. Dev scores both copies, and the
 better one is the result: the checkpoint holds it alone, as ``encoder``, so that another method can
 start from it.
 """
@@ -39,6 +38,7 @@ from bench.method import (
     Value,
     rng_for,
 )
+from bench.methods.losses import float32_at_least
 from bench.methods.pooling import masked_mean, portable_of
 
 CODE = "Contrastive-Tension ContrastiveTension/Training.py"
@@ -55,15 +55,16 @@ class CT(TorchMethod):
     Example:
         bench run --method ct --setting unsupervised --backbone bert-base-uncased
 
-    Relations: SimCSE reaches more with one encoder; SG-OPT keeps the second copy frozen.
+    Relations: SimCSE needs one encoder and negatives of the batch; SG-OPT keeps the second copy
+    frozen.
     """
 
     name = "ct"
     settings = ("unsupervised",)
     summary = "two encoders agree on a sentence, disagree on two of them"
     paper = (
-        "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: "
-        "Semantic Re-tuning with Contrastive Tension, ICLR 2021"
+        "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: Semantic Re-tuning with "
+        "Contrastive Tension, ICLR 2021"
     )
     trains = "two whole copies of the encoder; the better one on dev is kept"
     training_only = ("second",)
@@ -105,7 +106,8 @@ class CT(TorchMethod):
         super().build(backbone, recipe)
         self.check(recipe, backbone.path)
         self.second = deepcopy(self.encoder)
-        self.better = "encoder"  # or "second": what is scored and saved
+        # "encoder" or "second": the copy that is scored and saved
+        self.better = "encoder"
 
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
@@ -117,22 +119,18 @@ class CT(TorchMethod):
         sentence of the batch.
         """
         ids = [tuple(row) for row in columns["sentence"]]
-        others, labels = [], []
+        others = []
+        labels = []
         for i, row in enumerate(rows.tolist()):
             foreign = [j for j in range(len(ids)) if ids[j] != ids[i]]
-            alike = (
-                i % self.recipe.group == 0 or not foreign
-            )  # a batch of one sentence has no negatives
-            others.append(
-                ids[i]
-                if alike
-                else ids[
-                    foreign[
-                        rng_for(self.context.seed, "ct pair", epoch, row).integers(len(foreign))
-                    ]
-                ]
-            )
-            labels.append(float(alike))
+            # a batch of one sentence has no negatives
+            if i % self.recipe.group == 0 or not foreign:
+                others.append(ids[i])
+                labels.append(1.0)
+                continue
+            rng = rng_for(self.context.seed, "ct pair", epoch, row)
+            others.append(ids[foreign[rng.integers(len(foreign))]])
+            labels.append(0.0)
         length = self.recipe.max_seq_length
         return (
             self.assemble(ids, length),
@@ -142,20 +140,23 @@ class CT(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the vector of each copy for its sentence, (n, H) each, and the labels (n,)."""
-        one, other, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
-        return self.mean_of(self.encoder, one), self.mean_of(self.second, other), labels_n
+        first, second, labels = batch.columns
+        u_nH = self.mean_of(self.encoder, first)
+        v_nH = self.mean_of(self.second, second)
+        return u_nH, v_nH, labels["labels"]
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         return Loss(tension(*views))
 
     def embed(self, features: Features) -> Tensor:
-        return self.mean_of(self.encoder if self.better == "encoder" else self.second, features)
+        return self.mean_of(self.better_copy(), features)
 
     def portable(self) -> Portable:
-        return replace(
-            portable_of(self, "avg"),
-            encoder=self.encoder if self.better == "encoder" else self.second,
-        )
+        return replace(portable_of(self, "avg"), encoder=self.better_copy())
+
+    def better_copy(self) -> Any:
+        """Return the copy that is scored and saved."""
+        return self.encoder if self.better == "encoder" else self.second
 
     def mean_of(self, copy: Any, features: Features) -> Tensor:
         return masked_mean(copy(**features).last_hidden_state, features["attention_mask"])  # (n, H)
@@ -187,17 +188,16 @@ class CT(TorchMethod):
 
     def trained_state(self) -> dict[str, Tensor]:
         """Return the better copy, under the name ``encoder``."""
-        copy = self.encoder if self.better == "encoder" else self.second
         return {
-            f"encoder.{name}": t.detach().cpu().contiguous()
-            for name, t in copy.state_dict().items()
+            f"encoder.{name}": tensor.detach().cpu().contiguous()
+            for name, tensor in self.better_copy().state_dict().items()
         }
 
     def training_state(self) -> dict[str, Tensor]:
         return {
-            n: t.detach().cpu().contiguous()
-            for n, t in self.state_dict().items()
-            if n.startswith(("encoder.", "second."))
+            name: tensor.detach().cpu().contiguous()
+            for name, tensor in self.state_dict().items()
+            if name.startswith(("encoder.", "second."))
         }
 
     def load(self, folder: Path) -> None:
@@ -211,7 +211,6 @@ def tension(first_nH: Tensor, second_nH: Tensor, labels_n: Tensor) -> Tensor:
     The label is 1 for one sentence twice and 0 for two sentences.
     """
     with torch.autocast(first_nH.device.type, enabled=False):
-        first, second = (
-            x if x.dtype == torch.float64 else x.float() for x in (first_nH, second_nH)
-        )
+        first = float32_at_least(first_nH)
+        second = float32_at_least(second_nH)
         return binary_cross_entropy_with_logits((first * second).sum(-1), labels_n.to(first.dtype))

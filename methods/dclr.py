@@ -2,20 +2,20 @@
 and Wen, ACL 2022).
 
 SimCSE's negatives are other sentences of the batch. Some of them mean the same as the anchor, and
-none lies where the vectors leave space free. So, with s_ij = cos(z_i, z_j+) / tau and z = head(CLS)
-while training:
+none fills the space that the vectors leave free. So, with s_ij = cos(z_i, z_j+) / tau and z =
+head(CLS) while training:
 
-* instance weighting: w_ij = 0 where a frozen, finished model C finds cos_C(i, j) above phi, else 1,
+* instance weighting: w_ij = 0 if a frozen, finished model C finds cos_C(i, j) above phi, else 1,
   and 1 for the positive;
 * noise negatives: K = times * B vectors n of N(0, 1), fresh in every step, which take four steps of
   size 1e-3 each along their normalised gradient of the cross-entropy of [s | cos(z, n) / tau]:
-  uphill, where they hurt most.
+  uphill, to hurt most.
 
-``loss`` says what is done with both. "code": the authors' code, in which w multiplies the LOGIT, so
-that a pair that is dropped stays with logit 0, followed by the mean binary cross-entropy of every
-one of the B (B + K) softmax values. "infonce": the paper, in which w multiplies the term exp(s_ij)
-of InfoNCE's denominator. "focal": the latter with the logits of Focal-InfoNCE (Hou and Li 2023), of
-which no code was published. What is scored is CLS without the head.
+``loss`` says how both are used. "code": the authors' code, in which w multiplies the LOGIT, so that
+a pair that is dropped stays with logit 0, followed by the mean binary cross-entropy of every one of
+the B (B + K) softmax values. "infonce": the paper, in which w multiplies the term exp(s_ij) of
+InfoNCE's denominator. "focal": the latter with the logits of Focal-InfoNCE (Hou and Li 2023), which
+has no published code. CLS is scored without the head.
 """
 
 from __future__ import annotations
@@ -133,9 +133,8 @@ class DCLR(TorchMethod):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.padding_counts = bool(
-            recipe.faithful
-        )  # no attention mask then: padding is attended to
+        # no attention mask then: padding is attended to
+        self.padding_counts = bool(recipe.faithful)
         with_head = not recipe.faithful or backbone.hidden_size <= BASE
         self.head = Head(backbone.hidden_size) if with_head else nn.Identity()
         teacher = load_backbone(recipe.teacher, offline=self.context.offline)
@@ -150,15 +149,13 @@ class DCLR(TorchMethod):
                 "sees none of the others",
                 "take a teacher that reads both ways",
             )
-        self.teacher = FrozenCopy(
-            teacher.encoder, dropout=True
-        )  # in training mode, as the authors have it: two views of it too
+        # in training mode, as the authors have it: two views of it too
+        self.teacher = FrozenCopy(teacher.encoder, dropout=True)
         if not recipe.faithful:
             self.pooling: nn.Module = nn.Identity()
             self.judge: nn.Module = nn.Identity()
             return
-        # where the checkpoint has none, their library made up a new one for the model that is
-        # trained
+        # if the checkpoint has none, their library made a new one for the trained model
         self.pooling = Head.kept_by(backbone) or Head(backbone.hidden_size)
         judge = Head.kept_by(teacher)
         if judge is None:
@@ -185,27 +182,20 @@ class DCLR(TorchMethod):
         cosines_nn = cosine_matrix(z1, z2)
         loss = partial(debiased, temperature=recipe.temperature, m=recipe.hardness_m)
 
-        def climbed(
-            cosines_nC: Tensor,
-        ) -> Tensor:  # the authors' climbs without weights; what focal does is our reading
+        # the authors' code climbs without weights; focal's climb is our reading
+        def climbed(cosines_nC: Tensor) -> Tensor:
             if recipe.loss == "focal":
                 return loss(cosines_nC, weights_nn, form="focal")
             return loss(cosines_nC, torch.ones_like(weights_nn), form="infonce")
 
-        kind = torch.promote_types(z2.dtype, torch.float32)
-        noise_KH = torch.randn(
-            int(len(z2) * recipe.noise_times), z2.shape[1], device=z2.device, dtype=kind
-        )
+        dtype = torch.promote_types(z2.dtype, torch.float32)
+        K = int(len(z2) * recipe.noise_times)
+        noise_KH = torch.randn(K, z2.shape[1], device=z2.device, dtype=dtype)
         noise_KH = uphill(
             noise_KH, z1, cosines_nn, climbed, recipe.noise_steps, recipe.noise_step_size
         )
-        return Loss(
-            loss(
-                torch.cat([cosines_nn, cosine_matrix(z1, noise_KH)], dim=1),
-                weights_nn,
-                form=recipe.loss,
-            )
-        )
+        cosines_nC = torch.cat([cosines_nn, cosine_matrix(z1, noise_KH)], dim=1)
+        return Loss(loss(cosines_nC, weights_nn, form=recipe.loss))
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)
@@ -249,9 +239,8 @@ def debiased(
         return cross_entropy(logits.masked_fill(weights == 0, float("-inf")), own)
     log_p = (logits * weights).log_softmax(1)
     is_own = nn.functional.one_hot(own, C).bool()
-    log_not_p = (
-        -log_p.masked_fill(is_own, -1.0).clamp_max(-1e-7).expm1()
-    ).log()  # below 0 by float32's step: p = 1 has none
+    # below 0 by float32's step: p = 1 has none
+    log_not_p = (-log_p.masked_fill(is_own, -1.0).clamp_max(-1e-7).expm1()).log()
     return -torch.where(is_own, log_p, log_not_p).mean()
 
 

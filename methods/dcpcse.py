@@ -46,17 +46,22 @@ from bench.methods.masking import (
     check_guessing,
     cost_with_guessing,
     decayed_weight,
+    split_guesses,
     surprise_of_copies,
     with_mlm,
 )
 from bench.methods.pooling import Head
 from bench.methods.prefix import behind_one_draw, check_prompt, cost_with_prefix, prompt_for
-from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
+from bench.methods.templates import (
+    Template,
+    at_mask,
+    portable_template,
+    template_ids,
+    wrap_sentences,
+)
 
-TEMPLATE = (
-    'This sentence : "{s}" '
-    "means{m}."
-)  # no blank before the mask: a byte-level vocabulary could make it a token
+# no blank before the mask: a byte-level vocabulary could make it a token
+TEMPLATE = 'This sentence : "{s}" means{m}.'
 SHALLOW = {
     "shallow": True,
     "learning_rate": Value(1e-3, "DCPCSE appendix A"),
@@ -76,9 +81,9 @@ class TemplatePrompt(nn.Module):
         self.template = Template.of(TEMPLATE, backbone)
         opening, _ = self.template.specials
         words = (self.template.before + self.template.after)[opening : self.template.mask]
-        self.table = nn.Parameter(
-            backbone.encoder.get_input_embeddings()(torch.tensor(words)).detach().clone()
-        )  # (6, H)
+        # (6, H)
+        embeddings = backbone.encoder.get_input_embeddings()
+        self.table = nn.Parameter(embeddings(torch.tensor(words)).detach().clone())
 
     def assemble(self, method: TorchMethod, ids: Sequence[Ids], max_length: int | None) -> Features:
         """Return the features of sentences in the template.
@@ -86,19 +91,21 @@ class TemplatePrompt(nn.Module):
         A sentence is cut as it would be without a template, which is added to that: 32 + 8 tokens.
         """
         longest = None if max_length is None else max_length - sum(self.template.specials)
-        return wrap(ids, [self.template] * len(ids), method.backbone, longest, whole_template=True)
+        return wrap_sentences(
+            ids, [self.template] * len(ids), method.backbone, longest, whole_template=True
+        )
 
     def states(self, encoder: Any, features: Features) -> Tensor:
         words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
         inside = features["prompt_mask"]
-        number = (
-            inside.cumsum(1) * inside
-        )  # (n, T): 1, 2, ... on the template's tokens, 0 elsewhere
+        # (n, T): 1, 2, ... on the template's tokens, 0 elsewhere
+        number = inside.cumsum(1) * inside
         trained = (number > 0) & (number <= len(self.table))
         vectors = self.table.to(words.dtype)[(number - 1).clamp(0, len(self.table) - 1)]
-        named = {key: features[key] for key in ("attention_mask", "position_ids")}
         states: Tensor = encoder(
-            inputs_embeds=torch.where(trained.unsqueeze(-1), vectors, words), **named
+            inputs_embeds=torch.where(trained.unsqueeze(-1), vectors, words),
+            attention_mask=features["attention_mask"],
+            position_ids=features["position_ids"],
         ).last_hidden_state
         return states
 
@@ -119,7 +126,7 @@ class DCPCSE(TorchMethod):
     Take it for the paper's own variants ``mlm`` and ``shallow``; else take PromCSE.
 
     Example:
-        bench run --method dcpcse --variant mlm --setting unsupervised --backbone roberta-base
+        bench run --method dcpcse+mlm --setting unsupervised --backbone roberta-base
 
     Relations: PromCSE is the same method with an energy-based hinge and other recipes.
     """
@@ -131,12 +138,12 @@ class DCPCSE(TorchMethod):
     by_dropout = ("unsupervised",)
     summary = "deep prompt of a frozen encoder; mlm adds word guessing"
     paper = (
-        "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence "
-        "Embeddings, arXiv 2203.06875v1, 2022"
+        "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, "
+        "arXiv 2203.06875v1, 2022"
     )
     trains = (
-        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; "
-        "the encoder is frozen"
+        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the "
+        "encoder is frozen"
     )
     encoder_is_frozen = True
     training_only = ("lm_head",)
@@ -219,10 +226,13 @@ class DCPCSE(TorchMethod):
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.encoder.requires_grad_(False)
-        deep = ("deep", recipe.prompt_length, recipe.prefix_dropout)
-        self.prompt = TemplatePrompt(backbone) if recipe.shallow else prompt_for(backbone, *deep)
-        if isinstance(self.prompt, TemplatePrompt) and self.prompt.template.filling is not None:
-            self.trains_on = "text"
+        if recipe.shallow:
+            self.prompt = TemplatePrompt(backbone)
+            if self.prompt.template.filling is not None:
+                self.trains_on = "text"
+        else:
+            length, dropout = recipe.prompt_length, recipe.prefix_dropout
+            self.prompt = prompt_for(backbone, "deep", length, dropout)
         self.head = Head(backbone.hidden_size)
         if recipe.mlm:
             self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)
@@ -249,19 +259,22 @@ class DCPCSE(TorchMethod):
         behind = behind_one_draw(self.encoder, self.prompt, features)
         z = self.vectors(behind(features), features)
         share = self.recipe.mlm_probability
-        return *z.chunk(len(texts)), *surprise_of_copies(
+        guesses = surprise_of_copies(
             features, len(texts), self.backbone, self.lm_head, share, behind
         )
+        return *z.chunk(len(texts)), *guesses
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
-        z, weight = across_ranks(vectors, self.recipe.faithful), self.recipe.hard_negative_weight
-        loss = Loss(info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight))
-        return (
-            with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step))
-            if self.recipe.mlm
-            else loss
+        recipe = self.recipe
+        vectors, guesses = split_guesses(views, recipe.mlm)
+        contrast = info_nce(
+            *across_ranks(vectors, recipe.faithful),
+            temperature=recipe.temperature,
+            hard_negative_weight=recipe.hard_negative_weight,
         )
+        if not recipe.mlm:
+            return Loss(contrast)
+        return with_mlm(Loss(contrast), guesses, decayed_weight(recipe, batch.step))
 
     def vectors(self, states_nTH: Tensor, features: Features) -> Tensor:
         """Return the vectors through the head, (n, H)."""

@@ -44,7 +44,7 @@ from bench.method import (
     read_json,
 )
 from bench.methods.gather import across_ranks
-from bench.methods.losses import focal_info_nce, info_nce
+from bench.methods.losses import float32_at_least, focal_info_nce, info_nce
 from bench.methods.masking import mask_tokens, special_positions
 from bench.methods.pooling import portable_of
 
@@ -56,11 +56,11 @@ class DiffCSE(TorchMethod):
     """DiffCSE: SimCSE, and a discriminator that finds edited tokens with the help of the sentence's
     vector.
 
-    Take it if vectors should notice small edits; it costs about three times SimCSE and needs a
-    generator.
+    Take it if vectors should notice small edits; it trains a second encoder and reads a generator.
 
-    Example: bench run --method diffcse --set generator=distilbert-base-uncased --backbone
-    bert-base-uncased
+    Example:
+        bench run --method diffcse --set generator=distilbert-base-uncased --backbone \\
+          bert-base-uncased
 
     Relations: InfoCSE guesses masked words from the vector in the place of finding edited ones.
     """
@@ -71,12 +71,12 @@ class DiffCSE(TorchMethod):
     summary = "SimCSE, and a discriminator that finds edited tokens"
     by_dropout = ("unsupervised",)
     paper = (
-        "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence "
-        "Embeddings, NAACL 2022, arXiv 2204.10298"
+        "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings, "
+        "NAACL 2022, arXiv 2204.10298"
     )
     trains = (
-        "the whole encoder; while training also the head, and the discriminator: "
-        "a second whole encoder and Linear(H, 2)"
+        "the whole encoder; while training also the head, and the discriminator: a second whole "
+        "encoder and Linear(H, 2)"
     )
     training_only = ("head", "discriminator", "classifier")
     padding_counts = True  # a position of padding is one to detect, with label 0
@@ -134,11 +134,9 @@ class DiffCSE(TorchMethod):
         self.head = batch_norm_head(backbone.hidden_size)
         self.discriminator = deepcopy(self.encoder)
         self.classifier = nn.Linear(backbone.hidden_size, 2)
-        other = (
-            None
-            if recipe.generator is None
-            else load_backbone(recipe.generator, offline=self.context.offline)
-        )
+        other = None
+        if recipe.generator is not None:
+            other = load_backbone(recipe.generator, offline=self.context.offline)
         self.generator = backbone.masked_lm(other)  # frozen; its dropout is on, as theirs
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -147,9 +145,8 @@ class DiffCSE(TorchMethod):
 
         The latter are (n, T).
         """
-        texts = join(
-            batch.columns * 2, self.pad_id
-        )  # (2n, T): each row under dropout masks of its own, one encoder pass
+        # (2n, T): each row under dropout masks of its own, one encoder pass
+        texts = join(batch.columns * 2, self.pad_id)
         cls = self.embed(texts)
         edited, replaced = self.edit(texts)
         return (
@@ -167,10 +164,8 @@ class DiffCSE(TorchMethod):
             "attention_mask": torch.cat([mask, mask]),
         }
         (each,) = self.by_rows(self.detect, edited, torch.cat([replaced1, replaced2]), h)
-        detection, contrastive = (
-            each.mean(),
-            self.contrast(*across_ranks(h.chunk(2), self.recipe.faithful)),
-        )
+        detection = each.mean()
+        contrastive = self.contrast(*across_ranks(h.chunk(2), self.recipe.faithful))
         total = contrastive + self.recipe.detection_weight * detection
         return Loss(total, {"contrastive": contrastive, "detection": detection})
 
@@ -188,7 +183,9 @@ class DiffCSE(TorchMethod):
 
         The first token and padding stay.
         """
-        ids, mask, tokenizer = texts["input_ids"], texts["attention_mask"], self.backbone.tokenizer
+        ids = texts["input_ids"]
+        mask = texts["attention_mask"]
+        tokenizer = self.backbone.tokenizer
         spared = special_positions(ids, tokenizer.all_special_ids)
         masked, _ = mask_tokens(
             ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.masking
@@ -223,9 +220,8 @@ def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
     """
 
     def replaced(_module: nn.Module, _given: Any, embedded_nTH: Tensor) -> Tensor:
-        return torch.cat(
-            [vectors_nH.unsqueeze(1).to(embedded_nTH.dtype), embedded_nTH[:, 1:]], dim=1
-        )
+        first_n1H = vectors_nH.unsqueeze(1).to(embedded_nTH.dtype)
+        return torch.cat([first_n1H, embedded_nTH[:, 1:]], dim=1)
 
     hook = encoder.embeddings.register_forward_hook(replaced)
     try:
@@ -237,7 +233,7 @@ def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
 
 def detection_loss(logits_nT2: Tensor, replaced_nT: Tensor) -> Tensor:
     """Return the mean cross-entropy over every position of a row, (n,), in nats."""
-    logits = logits_nT2 if logits_nT2.dtype == torch.float64 else logits_nT2.float()
+    logits = float32_at_least(logits_nT2)
     return cross_entropy(logits.transpose(1, 2), replaced_nT, reduction="none").mean(1)
 
 

@@ -1,5 +1,5 @@
-"""The energy-based hinge loss beside InfoNCE: section 3.3 of PromCSE (Jiang, Zhang and Wang 2022),
-whose table 1 has it for SimCSE, too.
+"""The energy-based hinge loss, added to InfoNCE: section 3.3 of PromCSE (Jiang, Zhang and Wang
+2022); table 1 has it for SimCSE, too.
 
 The recipe keys are ``eh`` (with or without), ``eh_margin`` and ``eh_weight``.
 """

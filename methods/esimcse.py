@@ -62,8 +62,7 @@ class ESimCSE(TorchMethod):
     summary = "SimCSE with repeated tokens and a queue of negatives"
     paper = (
         "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive "
-        "Learning of Unsupervised "
-        "Sentence Embedding, COLING 2022, arXiv 2109.04380"
+        "Learning of Unsupervised Sentence Embedding, COLING 2022, arXiv 2109.04380"
     )
     trains = (
         "the whole encoder and the head; the momentum copy follows the encoder without a gradient"
@@ -97,19 +96,14 @@ class ESimCSE(TorchMethod):
         (ids,) = columns.values()
         specials = len(self.before) + len(self.after)
         cut = [row[: self.recipe.max_seq_length - specials] for row in ids]
-        repeated = [
-            repeat_tokens(
-                row,
-                self.recipe.repetition,
-                rng_for(self.context.seed, "repetition", int(number)),
-                around=specials,
-            )
-            for row, number in zip(cut, rows, strict=True)
-        ]
+        repeated = []
+        for row, number in zip(cut, rows, strict=True):
+            rng = rng_for(self.context.seed, "repetition", int(number))
+            repeated.append(repeat_tokens(row, self.recipe.repetition, rng, around=specials))
         return self.assemble(cut), self.assemble(repeated)
 
     def prepare(self, batch: Batch) -> None:
-        """Move the copy before it encodes sentences for the queue: the order of the authors' code."""
+        """Move the copy before it encodes sentences for the queue, as in the authors' code."""
         if self.remembers():
             self.momentum.follow(self.encoder, self.recipe.momentum)
 
@@ -118,18 +112,20 @@ class ESimCSE(TorchMethod):
         queue.
         """
         z: Tensor = self.head(self.cls(join(batch.columns, self.pad_id)))  # one encoder pass
-        return *z.chunk(2), *([self.remembered(batch.columns[0])] if self.remembers() else [])
+        if not self.remembers():
+            return z.chunk(2)
+        return *z.chunk(2), self.remembered(batch.columns[0])
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, *new = views
-        loss = info_nce(
-            z1, torch.cat([z2, self.queue.vectors()]), temperature=self.recipe.temperature
-        )
+        candidates = torch.cat([z2, self.queue.vectors()])
+        loss = info_nce(z1, candidates, temperature=self.recipe.temperature)
         for vectors in new:
             self.queue.push(vectors)
         return Loss(loss)
 
     def remembers(self) -> bool:
+        """Say if the queue is used now."""
         return self.training and self.recipe.queue_size > 0
 
     @torch.no_grad()

@@ -1,12 +1,12 @@
 """A sentence filled into a template, and the whole tokenised once.
 
-So are templates read wherever no authors tokenised them in pieces: in most vocabularies the
+Templates are read like this if no authors tokenised them in pieces: in most vocabularies the
 characters on both sides of a gap can be one token (``."`` in a byte-level one), and the pieces of a
 SentencePiece vocabulary each begin with a blank of their own. A sentence that is too long is cut as
 text, behind one of its own tokens, and filled in again: the template is never cut.
 
-The templates of BERT's WordPiece, in which pieces and filled text agree, and of RoBERTa, whose
-authors' pieces are the method, stay in pieces (:mod:`methods.templates`).
+The templates of BERT's WordPiece, in which pieces and filled text agree, and of RoBERTa, for which
+the authors' pieces are the method, stay in pieces (:mod:`methods.templates`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ from typing import Any
 
 from bench.method import Backbone, BenchError, Ids
 
-SENTENCE, MASK, SLOT = "{s}", "{m}", "{p}"
-PLAIN = ("word", "x", "A", "1")  # sentences that seldom share a token with what stands around them
-PACKED = -1  # in the place of the first id: what follows is a packed row
+SENTENCE = "{s}"
+MASK = "{m}"
+SLOT = "{p}"
+PLAIN = ("word", "x", "A", "1")
+"""Sentences that seldom share a token with the text around them."""
+PACKED = -1
+"""The first id of a packed row."""
 
 
 def keeps_pieces(backbone: Backbone) -> bool:
@@ -93,8 +97,10 @@ class FilledRow:
     ids: list[int]
     start: int
     stop: int
-    mask: int  # where the last mask token of the template stands
-    slots: list[int] = field(default_factory=list)  # where its learned vectors stand
+    # the position of the template's last mask token
+    mask: int
+    # the positions of its learned vectors
+    slots: list[int] = field(default_factory=list)
 
     def packed(self) -> list[int]:
         """Return one flat list of numbers, the form in which encoding carries rows."""
@@ -115,11 +121,10 @@ def fill(
     """Put sentence i into ``fillings[i]``, cut to ``longest`` tokens and to the limit of the
     backbone.
     """
-    texts = [one.around(sentence) for one, sentence in zip(fillings, sentences, strict=True)]
+    pairs = list(zip(fillings, sentences, strict=True))
+    encodings = backbone.encodings([filling.around(sentence) for filling, sentence in pairs])
     rows = []
-    for encoding, filling, sentence in zip(
-        backbone.encodings(texts), fillings, sentences, strict=True
-    ):
+    for encoding, (filling, sentence) in zip(encodings, pairs, strict=True):
         rows.append(fitted(encoding, filling, sentence, backbone, longest))
     return rows
 
@@ -132,14 +137,15 @@ def fitted(
     As long as it is too long, its sentence is cut and the text is encoded again.
     """
     while True:
-        start, stop = sentence_tokens(
-            encoding, len(filling.first), len(filling.first) + len(sentence)
-        )
+        begin = len(filling.first)
+        start, stop = sentence_tokens(encoding, begin, begin + len(sentence))
         room = backbone.max_tokens - (len(encoding.ids) - (stop - start))
         allowed = room if longest is None else min(longest, room)
         if stop - start <= allowed or not sentence:
             break
-        end = encoding.offsets[start + allowed - 1][1] - len(filling.first) if allowed > 0 else 0
+        end = 0
+        if allowed > 0:
+            end = encoding.offsets[start + allowed - 1][1] - begin
         sentence = sentence[: max(0, min(end, len(sentence) - 1))]
         (encoding,) = backbone.encodings([filling.around(sentence)])
     masks = [token_at(encoding, filling.place(place, sentence)) for place in filling.masks]
@@ -181,7 +187,8 @@ def template_row(filling: Filling, backbone: Backbone) -> FilledRow:
     """Return a template around a sentence that shares no token with it, if there is one."""
     for sentence in PLAIN:
         (encoding,) = backbone.encodings([filling.around(sentence)])
-        begin, end = len(filling.first), len(filling.first) + len(sentence)
+        begin = len(filling.first)
+        end = begin + len(sentence)
         start, stop = sentence_tokens(encoding, begin, end)
         before = filling.around(sentence)[encoding.offsets[start][0] : begin]
         if stop > start and not before.strip() and encoding.offsets[stop - 1][1] <= end:

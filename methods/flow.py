@@ -52,8 +52,7 @@ class Flow(TorchMethod):
     """BERT-flow: an invertible network maps the pooled vectors of a frozen encoder to a standard
     normal distribution.
 
-    Take it as a post-processing that trains nothing in the encoder; whitening does most of it in
-    one pass.
+    Take it as a post-processing that trains nothing in the encoder; whitening needs one pass only.
 
     Example:
         bench run --method flow --corpus target --backbone bert-base-uncased

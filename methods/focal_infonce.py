@@ -5,13 +5,13 @@ Unsupervised SimCSE with another loss. A sentence is encoded twice, h = head(CLS
 masks of its own each time, s_ij = cos(h_i, h_j+). Eq. 2: the logit of a negative pair is s (s + m)
 / tau in the place of s / tau, so that hard negatives (s above 1 - m) are pushed harder and easy
 ones less; the logit of the positive pair is s^2 / tau. Eq. 3 is the cross-entropy of these logits;
-the mean over the batch, as in the authors' code, where the paper writes a sum.
+the mean over the batch, as in the authors' code (the paper writes a sum).
 
 Both factors carry a gradient, d/ds = (2 s + m) / tau: a negative rests at s = -m / 2, not at -1.
 The square also rewards a negative cosine of the positive pair, which a pretrained start does not
 have.
 
-What is scored is CLS without the head, as in unsupervised SimCSE.
+CLS is scored without the head, as in unsupervised SimCSE.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """GloVe avg.: the mean of the vectors of a sentence's known words (Pennington et al. 2014; Reimers
 and Gurevych 2019).
 
-Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are
-skipped. A sentence without a known word is a zero vector, whose cosine counts as 0. The printed
-61.32 used 300-dimensional vectors and an unstated tokenisation, so that it is a reference, not a
-target for other vector files.
+Words are separated by white space, and looked up as written, then lower-cased; unknown ones are
+skipped. A sentence without a known word is a zero vector; its cosine counts as 0. The printed 61.32
+used 300-dimensional vectors and an unstated tokenisation, so that it is a reference, not a target
+for other vector files.
 """
 
 from __future__ import annotations
@@ -69,32 +69,28 @@ class GloveAvg(Method):
         self.words, self.table = read_vectors(Path(recipe.vectors))
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        return (
-            np.stack([self._mean(sentence.split()) for sentence in sentences])
-            if len(sentences)
-            else self.table[:0]
-        )
+        if not len(sentences):
+            return self.table[:0]
+        return np.stack([self._mean(sentence.split()) for sentence in sentences])
 
     def portable(self) -> Portable:
         import torch
 
         words = sorted(self.words, key=lambda word: self.words[word])
         table = torch.from_numpy(self.table[[self.words[word] for word in words]])
-        return Portable(
-            reader=ModuleFile(
-                FOLDER / "word_means.py", "WordMeans", {"words": words}, {"table": table}
-            )
-        )
+        file = FOLDER / "word_means.py"
+        return Portable(reader=ModuleFile(file, "WordMeans", {"words": words}, {"table": table}))
 
     def _mean(self, words: list[str]) -> np.ndarray:
-        found = [self.words.get(w, self.words.get(w.lower(), -1)) for w in words]
-        rows = [row for row in found if row >= 0]
-        # float64 inside, so that the order of the words cannot show
-        return (
-            self.table[rows].astype(np.float64).mean(0).astype(np.float32)
-            if rows
-            else np.zeros_like(self.table[0])
-        )
+        rows = []
+        for word in words:
+            row = self.words.get(word, self.words.get(word.lower()))
+            if row is not None:
+                rows.append(row)
+        if not rows:
+            return np.zeros_like(self.table[0])
+        # float64 inside, so that the order of the words makes no difference
+        return self.table[rows].astype(np.float64).mean(0).astype(np.float32)
 
 
 def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
@@ -115,10 +111,10 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                     and len(numbers) > len(rows[0])
                     and not _is_number(numbers[-len(rows[0]) - 1])
                 ):
-                    cut = len(numbers) - len(
-                        rows[0]
-                    )  # a word with blanks in it: the public 840B file has a few
-                    word, numbers = " ".join([word, *numbers[:cut]]), numbers[cut:]
+                    # a word with blanks in it: the public 840B file has a few
+                    cut = len(numbers) - len(rows[0])
+                    word = " ".join([word, *numbers[:cut]])
+                    numbers = numbers[cut:]
                 with contextlib.suppress(ValueError):
                     row = np.array(numbers, dtype=np.float32)
                     if len(row) and (not rows or len(row) == len(rows[0])):

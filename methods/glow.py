@@ -1,11 +1,12 @@
-"""Glow on vectors: an invertible network whose output is to be standard normal. It knows no method.
+"""Glow on vectors: an invertible network that makes them standard normal. It knows no method.
 
-n vectors of C channels; H channels in all. Kingma and Dhariwal 2018, as BERT-flow has it for a
-vector in the place of an image: each step is
+n vectors of C channels; H channels in all. Kingma and Dhariwal 2018, as in BERT-flow for a vector
+in the place of an image: each step is
 
-    actnorm          y = (x + b) exp(3 a), one b and a a channel; started on data so that y has mean
-    0 and variance 1 permutation      of the channels, fixed coupling         y1 = x1;  y2 = x2 +
-    net(x1), additive, so without a change of volume
+    actnorm          y = (x + b) exp(3 a), one b and a a channel; started on data so that y has
+                     mean 0 and variance 1
+    permutation      of the channels, fixed
+    coupling         y1 = x1;  y2 = x2 + net(x1), additive, so without a change of volume
 
 and after each level but the last the second half of the channels is split off as it is. Only
 actnorm changes the volume.
@@ -44,9 +45,8 @@ class ActNorm(nn.Module):
         if start:
             with torch.no_grad():
                 self.shift.copy_(-x_nC.mean(0))
-                self.log_scale.copy_(
-                    -((x_nC + self.shift).square().mean(0).sqrt() + FLOOR).log() / SCALE
-                )
+                deviation_C = (x_nC + self.shift).square().mean(0).sqrt() + FLOOR
+                self.log_scale.copy_(-deviation_C.log() / SCALE)
         return (x_nC + self.shift) * (SCALE * self.log_scale).exp()
 
     def inverse(self, y_nC: Tensor) -> Tensor:
@@ -65,10 +65,8 @@ class CouplingNet(nn.Module):
 
     def __init__(self, inputs: int, width: int, outputs: int) -> None:
         super().__init__()
-        self.first, self.second = (
-            nn.Linear(inputs, width, bias=False),
-            nn.Linear(width, width, bias=False),
-        )
+        self.first = nn.Linear(inputs, width, bias=False)
+        self.second = nn.Linear(width, width, bias=False)
         self.norms = nn.ModuleList([ActNorm(width), ActNorm(width)])
         self.last = nn.Linear(width, outputs)
         self.log_scale = nn.Parameter(torch.zeros(outputs))
@@ -127,10 +125,10 @@ class Glow(nn.Module):
                 f"{channels} channels cannot be halved {levels - 1} times and still be coupled"
             )
         self.sizes = [channels // 2**level for level in range(levels)]
-        self.levels = nn.ModuleList(
-            nn.ModuleList(Step(size, width, fixed_order(size, permutation)) for _ in range(depth))
-            for size in self.sizes
-        )
+        self.levels = nn.ModuleList()
+        for size in self.sizes:
+            steps = [Step(size, width, fixed_order(size, permutation)) for _ in range(depth)]
+            self.levels.append(nn.ModuleList(steps))
 
     def forward(self, x_nH: Tensor, start: bool = False) -> Tensor:
         """Return z, (n, H): the parts that were split off, level by level, then the rest.

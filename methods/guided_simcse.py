@@ -6,12 +6,13 @@ as in SimCSE's eq. 5. A candidate of anchor i that the guide finds too near is l
 denominator; the own positive never is.
 
 * ``multicsr`` (Wang et al., NAACL 2024, arXiv 2310.10962): candidates are all positives and all
-  contradictions; out is what the guide finds above ``phi``, the own contradiction as well. The
-  authors' code keeps such a pair with the logit 0 and takes the binary cross-entropy of every
-  entry, as DCLR's does (``faithful``), with the guide's dropout on.
+  contradictions; left out are those that the guide rates above ``phi``, the own contradiction as
+  well. The authors' code keeps such a pair with the logit 0 and takes the binary cross-entropy of
+  every entry, as DCLR's does (``faithful``), with the guide's dropout on.
 * ``gist`` (Solatorio 2024, arXiv 2402.16829): candidates are also the other anchors and, seen from
-  the own positive, the other positives; out is what the guide finds nearer than the own pair less
-  ``margin``. The authors fine-tuned finished models with it; no recipe of theirs starts from BERT.
+  the own positive, the other positives; left out are those that the guide rates above the own pair
+  minus ``margin``. The authors fine-tuned finished models with it; no recipe of theirs starts from
+  BERT.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class GuidedSimCSE(TorchMethod):
     first_token = True
     summary = "supervised SimCSE; a model removes false negatives"
     paper = (
-        "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, "
-        "arXiv 2402.16829"
+        "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, arXiv "
+        "2402.16829"
     )
     trains = "the whole encoder and the head; the guide is frozen"
     places = ("guide",)
@@ -124,19 +125,21 @@ class GuidedSimCSE(TorchMethod):
         """Return anchor, positive[, hard negatives] of the method, (n, H) each, then of the guide,
         (n, its H) each.
         """
-        texts, many = (
-            join(batch.columns, self.pad_id),
-            len(batch.columns),
-        )  # in one pass of each encoder
-        return *self.head(self.hidden(texts)[:, 0]).chunk(many), *self.guide(texts).chunk(many)
+        texts = join(batch.columns, self.pad_id)  # in one pass of each encoder
+        columns = len(batch.columns)
+        z = self.head(self.hidden(texts)[:, 0]).chunk(columns)
+        guides = self.guide(texts).chunk(columns)
+        return *z, *guides
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        recipe, half = self.recipe, len(views) // 2
-        z, guides = views[:half], views[half:]
+        recipe = self.recipe
+        half = len(views) // 2
+        z = views[:half]
+        guides = views[half:]
         if recipe.mask == "gist":
-            more = recipe.contrast_anchors, recipe.contrast_positives
-            kept = kept_by_gist(guides, recipe.margin, *more)
-            logits = candidates(z, *more) / recipe.temperature
+            anchors, positives = recipe.contrast_anchors, recipe.contrast_positives
+            kept = kept_by_gist(guides, recipe.margin, anchors, positives)
+            logits = candidates(z, anchors, positives) / recipe.temperature
             own = torch.arange(len(logits), device=logits.device)
             return Loss(cross_entropy(logits.masked_fill(~kept, float("-inf")), own))
         weights = instance_weights(candidates(guides), recipe.phi)
@@ -159,9 +162,13 @@ def candidates(z: tuple[Tensor, ...], anchors: bool = False, positives: bool = F
     """
     first, positive, *hard = z
     blocks = [cosine_matrix(first, positive)]
-    blocks += [cosine_matrix(first, first)] if anchors else []
-    blocks += [cosine_matrix(positive, positive)] if positives else []
-    return torch.cat(blocks + [cosine_matrix(first, negative) for negative in hard], dim=1)
+    if anchors:
+        blocks.append(cosine_matrix(first, first))
+    if positives:
+        blocks.append(cosine_matrix(positive, positive))
+    for negative in hard:
+        blocks.append(cosine_matrix(first, negative))
+    return torch.cat(blocks, dim=1)
 
 
 def kept_by_gist(
@@ -179,7 +186,8 @@ def kept_by_gist(
     B = len(guide_BC)
     own = torch.arange(B, device=guide_BC.device)
     kept = guide_BC <= guide_BC[own, own][:, None] - margin
-    for block in range(1, 1 + anchors + positives):
+    own_blocks = int(anchors) + int(positives)  # in which a sentence meets itself
+    for block in range(1, 1 + own_blocks):
         kept[own, own + block * B] = False
     kept[own, own] = True
     return kept

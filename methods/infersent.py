@@ -5,8 +5,9 @@ Words are looked up in a file of word vectors, which are frozen; unknown ones ar
 bidirectional LSTM reads <s>, the known words and </s>, and a sentence's vector is the largest value
 of each of its 2 x 2,048 outputs over the words (section 3.2):
 
-    h_t = (forward LSTM, backward LSTM)      u = max over t of h_t      o = softmax( W3 W2 W1 (u, v,
-    |u - v|, u * v) )
+    h_t = (forward LSTM, backward LSTM)
+    u = max over t of h_t
+    o = softmax( W3 W2 W1 (u, v, |u - v|, u * v) )
 
 with W1 of shape (512, 4 x 4,096), W2 (512, 512), W3 (3, 512), with biases, and no activation
 between them. Cross-entropy over entailment, neutral, contradiction. The classifier is thrown away;
@@ -48,7 +49,7 @@ from bench.methods.travels import FOLDER
 
 CODE = "InferSent train_nli.py, before commit c752882"
 LABELS = 3
-FIRST, LAST = "<s>", "</s>"  # looked up like words; zero vectors where the file has none
+FIRST, LAST = "<s>", "</s>"  # looked up like words; zero vectors if the file has none
 PADDING = 0  # row of the table: zeros
 
 
@@ -68,8 +69,9 @@ class InferSent(TorchMethod):
 
     Take it as the supervised baseline before transformers.
 
-    Example: bench run --method infersent --setting supervised --set vectors=glove.840B.300d.zip
-    --corpus nli.csv
+    Example:
+        bench run --method infersent --setting supervised --set vectors=glove.840B.300d.zip \\
+          --corpus nli.csv
 
     Relations: SBERT is the same objective with BERT and mean pooling.
     """
@@ -79,8 +81,7 @@ class InferSent(TorchMethod):
     summary = "BiLSTM over word vectors, trained on NLI labels"
     paper = (
         "Conneau, Kiela, Schwenk, Barrault, Bordes: Supervised Learning of Universal Sentence "
-        "Representations from Natural Language "
-        "Inference Data, EMNLP 2017, arXiv 1705.02364"
+        "Representations from Natural Language Inference Data, EMNLP 2017, arXiv 1705.02364"
     )
     trains = (
         "the LSTM, and while training the classifier of three linear layers; the word vectors stay"
@@ -144,18 +145,14 @@ class InferSent(TorchMethod):
         return GloveAvg.own_revision(recipe)
 
     def build(self, backbone: Any, recipe: Recipe) -> None:
-        self.recipe, self.backbone = (
-            recipe,
-            WordVectors(str(self.own_backbone), self.own_revision(recipe)),
-        )  # type: ignore[assignment]
+        self.recipe = recipe
+        vectors_file: Any = WordVectors(str(self.own_backbone), self.own_revision(recipe))
+        self.backbone = vectors_file
         self.words, vectors = read_vectors(Path(recipe.vectors))
-        ends = np.stack(
-            [
-                vectors[self.words[w]] if w in self.words else np.zeros_like(vectors[0])
-                for w in (FIRST, LAST)
-            ]
-        )
-        table = np.concatenate([np.zeros_like(vectors[:1]), vectors, ends])
+        zeros = np.zeros_like(vectors[0])
+        first = vectors[self.words[FIRST]] if FIRST in self.words else zeros
+        last = vectors[self.words[LAST]] if LAST in self.words else zeros
+        table = np.concatenate([zeros[None], vectors, np.stack([first, last])])
         self.register_buffer("table", torch.from_numpy(table), persistent=False)
         self.before, self.after = [len(table) - 2], [len(table) - 1]
         self.encoder = nn.LSTM(
@@ -175,7 +172,7 @@ class InferSent(TorchMethod):
         return PADDING
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Return the table's rows for the known words of each sentence, separated by white space."""
+        """Return the table's rows for the known words of each sentence."""
         return [
             [self.words[word] + 1 for word in sentence.split() if word in self.words]
             for sentence in sentences
@@ -184,10 +181,9 @@ class InferSent(TorchMethod):
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        ids = {
-            name: texts if name == "label" else self.token_ids(texts)
-            for name, texts in columns.items()
-        }
+        ids: dict[str, Sequence[Any]] = {}
+        for name, texts in columns.items():
+            ids[name] = texts if name == "label" else self.token_ids(texts)
         return super().collate(ids, rows, epoch)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -197,7 +193,9 @@ class InferSent(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         u, v, labels_n = views
-        return Loss(cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n))
+        return Loss(
+            cross_entropy(self.classifier(pair_features_with_product(u, v)).float(), labels_n)
+        )
 
     def hidden(self, features: Features) -> Tensor:
         """Return the outputs of the LSTM, (n, T, 2 lstm_size), in float32; zeros at padding."""
@@ -206,9 +204,9 @@ class InferSent(TorchMethod):
             packed = pack_padded_sequence(
                 self.table[ids], lengths, batch_first=True, enforce_sorted=False
             )
-            return pad_packed_sequence(
-                self.encoder(packed)[0], batch_first=True, total_length=ids.shape[1]
-            )[0]
+            outputs, _ = self.encoder(packed)
+            states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=ids.shape[1])
+            return states
 
     def embed(self, features: Features) -> Tensor:
         padding = features["attention_mask"][:, :, None] == 0
@@ -221,18 +219,14 @@ class InferSent(TorchMethod):
         return Portable(reader=ModuleFile(FOLDER / "word_lstm.py", "WordLSTM", settings, state))
 
     def optimizer(self) -> torch.optim.Optimizer:
-        return torch.optim.SGD(
-            (p for p in self.parameters() if p.requires_grad), lr=self.recipe.learning_rate
-        )
+        trained = [p for p in self.parameters() if p.requires_grad]
+        return torch.optim.SGD(trained, lr=self.recipe.learning_rate)
 
     def learning_rate(self, step: int, steps: int) -> float:
         epochs = self.recipe.epochs or 1  # a budget has none: then it counts as one
         done = int(step * epochs / max(1, steps))
-        return (
-            self.recipe.learning_rate
-            * self.recipe.rate_decay**done
-            / self.recipe.rate_shrink ** int(self.drops)
-        )
+        decayed = self.recipe.learning_rate * self.recipe.rate_decay**done
+        return decayed / self.recipe.rate_shrink ** int(self.drops)
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
         found = score(self)
@@ -243,6 +237,6 @@ class InferSent(TorchMethod):
         return found
 
 
-def pair_features(u_nD: Tensor, v_nD: Tensor) -> Tensor:
+def pair_features_with_product(u_nD: Tensor, v_nD: Tensor) -> Tensor:
     """Return (n, 4D): (u, v, |u - v|, u * v). Source: Conneau et al. 2017, section 3.1."""
     return torch.cat([u_nD, v_nD, (u_nD - v_nD).abs(), u_nD * v_nD], dim=1)

@@ -1,20 +1,21 @@
 """InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings (Wu et al., Findings
 of EMNLP 2022).
 
-Unsupervised SimCSE, whose [CLS] is also to help with guessing masked words that can hardly be
-guessed without it:
+Unsupervised SimCSE; its [CLS] also helps to guess masked words that can hardly be guessed without
+it:
 
-    x masked -> the first six layers of the start checkpoint, frozen -> states m_1 .. m_T-1 [ CLS of
-    the encoder for x | m_1 .. m_T-1 ] -> two new layers -> LM head -> mean surprise of the masked
-    tokens of both views loss = InfoNCE of head(CLS) + mlm_weight * this
+    x masked -> the first six layers of the start checkpoint, frozen -> states m_1 .. m_T-1
+    [ CLS of the encoder for x | m_1 .. m_T-1 ] -> two new layers -> LM head
+              -> mean surprise of the masked tokens of both views
+    loss = InfoNCE of head(CLS) + mlm_weight * this
 
-The head is DiffCSE's, with batch normalisation, and serves training only. A weight of 1e-5 is what
-the authors' scripts have: Adam rescales it away for what gets only this gradient (new layers, LM
-head), and the encoder feels 1e-5 of it. The start of the printed scores is Condenser, which was
-pretrained in the same way, and not BERT. Its own two head layers are read by the authors' code from
-a local folder alone; here, as in their script, the layers begin at random.
+The head is DiffCSE's, with batch normalisation, and serves training only. The weight of 1e-5 is
+that of the authors' scripts: Adam rescales it away for parameters with only this gradient (new
+layers, LM head), and the encoder feels 1e-5 of it. The start of the printed scores is Condenser,
+which was pretrained in the same way, and not BERT. Its own two head layers are read by the authors'
+code from a local folder alone; here, as in their script, the layers begin at random.
 
-What is scored is CLS without the head.
+CLS is scored without the head.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from bench.method import (
 )
 from bench.methods.diffcse import batch_norm_head
 from bench.methods.gather import across_ranks
-from bench.methods.layers import attended, fed_forward, layers_of, new_layers, visible
+from bench.methods.layers import attended, attention_mask, fed_forward, layers_of, new_layers
 from bench.methods.losses import info_nce
 from bench.methods.masking import surprise_of_copies, with_mlm
 from bench.methods.momentum import FrozenCopy
@@ -55,7 +56,7 @@ class InfoCSE(TorchMethod):
     """InfoCSE: SimCSE, and masked words that are guessed from the sentence's vector and shallow
     states.
 
-    Take it if vectors should carry the words of a sentence; it costs about twice SimCSE.
+    Take it if vectors should carry the words of a sentence; masked copies are read, too.
 
     Example:
         bench run --method infocse --setting unsupervised --backbone bert-base-uncased
@@ -71,8 +72,7 @@ class InfoCSE(TorchMethod):
     summary = "SimCSE, and masked words guessed from the vector"
     paper = (
         "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of "
-        "Sentence Embeddings, Findings of "
-        "EMNLP 2022, arXiv 2210.06432"
+        "Sentence Embeddings, Findings of EMNLP 2022, arXiv 2210.06432"
     )
     trains = "the whole encoder; while training also the head, two new layers and the LM head"
     training_only = ("head", "shallow", "extra", "lm_head")
@@ -125,18 +125,16 @@ class InfoCSE(TorchMethod):
         """Return CLS of both views, (n, H) each, the (n,) sums of the masked tokens' surprise, and
         their (n,) counts.
         """
-        texts = join(
-            batch.columns * 2, self.pad_id
-        )  # (2n, T): each row under dropout masks of its own, one encoder pass
+        # (2n, T): each row under dropout masks of its own, one encoder pass
+        texts = join(batch.columns * 2, self.pad_id)
         cls = self.embed(texts)
         return *cls.chunk(2), *self.guess(texts, cls)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         cls1, cls2, *guesses = views
         h = self.head(torch.cat([cls1, cls2]))  # (2n, H): batch statistics over both views
-        contrast = info_nce(
-            *across_ranks(h.chunk(2), self.recipe.faithful), temperature=self.recipe.temperature
-        )
+        both = across_ranks(h.chunk(2), self.recipe.faithful)
+        contrast = info_nce(*both, temperature=self.recipe.temperature)
         return with_mlm(Loss(contrast), guesses, self.recipe.mlm_weight)
 
     def guess(self, texts: Features, cls_nH: Tensor) -> tuple[Tensor, Tensor]:
@@ -151,10 +149,9 @@ class InfoCSE(TorchMethod):
             shallow_nTH = self.shallow(
                 input_ids=masked["input_ids"], attention_mask=seen
             ).last_hidden_state
-            states_nTH = torch.cat(
-                [cls_nH.unsqueeze(1).to(shallow_nTH.dtype), shallow_nTH[:, 1:]], dim=1
-            )
-            mask = visible(seen.bool()[:, None, None], self.encoder, states_nTH.dtype)
+            first_n1H = cls_nH.unsqueeze(1).to(shallow_nTH.dtype)
+            states_nTH = torch.cat([first_n1H, shallow_nTH[:, 1:]], dim=1)
+            mask = attention_mask(seen.bool()[:, None, None], self.encoder, states_nTH.dtype)
             for layer in self.extra:
                 states_nTH = fed_forward(layer, attended(layer, states_nTH, mask))
             return states_nTH

@@ -6,14 +6,14 @@ local feature, the three results behind one another; a sentence's global feature
 its tokens (section 3.2, Figure 1). Training makes the two tell of each other: it maximises a
 Jensen-Shannon estimate of their mutual information (eq. 4),
 
-    I = mean over own tokens of (log 2 - softplus(-r)) - mean over all others of (softplus(r) - log
-    2),   r = local . global
+    I = mean over own tokens of (log 2 - softplus(-r))
+        - mean over all others of (softplus(r) - log 2),        r = local . global
 
 where "own" pairs a token with its own sentence and "others" a token with every other sentence of
 the batch. The loss is -I.
 
-What is scored is the global feature: 3 x 256 = 768 numbers, whatever the backbone's width. States
-at padding are set to 0 before the convolutions, so that a vector depends on no other sentence; the
+The global feature is scored: 3 x 256 = 768 numbers, whatever the backbone's width. States at
+padding are set to 0 before the convolutions, so that a vector depends on no other sentence; the
 authors' code lets the last tokens see them.
 """
 
@@ -38,6 +38,7 @@ from bench.method import (
     Value,
     adamw,
 )
+from bench.methods.losses import float32_at_least
 from bench.methods.pooling import masked_mean, portable_of
 from bench.methods.travels import FOLDER
 
@@ -45,7 +46,7 @@ FIT = "IS-BERT sentence_transformers/SentenceTransformer.py, defaults of fit()"
 WIDTHS = (1, 3, 5)  # of the convolutions; odd, so that a token's feature is centred on it
 
 
-def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> Tensor:
+def information_loss(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> Tensor:
     """Return minus the mutual information of token and sentence vectors, estimated on a batch, in
     nats.
 
@@ -55,19 +56,19 @@ def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> 
     Source: Zhang et al. 2020, eq. 4, after Nowozin et al. 2016.
     """
     with torch.autocast(local_nTD.device.type, enabled=False):
-        local, sentences = (
-            x if x.dtype == torch.float64 else x.float() for x in (local_nTD, sentences_nD)
-        )
+        local = float32_at_least(local_nTD)
+        sentences = float32_at_least(sentences_nD)
         scores_nTn = local @ sentences.T
-        n, weights_nT = len(sentences), mask_nT.to(local.dtype)
+        n = len(sentences)
+        weights_nT = mask_nT.to(local.dtype)
         # softplus(x) = -logsigmoid(-x); torch's own softplus is cut to x above 20
         own_nT = math.log(2) + logsigmoid(scores_nTn.diagonal(dim1=0, dim2=2).T)
         foreign_nTn = -logsigmoid(-scores_nTn) - math.log(2)
         foreign_nT = foreign_nTn.sum(2) - foreign_nTn.diagonal(dim1=0, dim2=2).T
         tokens = weights_nT.sum()
-        return (foreign_nT * weights_nT).sum() / (tokens * max(1, n - 1)) - (
-            own_nT * weights_nT
-        ).sum() / tokens
+        foreign = (foreign_nT * weights_nT).sum() / (tokens * max(1, n - 1))
+        own = (own_nT * weights_nT).sum() / tokens
+        return foreign - own
 
 
 class ISBert(TorchMethod):
@@ -87,8 +88,7 @@ class ISBert(TorchMethod):
     summary = "mutual information of a sentence's vector and its tokens"
     paper = (
         "Zhang, He, Liu, Lim, Bing: An Unsupervised Sentence Embedding Method by Mutual "
-        "Information Maximization, EMNLP 2020, "
-        "arXiv 2009.12061"
+        "Information Maximization, EMNLP 2020, arXiv 2009.12061"
     )
     trains = "the whole encoder and the three convolutions"
     defaults = {
@@ -125,7 +125,7 @@ class ISBert(TorchMethod):
         )
 
     def local_features(self, features: Features) -> Tensor:
-        """Return the tokens' local features, (n, T, 3 x channels); those at padding mean nothing."""
+        """Return the tokens' local features, (n, T, 3 x channels), meaningless at padding."""
         mask_nT1 = features["attention_mask"].unsqueeze(-1)
         states_nHT = self.hidden(features).masked_fill(mask_nT1 == 0, 0).transpose(1, 2)
         return torch.cat(
@@ -139,7 +139,7 @@ class ISBert(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         local_nTD, mask_nT = views
-        return Loss(jensen_shannon(local_nTD, mask_nT, masked_mean(local_nTD, mask_nT)))
+        return Loss(information_loss(local_nTD, mask_nT, masked_mean(local_nTD, mask_nT)))
 
     def embed(self, features: Features) -> Tensor:
         return masked_mean(self.local_features(features), features["attention_mask"])

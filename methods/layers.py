@@ -1,4 +1,4 @@
-"""An encoder's layers, one by one: what a decoder that shares them, or layers on top of it, needs.
+"""An encoder's layers, one by one, for a decoder that shares them or for layers on top of it.
 
 It knows no method.
 
@@ -22,11 +22,11 @@ def layers_of(encoder: Any) -> Any:
     Raises BenchError if the model is not laid out like BERT.
     """
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
-    if layers is None or not all(
-        hasattr(layers[0], part) for part in ("attention", "intermediate", "output")
-    ):
+    parts = ("attention", "intermediate", "output")
+    if layers is None or not all(hasattr(layers[0], part) for part in parts):
         raise BenchError(
-            "a method that goes through the layers of BERT finds others", "take BERT or RoBERTa"
+            "this method needs BERT's layer layout, and this backbone has another",
+            "take BERT or RoBERTa",
         )
     return layers
 
@@ -34,25 +34,26 @@ def layers_of(encoder: Any) -> Any:
 def embedded(encoder: Any, ids_nT: Tensor) -> Tensor:
     """Return the input of the first layer, (n, T, H); ELECTRA's narrower embeddings are widened."""
     states: Tensor = encoder.embeddings(input_ids=ids_nT)
-    return encoder.embeddings_project(states) if hasattr(encoder, "embeddings_project") else states
+    if hasattr(encoder, "embeddings_project"):
+        return encoder.embeddings_project(states)
+    return states
 
 
-def visible(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
+def attention_mask(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
     """Return the mask of a layer's attention, made of ``seen``.
 
     ``seen`` is True if a query (dim -2) may look at a key (dim -1).
     """
     if encoder.config._attn_implementation == "sdpa":
         return seen
-    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(
-        ~seen, torch.finfo(dtype).min
-    )
+    open_mask = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
+    return open_mask.masked_fill(~seen, torch.finfo(dtype).min)
 
 
 def attended(layer: Any, states_nTH: Tensor, mask: Tensor) -> Tensor:
     """Return a layer's self-attention with its Add + LayerNorm, (n, T, H).
 
-    ``mask``: see :func:`visible`.
+    ``mask``: see :func:`attention_mask`.
     """
     states: Tensor = layer.attention(states_nTH, mask)[0]
     return states

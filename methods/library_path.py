@@ -1,9 +1,9 @@
-"""Does a finished encoder get the vectors here that its own library gives? Some texts are encoded
-both ways when it is loaded.
+"""Compare bench's own path with a finished encoder's library: some texts are encoded both ways when
+the encoder is loaded.
 
 bench's own path tokenises all texts at once and pads rows of similar length together, which is
-faster. What a library adds to that (chat templates, arguments of the processor, the side on which a
-text is cut, a router) is not imitated: the ids and vectors of these texts are compared, and if they
+faster. Additions of a library (chat templates, arguments of the processor, the side on which a text
+is cut, a router) are not imitated: the ids and vectors of these texts are compared, and if they
 differ by more than rounding, the library encodes.
 """
 

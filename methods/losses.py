@@ -1,8 +1,7 @@
-"""Losses as pure functions of vectors.  They know no method.
+"""Losses as pure functions of vectors. They know no method.
 
-B anchors, C candidates, D dimensions.  The anchors may be some of the rows whose candidates are
-there, as in an evaluation by parts: C >= B, and the anchor of row i belongs to candidate ``offset``
-+ i.
+B anchors, C candidates, D dimensions. The anchors may be some of the rows only, as in an evaluation
+by parts: C >= B, and the anchor of row i belongs to candidate ``offset`` + i.
 """
 
 from __future__ import annotations
@@ -19,15 +18,13 @@ SMALLEST_NORM = 1e-8  # as torch's CosineSimilarity: a zero vector has cosine 0,
 def cosine_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
     """Return the (B, C) cosines, in at least float32 whatever autocast does around it."""
     with torch.autocast(a_BD.device.type, enabled=False):
-        a, b = (_float32_at_least(x) for x in (a_BD, b_CD))
-        unit_a, unit_b = (x / x.norm(dim=-1, keepdim=True).clamp_min(SMALLEST_NORM) for x in (a, b))
-        return unit_a @ unit_b.T
+        return unit_vectors(float32_at_least(a_BD)) @ unit_vectors(float32_at_least(b_CD)).T
 
 
 def dot_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
     """Return the (B, C) dot products, in at least float32."""
     with torch.autocast(a_BD.device.type, enabled=False):
-        return _float32_at_least(a_BD) @ _float32_at_least(b_CD).T
+        return float32_at_least(a_BD) @ float32_at_least(b_CD).T
 
 
 Similarity = Callable[[Tensor, Tensor], Tensor]
@@ -54,8 +51,8 @@ def info_nce(
     """
     own = _own(anchors_BD, positives_CD, *negatives_CD, offset=offset)
     blocks = [similarity(anchors_BD, positives_CD) / temperature]  # (B, C) each
-    for one_CD in negatives_CD:
-        hard = similarity(anchors_BD, one_CD) / temperature
+    for hard_CD in negatives_CD:
+        hard = similarity(anchors_BD, hard_CD) / temperature
         blocks.append(hard + hard_negative_weight * _at(own, hard))
     return cross_entropy(torch.cat(blocks, dim=1), own)  # (B, C (1 + K))
 
@@ -77,7 +74,7 @@ def energy_hinge(
     to_positives = cosine_matrix(anchors_BD, positives_CD)  # (B, C)
     mine = to_positives.gather(1, own[:, None])[:, 0]  # (B,)
     others = to_positives.masked_fill(_at(own, to_positives).bool(), float("-inf"))
-    wrong = [others, *(cosine_matrix(anchors_BD, one_CD) for one_CD in negatives_CD)]
+    wrong = [others, *(cosine_matrix(anchors_BD, hard_CD) for hard_CD in negatives_CD)]
     hardest = torch.cat(wrong, dim=1).max(dim=1).values  # (B,)
     return (margin - mine + hardest).clamp_min(0).mean()
 
@@ -108,12 +105,8 @@ def focal_info_nce(
     a sum).
     """
     own = _own(anchors_BD, positives_CD, offset=offset)
-    return cross_entropy(
-        focal_logits(
-            cosine_matrix(anchors_BD, positives_CD), temperature=temperature, m=m, offset=offset
-        ),
-        own,
-    )
+    cosines = cosine_matrix(anchors_BD, positives_CD)
+    return cross_entropy(focal_logits(cosines, temperature=temperature, m=m, offset=offset), own)
 
 
 def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tensor:
@@ -138,12 +131,12 @@ def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tenso
 
 def _own(anchors: Tensor, *candidates: Tensor, offset: int) -> Tensor:
     """Return the column of each anchor's own candidate, (B,), for every kind of candidate alike."""
-    counts = [len(one) for one in candidates]
+    counts = [len(rows) for rows in candidates]
     if offset < 0 or len(set(counts)) > 1 or counts[0] < offset + len(anchors):
+        listed = " and ".join(map(str, counts))
         raise ValueError(
-            f"{len(anchors)} anchors from row {offset} on, {' and '.join(map(str, counts))} "
-            f"candidates: row {offset} + i of "
-            "positives and negatives must belong to anchor i"
+            f"{len(anchors)} anchors from row {offset} on, {listed} candidates: "
+            f"row {offset} + i of positives and negatives must belong to anchor i"
         )
     return torch.arange(len(anchors), device=anchors.device) + offset
 
@@ -153,5 +146,11 @@ def _at(own_B: Tensor, like_BC: Tensor) -> Tensor:
     return (torch.arange(like_BC.shape[1], device=own_B.device) == own_B[:, None]).to(like_BC.dtype)
 
 
-def _float32_at_least(x: Tensor) -> Tensor:
+def unit_vectors(x: Tensor) -> Tensor:
+    """Scale vectors to length 1; a vector of zeros stays one."""
+    return x / x.norm(dim=-1, keepdim=True).clamp_min(SMALLEST_NORM)
+
+
+def float32_at_least(x: Tensor) -> Tensor:
+    """Return a tensor in float64 if it is, else in float32."""
     return x if x.dtype == torch.float64 else x.float()

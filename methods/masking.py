@@ -1,8 +1,8 @@
 """Masked language modelling as an auxiliary task: which tokens are hidden, and the loss of guessing
 them.
 
-n sentences, T tokens, V vocabulary.  Nothing here knows a method.  Source: BERT (Devlin et al.
-2019) section 3.1, as SimCSE's authors use it beside a contrastive loss.
+n sentences, T tokens, V vocabulary. Nothing here knows a method. Source: BERT (Devlin et al. 2019)
+section 3.1, as SimCSE's authors add it to a contrastive loss.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ def surprise_of_copies(
     masked_nT, labels_nT = mask_tokens(
         ids_nT, spared_nT, backbone.mask_id, len(backbone.tokenizer), probability
     )
-    states_nTH, places = states({**features, "input_ids": masked_nT}), places_of(labels_nT)
+    states_nTH = states({**features, "input_ids": masked_nT})
+    places = places_of(labels_nT)
     # the vocabulary is computed for the chosen positions alone
     return surprise_of_rows(lm_head(states_nTH[places]), labels_nT, places, texts)
 
@@ -156,11 +157,19 @@ def mean_surprise(sums_n: Tensor, counts_n: Tensor) -> Tensor:
     return sums_n.sum() / counts_n.sum().clamp_min(1)
 
 
+def split_guesses(
+    views: tuple[Tensor, ...], mlm: bool
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Split views into the vectors and, with ``mlm``, the sums and counts of guesses."""
+    if mlm:
+        return views[:-2], views[-2:]
+    return views, ()
+
+
 def with_mlm(loss: Loss, guesses: Sequence[Tensor], weight: float) -> Loss:
     """Add ``weight`` times the mean surprise of ``guesses``, (n,) sums and (n,) counts, to a
     contrastive loss.
     """
     mlm = mean_surprise(*guesses)
-    return Loss(
-        loss.total + weight * mlm, {"info_nce": loss.total} | dict(loss.parts) | {"mlm": mlm}
-    )
+    parts = {"info_nce": loss.total, **loss.parts, "mlm": mlm}
+    return Loss(loss.total + weight * mlm, parts)

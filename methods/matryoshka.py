@@ -52,7 +52,7 @@ class Matryoshka(SimCSE):
         super().check(recipe, backbone)
         check_prefixes(recipe)
         if recipe.mlm:
-            raise BenchError("mlm=true has no vectors to cut", "--method simcse+mlm")
+            raise BenchError("mlm=true does not combine with matryoshka", "--method simcse+mlm")
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         simcse = super().loss

@@ -6,10 +6,10 @@ stays as it is). Dropout makes the views differ further. The loss is InfoNCE (eq
 views of a batch: each view's mirror against the 2n - 2 others, cosines, temperature tau, the mean
 over all 2n anchors. No head, no dev selection: 50 steps of 200 sentences, the last one counts.
 
-What is scored is what is trained. Every text is padded to exactly 50 tokens and cut to them, at
+The vector that is trained is scored. Every text is padded to exactly 50 tokens and cut to them, at
 test too, so that a vector depends on no other sentence. On BERT the authors' "mean" is the mean
 over all 50 positions, padding included; on RoBERTa they take [CLS]. Their literal "[MASK]" is kept
-on RoBERTa, whose own mask token is another.
+on RoBERTa, which has another mask token.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class MirrorBert(TorchMethod):
     settings = ("unsupervised",)
     summary = "two views of a text, one with five characters masked"
     paper = (
-        "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: "
-        "Transforming Masked Language Models into "
-        "Universal Lexical and Sentence Encoders, EMNLP 2021, arXiv 2104.08027"
+        "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: Transforming "
+        "Masked Language Models into Universal Lexical and Sentence Encoders, EMNLP 2021, arXiv "
+        "2104.08027"
     )
     trains = "the whole encoder; there is nothing else"
     trains_on = "text"
@@ -122,10 +122,8 @@ class MirrorBert(TorchMethod):
             raise BenchError(
                 f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(POOLINGS)}"
             )
-        if not (
-            recipe.drophead is None
-            or (isinstance(recipe.drophead, int | float) and 0 <= recipe.drophead < 1)
-        ):
+        drophead = 0 if recipe.drophead is None else recipe.drophead
+        if not isinstance(drophead, int | float) or not 0 <= drophead < 1:
             raise BenchError(
                 f"drophead={recipe.drophead}: expected a share from 0 to below 1",
                 "--set drophead=0.05",
@@ -153,24 +151,28 @@ class MirrorBert(TorchMethod):
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
         (texts,) = columns.values()
-        how = {
-            "length": self.recipe.span,
-            "shortest": self.recipe.shortest,
-            "faithful": self.recipe.faithful,
-        }
-        masked = [
-            mask_span(text, rng_for(self.context.seed, "span", epoch, int(row)), **how)
-            for text, row in zip(texts, rows, strict=True)
-        ]
+        recipe = self.recipe
+        masked = []
+        for text, row in zip(texts, rows, strict=True):
+            rng = rng_for(self.context.seed, "span", epoch, int(row))
+            masked.append(
+                mask_span(
+                    text,
+                    rng,
+                    length=recipe.span,
+                    shortest=recipe.shortest,
+                    faithful=recipe.faithful,
+                )
+            )
         return self.tokenize(texts), self.tokenize(masked)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         """Return features that are always (n, 50): longer texts are cut, shorter ones padded."""
-        features = super().assemble(ids, self.length)
-        fill = {"input_ids": self.pad_id}
-        return {
-            key: widened(tensor, self.length, fill.get(key, 0)) for key, tensor in features.items()
-        }
+        widened_features = {}
+        for key, tensor in super().assemble(ids, self.length).items():
+            fill = self.pad_id if key == "input_ids" else 0
+            widened_features[key] = widened(tensor, self.length, fill)
+        return widened_features
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the text and its masked copy, (n, H) each."""
@@ -183,18 +185,14 @@ class MirrorBert(TorchMethod):
         states_nTH = self.states(features)  # not `hidden`, whose states at padding mean nothing
         if self.pooling == "mean-padded":
             return states_nTH.mean(1)
-        return (
-            states_nTH[:, 0]
-            if self.pooling == "cls"
-            else masked_mean(states_nTH, features["attention_mask"])
-        )
+        if self.pooling == "cls":
+            return states_nTH[:, 0]
+        return masked_mean(states_nTH, features["attention_mask"])
 
     def portable(self) -> Portable:
+        pooler = "cls" if self.pooling == "cls" else "avg"
+        parts = portable_of(self, pooler, max_tokens=self.length)
         if self.pooling != "mean-padded":
-            return portable_of(
-                self, "cls" if self.pooling == "cls" else "avg", max_tokens=self.length
-            )
+            return parts
         reader = ModuleFile(FOLDER / "padded.py", "Padded", {"length": self.length})
-        return replace(
-            portable_of(self, "avg", max_tokens=self.length), pooling=None, reader=reader
-        )
+        return replace(parts, pooling=None, reader=reader)

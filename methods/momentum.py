@@ -54,9 +54,8 @@ class Queue(nn.Module):
     def __init__(self, size: int, width: int) -> None:
         super().__init__()
         self.register_buffer("rows", torch.zeros(size, width))
-        self.register_buffer(
-            "filled", torch.tensor(0)
-        )  # a tensor, so that it is part of the state to resume from
+        # a tensor, so that it is part of the state to resume from
+        self.register_buffer("filled", torch.tensor(0))
         self.count = 0
 
     def _load_from_state_dict(self, *args: Any, **named: Any) -> None:

@@ -1,27 +1,28 @@
 """PCL, PeerCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised Sentence
 Embeddings (Wu et al., EMNLP 2022).
 
-Two networks, student u and peer q, start from one checkpoint and both train; the student alone is
-what remains. Of a sentence each reads ten texts: the sentence (anchor), the sentence again
-(dropout), and twice, drawn anew, its words shuffled, reversed, some deleted and some repeated. So
-an anchor has nine positives:
+Two networks, student u and peer q, start from one checkpoint and both train; the student alone
+remains. Each reads ten texts of a sentence: the sentence (anchor), the sentence again (dropout),
+and twice, drawn anew, its words shuffled, reversed, some deleted and some repeated. So an anchor
+has nine positives:
 
-    a(X, Y)_i = [ cos(X_i0, Y_ik) / tau for k = 1..9 | cos(X_i0, Y_j0) / tau for j != i ]          B
-    + 8 entries loss = CE(u) + CE(q)                  anchors against the second views, InfoNCE +
-    BCE(u) + BCE(q)                with logits that are the VALUES of softmax a(X, X); target 1 for
-    the nine, 0 for others + KL(softmax a(q,u) || softmax a(u,q)) + KL(softmax a(q,q) || softmax
-    a(u,u))
+    a(X, Y)_i = [ cos(X_i0, Y_ik) / tau for k = 1..9 | cos(X_i0, Y_j0) / tau for j != i ]
+                                         B + 8 entries
+    loss = CE(u) + CE(q)                 anchors against the second views, InfoNCE
+         + BCE(u) + BCE(q)               with logits that are the VALUES of softmax a(X, X);
+                                         target 1 for the nine, 0 for others
+         + KL(softmax a(q,u) || softmax a(u,q)) + KL(softmax a(q,q) || softmax a(u,u))
 
-BCE and KL are means over all B (B + 8) entries, and gradients run into both networks: so the
-authors' code has it. The head is one for both, and serves training only. In that code the peer
-reads without an attention mask and through BERT's own pooling layer; here it reads as the student
-does, `faithful` has theirs. A step costs ten times as much as one of SimCSE: `--chunk` helps with
-memory. What is scored is the student's CLS without the head.
+BCE and KL are means over all B (B + 8) entries, and gradients run into both networks, as in the
+authors' code. The head is one for both, and serves training only. In that code the peer reads
+without an attention mask and through BERT's own pooling layer; here it reads as the student does,
+`faithful` has theirs. A step costs ten times as much as one of SimCSE: `--chunk` helps with memory.
+The student's CLS is scored without the head.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ from bench.method import (
     join,
     rng_for,
 )
-from bench.methods.losses import SMALLEST_NORM, cosine_matrix, info_nce
+from bench.methods.losses import cosine_matrix, float32_at_least, info_nce, unit_vectors
 from bench.methods.pooling import Head, portable_of
 from bench.methods.rankcse import others
 
@@ -71,8 +72,7 @@ class PCL(TorchMethod):
     summary = "two networks teach each other with ten texts a sentence"
     paper = (
         "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised "
-        "Sentence Embeddings, EMNLP 2022, "
-        "arXiv 2201.12093"
+        "Sentence Embeddings, EMNLP 2022, arXiv 2201.12093"
     )
     trains = "the whole encoder; while training also the head and the peer, a second whole encoder"
     training_only = ("head", "peer", "peer_pooler")
@@ -109,9 +109,9 @@ class PCL(TorchMethod):
         self.peer = deepcopy(self.encoder)
         # BERT's own pooling layer has the form of the head; RoBERTa has none, and begins with a
         # fresh one
-        self.peer_pooler = (
-            (Head.kept_by(backbone) or Head(backbone.hidden_size)) if recipe.faithful else None
-        )
+        self.peer_pooler: Head | None = None
+        if recipe.faithful:
+            self.peer_pooler = Head.kept_by(backbone) or Head(backbone.hidden_size)
         self.padding_counts = bool(recipe.faithful)  # the peer reads it
 
     def collate(
@@ -120,27 +120,27 @@ class PCL(TorchMethod):
         """Make the ten texts."""
         (ids,) = columns.values()
         room = self.recipe.max_seq_length - len(self.before) - len(self.after)
-        texts = [
-            ten_texts(
-                row[:room],
-                self.recipe.share,
-                room,
-                rng_for(self.context.seed, "pcl", epoch, int(number)),
-            )
-            for row, number in zip(ids, rows, strict=True)
-        ]
+        texts = []
+        for row, number in zip(ids, rows, strict=True):
+            rng = rng_for(self.context.seed, "pcl", epoch, int(number))
+            texts.append(ten_texts(row[:room], self.recipe.share, room, rng))
         return tuple(self.assemble(column) for column in zip(*texts, strict=True))
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the vectors of student and peer for the ten texts, (n, 10, H) each."""
         texts = join(batch.columns, self.pad_id)  # (10 n, T): one pass of either network
-        student, peer = self.head(self.embed(texts)), self.head(self.read_by_peer(texts))
+        student = self.head(self.embed(texts))
+        peer = self.head(self.read_by_peer(texts))
         return tuple(torch.stack(z.chunk(len(batch.columns)), dim=1) for z in (student, peer))
 
     def read_by_peer(self, texts: Features) -> Tensor:
+        """Return the peer's CLS, (n, H); the authors' peer gets no attention mask."""
         if self.peer_pooler is None:
-            return self.peer(**texts).last_hidden_state[:, 0]  # type: ignore[no-any-return]
-        return self.peer_pooler(self.peer(input_ids=texts["input_ids"]).last_hidden_state[:, 0])  # type: ignore[no-any-return]
+            cls: Tensor = self.peer(**texts).last_hidden_state[:, 0]
+            return cls
+        unmasked = self.peer(input_ids=texts["input_ids"]).last_hidden_state[:, 0]
+        pooled: Tensor = self.peer_pooler(unmasked)
+        return pooled
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         parts = peer_losses(*views, temperature=self.recipe.temperature)
@@ -161,7 +161,10 @@ def peer_losses(student_BKH: Tensor, peer_BKH: Tensor, *, temperature: float) ->
     Source: PCL (Wu et al. 2022), as in the authors' pcl/models.py.
     """
     u, q = student_BKH, peer_BKH
-    uu, qq, uq, qu = (similarities(x, y) / temperature for x, y in ((u, u), (q, q), (u, q), (q, u)))
+    uu = similarities(u, u) / temperature
+    qq = similarities(q, q) / temperature
+    uq = similarities(u, q) / temperature
+    qu = similarities(q, u) / temperature
 
     def classes(logits: Tensor) -> Tensor:
         """Return the mean binary cross-entropy of a list's entries being positives, from its
@@ -171,10 +174,9 @@ def peer_losses(student_BKH: Tensor, peer_BKH: Tensor, *, temperature: float) ->
         target[:, : u.shape[1] - 1] = 1
         return binary_cross_entropy_with_logits(logits.softmax(1), target)
 
-    def divergence(of: Tensor, from_: Tensor) -> Tensor:
-        return kl_div(
-            from_.log_softmax(1), of.log_softmax(1), reduction="none", log_target=True
-        ).mean()
+    def divergence(target: Tensor, guess: Tensor) -> Tensor:
+        log_q, log_p = guess.log_softmax(1), target.log_softmax(1)
+        return kl_div(log_q, log_p, reduction="none", log_target=True).mean()
 
     return {
         "simcse_student": info_nce(u[:, 0], u[:, 1], temperature=temperature),
@@ -192,9 +194,9 @@ def similarities(x_BKH: Tensor, y_BKH: Tensor) -> Tensor:
     First with the K - 1 other texts of y's same sentence, then with y's other anchors.
     """
     with torch.autocast(x_BKH.device.type, enabled=False):
-        x, y = (z if z.dtype == torch.float64 else z.float() for z in (x_BKH, y_BKH))
-        unit_x, unit_y = (z / z.norm(dim=-1, keepdim=True).clamp_min(SMALLEST_NORM) for z in (x, y))
-        own = (unit_x[:, :1] * unit_y[:, 1:]).sum(-1)
+        x = unit_vectors(float32_at_least(x_BKH))
+        y = unit_vectors(float32_at_least(y_BKH))
+        own = (x[:, :1] * y[:, 1:]).sum(-1)
     return torch.cat([own, others(cosine_matrix(x_BKH[:, 0], y_BKH[:, 0]))], dim=1)
 
 
@@ -205,13 +207,14 @@ def ten_texts(ids: Ids, share: float, longest: int, rng: np.random.Generator) ->
     """
     words = [int(token) for token in ids]
     count = round(share * len(words))
-    changes: tuple[Callable[[], list[int]], ...] = (
-        lambda: [words[i] for i in rng.permutation(len(words))],
-        lambda: words[::-1],
-        lambda: deleted(words, count, rng),
-        lambda: repeated(words, min(count, max(0, longest - len(words))), rng),
-    )
-    return [words, words, *(change() for _ in range(2) for change in changes)]
+    room = max(0, longest - len(words))
+    texts = [words, words]
+    for _ in range(2):
+        texts.append([words[i] for i in rng.permutation(len(words))])
+        texts.append(words[::-1])
+        texts.append(deleted(words, count, rng))
+        texts.append(repeated(words, min(count, room), rng))
+    return texts
 
 
 def deleted(words: Sequence[int], count: int, rng: np.random.Generator) -> list[int]:
@@ -225,6 +228,8 @@ def deleted(words: Sequence[int], count: int, rng: np.random.Generator) -> list[
 def repeated(words: Sequence[int], count: int, rng: np.random.Generator) -> list[int]:
     """Put ``count`` drawn words in a second time, at random places."""
     longer = list(words)
-    for i in rng.choice(len(words), size=count, replace=False) if count else ():
+    if not count:
+        return longer
+    for i in rng.choice(len(words), size=count, replace=False):
         longer.insert(int(rng.integers(len(longer) + 1)), words[i])
     return longer

@@ -34,7 +34,7 @@ def first_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
 
 
 def last_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
-    """Return the state of each row's last token, (n, H), padded on either side; 0 for an empty row."""
+    """Return the state of each row's last token, (n, H), whatever the side of padding; else 0."""
     positions = torch.arange(1, mask_nT.shape[1] + 1, device=mask_nT.device)
     rows = torch.arange(len(mask_nT), device=mask_nT.device)
     states = states_nTH[rows, (mask_nT * positions).argmax(1)]
@@ -56,9 +56,8 @@ def pooled(method: TorchMethod, features: Features, pooler: str) -> Tensor:
     """Return the vectors, (n, H), that the named pooler makes of a method's encoder."""
     if pooler in LAST_LAYER_ALONE:
         return POOLERS[pooler]([method.hidden(features)], features["attention_mask"])
-    states = method.encoder(
-        **features, output_hidden_states=True
-    ).hidden_states  # L + 1 of (n, T, H)
+    # L + 1 of (n, T, H)
+    states = method.encoder(**features, output_hidden_states=True).hidden_states
     return POOLERS[pooler](states, features["attention_mask"])
 
 

@@ -10,7 +10,7 @@ A.
 * :class:`InputPrompt`: P vectors before the word embeddings, processed by all layers as tokens are
   (Lester et al. 2021).
 
-Both leave P positions to the prompt: the sentence's first token stands at position P. Both give the
+Both leave P positions to the prompt: the sentence's first token has position P. Both give the
 states of the T tokens of the sentence, so that CLS stays at index 0 and poolers use the sentence's
 own mask.
 """
@@ -46,7 +46,8 @@ from bench.methods.travels import FOLDER
 
 KeysValues = Sequence[tuple[Tensor, Tensor]]  # for each layer (n, A, P, d) keys and as many values
 KINDS = ("deep", "layer-shared", "input-layer")
-SHORTEST = 3  # [CLS], a token, [SEP]: what must find room behind a prompt
+SHORTEST = 3
+"""Tokens that must have room behind a prompt: [CLS], a token, [SEP]."""
 INIT_STD = 0.02  # the library's initializer_range, which the authors' prefix and head start from
 
 
@@ -103,9 +104,8 @@ def behind_one_draw(
 
 def with_prompt(mask_nT: Tensor, P: int) -> Tensor:
     """Put P ones before a mask, (n, P + T): the prompt is always attended to."""
-    return torch.cat(
-        [mask_nT.new_ones(mask_nT.shape[0], P), mask_nT], dim=1
-    )  # not len(): a traced graph would keep the number
+    # not len(): a traced graph would keep the number
+    return torch.cat([mask_nT.new_ones(mask_nT.shape[0], P), mask_nT], dim=1)
 
 
 class Prompt(nn.Module):
@@ -166,11 +166,14 @@ class DeepPrefix(Prompt):
         shared: bool = False,
     ) -> None:
         super().__init__()
-        self.layers, self.heads, self.length, self.shared = layers, heads, length, shared
+        self.layers = layers
+        self.heads = heads
+        self.length = length
+        self.shared = shared
         self.kind = "layer-shared" if shared else "deep"
-        self.table = nn.Parameter(
-            torch.empty(length, 2 * (1 if shared else layers) * hidden).normal_(std=INIT_STD)
-        )
+        stored_layers = 1 if shared else layers
+        table = torch.empty(length, 2 * stored_layers * hidden).normal_(std=INIT_STD)
+        self.table = nn.Parameter(table)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, n: int) -> KeysValues:
@@ -179,12 +182,12 @@ class DeepPrefix(Prompt):
         Two passes that need the same dropout mask take the same draw.
         """
         kinds = 2 if self.shared else 2 * self.layers  # key and value of layer 0, of layer 1, ...
+        # (P, 2L, A, d)
         cut = self.table.view(
             self.length, kinds, self.heads, self.table.shape[1] // (kinds * self.heads)
-        )  # (P, 2L, A, d)
-        drawn = (
-            self.dropout(cut.expand(n, -1, -1, -1, -1)).permute(2, 0, 3, 1, 4).unbind()
-        )  # 2L times (n, A, P, d)
+        )
+        # 2L times (n, A, P, d)
+        drawn = self.dropout(cut.expand(n, -1, -1, -1, -1)).permute(2, 0, 3, 1, 4).unbind()
         pairs = list(zip(drawn[0::2], drawn[1::2], strict=True))
         return pairs * self.layers if self.shared else pairs
 

@@ -3,9 +3,9 @@
 
     L = sum over d of L(first d coordinates of every vector, normalised)
 
-so that a shorter vector may be stored. The whole vector is always among them; a sum, so that
-learning rate and clipping see a gradient of about as many times the size. Where a head stands
-between what trains and what is scored, its output is what is cut.
+so that a shorter vector may be stored. The whole vector is always among them. It is a sum, so that
+learning rate and clipping see a gradient of about as many times the size. If a head is between the
+trained and the scored vector, its output is cut.
 """
 
 from __future__ import annotations

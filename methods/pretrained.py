@@ -170,9 +170,8 @@ class Pretrained(TorchMethod):
         self.own_prompts: dict[str, str] = {}
         # if the model's library encodes: how bench's own path differs; "" if bench encodes
         self.library = ""
-        self._cut_by_library = (
-            False  # rows of ids are transformers' own, with special tokens and cut
-        )
+        # rows of ids are transformers' own, with special tokens and cut
+        self._cut_by_library = False
         if self.pooling is None:
             self._load_sentence_transformer(backbone)
         else:
@@ -189,8 +188,8 @@ class Pretrained(TorchMethod):
             self._choose_path()
 
     def _load_sentence_transformer(self, backbone: Backbone) -> None:
-        # float32 also where the weights are stored in half precision, unless another is asked for:
-        # what is published is computed in it
+        # float32 even if the weights are stored in half precision, unless another is asked for:
+        # published scores are computed in it
         loaded = load_sentence_transformer(backbone, DTYPES[self.dtype], self.recipe.max_length)
         self.whole, self.limit = loaded.model, loaded.limit
         self.encoder = self.whole if loaded.transformer is None else loaded.transformer
@@ -224,8 +223,6 @@ class Pretrained(TorchMethod):
             return UNLIMITED if self.limit is None else int(self.limit)
         return int(self.recipe.max_length or self.backbone.max_tokens)
 
-    # which path is taken
-
     def _choose_path(self) -> None:
         """Compare bench's own path with the library's, and take the library's if they differ."""
         try:
@@ -236,10 +233,11 @@ class Pretrained(TorchMethod):
             self.library = self._difference()
         except PromptTooLong:
             raise
-        except Exception as error:  # this path cannot do what the library may: a model without token ids, or without a fast tokenizer
-            self.library = (
-                f"no vectors ({' '.join(str(error).split())[:80] or type(error).__name__})"
-            )
+        except Exception as error:
+            # this path cannot do what the library may: a model without token ids, or without a
+            # fast tokenizer
+            line = " ".join(str(error).split())[:80] or type(error).__name__
+            self.library = f"no vectors ({line})"
         if self.library and self.pooling is not None and not self._cut_by_library:
             self._take_library_ids()
         if self.library:
@@ -254,14 +252,17 @@ class Pretrained(TorchMethod):
 
         All else stays as it is; if the vectors still differ, nothing changes.
         """
-        reason, ends = self.library, (self.before, self.after)
-        self._cut_by_library, self.before, self.after = True, [], []
+        reason = self.library
+        before, after = self.before, self.after
+        self._cut_by_library = True
+        self.before, self.after = [], []
         try:
             self.library = self._difference()
         except Exception:  # the reason is known already
             self.library = reason
         if self.library:
-            self._cut_by_library, (self.before, self.after) = False, ends
+            self._cut_by_library = False
+            self.before, self.after = before, after
             return
         self.backbone.note = (
             f"tokenised and cut by transformers' own tokenizer, bench's own way gives {reason}"
@@ -315,9 +316,8 @@ class Pretrained(TorchMethod):
 
     def _difference_with_prompt(self) -> str:
         texts = texts_to_encode()
-        if PLACE in (
-            self.text_prompt or ""
-        ):  # of a text that is too long, bench cuts the sentence and the library the template
+        if PLACE in (self.text_prompt or ""):
+            # a text that is too long loses its sentence's end here, the template's end there
             texts = [text for text in texts if len(self._own_ids(text)) < self.longest]
             all_texts = list(texts)
         else:
@@ -349,8 +349,6 @@ class Pretrained(TorchMethod):
             given, truncation=True, max_length=self.longest, verbose=False
         )["input_ids"]
         return ids
-
-    # the library's path
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         if not self.library:
@@ -404,8 +402,6 @@ class Pretrained(TorchMethod):
             return prompted(self.text_prompt, texts), ""
         return texts, self.text_prompt or ""
 
-    # bench's own path
-
     def _by_bench(self, texts: list[str]) -> np.ndarray:
         """Encode texts in one batch by bench's own path, (n, d) float32."""
         return self._embedded(self.assemble(self.token_ids(texts)))
@@ -434,21 +430,20 @@ class Pretrained(TorchMethod):
         ids = super().token_ids(prompted(self.text_prompt, sentences))
         if self.text_prompt and not self.text_prompt.endswith(PLACE) and PLACE in self.text_prompt:
             room = self.longest - len(self.before) - len(self.after)
-            ids = [
-                self._cut(sentence, room) if len(row) > room else row
-                for sentence, row in zip(sentences, ids, strict=True)
-            ]
+            for number, sentence in enumerate(sentences):
+                if len(ids[number]) > room:
+                    ids[number] = self._cut(sentence, room)
         return ids
 
     def _cut(self, sentence: str, room: int) -> list[int]:
         """Return the ids of the prompt around as much of the sentence's beginning as fits."""
         words = super().token_ids([sentence])[0]
-        kept, row = len(words), super().token_ids(prompted(self.text_prompt, [sentence]))[0]
+        kept = len(words)
+        row = super().token_ids(prompted(self.text_prompt, [sentence]))[0]
         while len(row) > room and kept:
             kept = max(0, kept - (len(row) - room))
-            row = super().token_ids(
-                prompted(self.text_prompt, [self.backbone.tokenizer.decode(words[:kept])])
-            )[0]
+            shorter = self.backbone.tokenizer.decode(words[:kept])
+            row = super().token_ids(prompted(self.text_prompt, [shorter]))[0]
         return row
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
@@ -466,35 +461,29 @@ class Pretrained(TorchMethod):
         vectors = self._pooled(features)
         if self.pooling is None:
             return vectors
-        is_text = features["attention_mask"].any(
-            1, keepdim=True
-        )  # a text without a token has the zero vector
+        # a text without a token has the zero vector
+        is_text = features["attention_mask"].any(1, keepdim=True)
         return torch.where(is_text, vectors, torch.zeros_like(vectors))
 
     def _pooled(self, features: Features) -> Tensor:
         if self.pooling is None:
-            before = self.text_prompt if self.text_prompt and PLACE not in self.text_prompt else ""
-            prompt = (
-                {"prompt_length": len(self.before) + len(super().token_ids([before])[0])}
-                if before
-                else {}
-            )
-            embedded: Tensor = self.whole({**features, **prompt})["sentence_embedding"]
+            inputs: dict[str, Any] = dict(features)
+            if self.text_prompt and PLACE not in self.text_prompt:
+                prompt = super().token_ids([self.text_prompt])[0]
+                inputs["prompt_length"] = len(self.before) + len(prompt)
+            embedded: Tensor = self.whole(inputs)["sentence_embedding"]
             return embedded[:, : self.whole.truncate_dim]
         if self.pooling == "mlp":
             head: Tensor = self.encoder(**features).pooler_output
             return head
         if self.pooling in ("last", "avg"):
-            last, mask = self.encoder(**features).last_hidden_state, features["attention_mask"]
-            return (
-                last_token(last, mask)
-                if self.pooling == "last"
-                else masked_mean(last.float(), mask)
-            )
+            last = self.encoder(**features).last_hidden_state
+            mask = features["attention_mask"]
+            if self.pooling == "last":
+                return last_token(last, mask)
+            return masked_mean(last.float(), mask)
         states = self.encoder(**features, output_hidden_states=True).hidden_states
         return POOLERS[self.pooling](states, features["attention_mask"])
-
-    # what is said of it
 
     def about(self) -> dict[str, Any]:
         """Describe the encoder for the record."""
@@ -524,9 +513,9 @@ class Pretrained(TorchMethod):
 
     def portable(self) -> Portable:
         if "prompt" in self.recipe or "prompts" in self.recipe or self.pooling == "last":
-            what = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
+            reason = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
             raise BenchError(
-                f"this run {what}, which an export does not carry yet",
+                f"this run {reason}, which an export does not carry yet",
                 "bench encode gives its vectors",
             )
         if self.pooling is None:
@@ -544,7 +533,7 @@ class Pretrained(TorchMethod):
         )
 
     def write(self, folder: Path) -> None:
-        """Write the sentence-transformers model as it is, in float32 and with this maximum length."""
+        """Write the sentence-transformers model, in float32 and with this maximum length."""
         self.whole.save(str(folder), create_model_card=False)
 
 
@@ -572,13 +561,11 @@ def _with_pooling_layer(backbone: Backbone) -> Any:
     """
     from transformers import AutoModel
 
-    folder = (
-        backbone.encoder.name_or_path
-    )  # in a sentence-transformers folder the transformer may lie deeper
+    # in a sentence-transformers folder the transformer may lie deeper
+    folder = backbone.encoder.name_or_path
     encoder, info = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-    if getattr(encoder, "pooler", None) is None or any(
-        "pooler" in name for name in info["missing_keys"]
-    ):
+    is_new = any("pooler" in name for name in info["missing_keys"])
+    if getattr(encoder, "pooler", None) is None or is_new:
         raise BenchError(
             f"{backbone.name} has no pooling layer, which pooling=mlp needs", "--set pooling=cls"
         )

@@ -1,24 +1,25 @@
 """PromCSE: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and
 Energy-based Learning (Jiang, Zhang and Wang, Findings of EMNLP 2022).
 
-The pretrained encoder is frozen; what learns is a prompt and the head over CLS. Three parts:
+The pretrained encoder is frozen; a prompt and the head over CLS learn. Three parts:
 
 * the prompt, eq. 1: at every layer the sentence's tokens also attend to P slots of their own keys
   and values;
 * InfoNCE with cosines and temperature tau, as SimCSE: two dropout views of a sentence (dropout of
-  the frozen encoder and of the prompt), or NLI triplets whose contradictions join the negatives;
+  the frozen encoder and of the prompt), or NLI triplets; their contradictions join the negatives;
 * with `eh` (triplets only), eq. 11 and 12: an energy-based hinge loss. The nearest wrong candidate
-  (positives of others, all hard negatives) is to be farther than the own positive by a margin: L =
-  InfoNCE + weight * mean_i max(0, margin - cos(h_i, h_i+) + max_j cos(h_i, h_j^)).
+  (positives of others, all hard negatives) is to be farther than the own positive by a margin:
+
+    L = InfoNCE + weight * mean_i max(0, margin - cos(h_i, h_i+) + max_j cos(h_i, h_j^))
 
 With `mlm`, which the authors' README has for unsupervised RoBERTa, L also has a weight times the
-loss of guessing masked tokens behind the very same prompt; the weight falls while training (see
-dcpcse, whose paper says it).
+loss of guessing masked tokens behind the very same prompt; the weight falls while training (DCPCSE,
+section 2.2).
 
-What is scored is CLS of the last layer: without the head where training was unsupervised, with it
-where it was supervised.
+CLS of the last layer is scored: without the head if training was unsupervised, with it if it was
+supervised.
 
-Ablations of table 3 in our reading, for the authors' code has none: `layer-shared` (one pair of
+Ablations of table 3 in our reading, because the authors' code has none: `layer-shared` (one pair of
 keys and values for all layers), `input-layer` (P vectors before the word embeddings).
 """
 
@@ -52,6 +53,7 @@ from bench.methods.masking import (
     check_guessing,
     cost_with_guessing,
     decayed_weight,
+    split_guesses,
     surprise_of_copies,
     with_mlm,
 )
@@ -68,7 +70,7 @@ from bench.methods.prefix import (
 class PromCSE(TorchMethod):
     """PromCSE: contrastive learning of a deep prompt and a head; the encoder is frozen.
 
-    Take it if one encoder is to serve several tasks, or memory for gradients is short: 1 % of the
+    Take it if one encoder is to serve several tasks, or memory for gradients is short: few
     weights train.
 
     Example:
@@ -92,12 +94,12 @@ class PromCSE(TorchMethod):
     summary = "deep prompt of a frozen encoder; eh adds an energy hinge"
     paper = (
         "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based "
-        "Contrastive Learning and Energy-based "
-        "Learning, Findings of EMNLP 2022, arXiv 2203.06875"
+        "Contrastive Learning and Energy-based Learning, Findings of EMNLP 2022, arXiv "
+        "2203.06875"
     )
     trains = (
-        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; "
-        "the encoder is frozen, its dropout stays on"
+        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the "
+        "encoder is frozen, its dropout stays on"
     )
     encoder_is_frozen = True
     training_only = ("lm_head",)
@@ -209,30 +211,29 @@ class PromCSE(TorchMethod):
         if not self.recipe.mlm:
             z: Tensor = self.head(self.hidden(features)[:, 0])
             return z.chunk(len(texts))
-        assert isinstance(
-            self.prompt, DeepPrefix
-        )  # check: no other kind can be read twice behind one draw
+        # checked before: no other kind can be read twice behind one draw
+        assert isinstance(self.prompt, DeepPrefix)
         behind = behind_one_draw(self.encoder, self.prompt, features)
         z = self.head(behind(features)[:, 0])
         share = self.recipe.mlm_probability
-        return *z.chunk(len(texts)), *surprise_of_copies(
+        guesses = surprise_of_copies(
             features, len(texts), self.backbone, self.lm_head, share, behind
         )
+        return *z.chunk(len(texts)), *guesses
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
-        z = across_ranks(vectors, self.recipe.faithful)
+        recipe = self.recipe
+        vectors, guesses = split_guesses(views, recipe.mlm)
+        z = across_ranks(vectors, recipe.faithful)
         contrast = info_nce(
             *z,
-            temperature=self.recipe.temperature,
-            hard_negative_weight=self.recipe.hard_negative_weight,
+            temperature=recipe.temperature,
+            hard_negative_weight=recipe.hard_negative_weight,
         )
-        loss = with_hinge(contrast, z, self.recipe) if self.recipe.eh else Loss(contrast)
-        return (
-            with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step))
-            if self.recipe.mlm
-            else loss
-        )
+        loss = with_hinge(contrast, z, recipe) if recipe.eh else Loss(contrast)
+        if recipe.mlm:
+            return with_mlm(loss, guesses, decayed_weight(recipe, batch.step))
+        return loss
 
     def embed(self, features: Features) -> Tensor:
         cls = self.hidden(features)[:, 0]  # (n, H)

@@ -2,7 +2,7 @@
 
 A sentence x is put into a template T (`This sentence of "x" means [MASK].`); h(x, T) is the mask's
 state in the last layer, and delta_T(l) the template's bias: the same state of the template with
-nothing in it, whose tail keeps the positions that it has behind a sentence of l tokens ("template
+nothing in it; its tail keeps the positions that it has behind a sentence of l tokens ("template
 denoising").
 
 * unsupervised: z1 = head(h(x, T1) - delta_T1(l)), z2 = head(h(x, T2) - delta_T2(l)), two templates
@@ -13,10 +13,10 @@ denoising").
   RoBERTa it is Linear + tanh of the difference.
 * none: h(x, T) of a backbone that nobody trained.
 
-What is scored is h(x, T1) without head in the unsupervised setting, and the debiased vector with
-head in the supervised one. Dev vectors are others than test vectors, as in the authors' code:
-unsupervised ones are debiased; no full stop is appended; and RoBERTa's first word has no leading
-blank, as in training.
+h(x, T1) is scored without head in the unsupervised setting, and the debiased vector with head in
+the supervised one. Dev vectors are others than test vectors, as in the authors' code: unsupervised
+ones are debiased; no full stop is appended; and RoBERTa's first word has no leading blank, as in
+training.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from bench.methods.templates import (
     gaps,
     portable_template,
     template_ids,
-    wrap,
+    wrap_sentences,
 )
 
 CODE = "Prompt-BERT repository, "
@@ -69,8 +69,7 @@ class PromptBERT(TorchMethod):
     """PromptBERT: the state of [MASK] in a template around the sentence; two templates make two
     views.
 
-    Take it unsupervised with two templates, supervised with one, or untrained as the best pooling
-    of plain BERT.
+    Take it unsupervised with two templates, supervised with one, or with nothing trained.
 
     Example:
         bench run --method promptbert --setting unsupervised --backbone bert-base-uncased
@@ -84,8 +83,8 @@ class PromptBERT(TorchMethod):
     several_negatives = True
     summary = "[MASK] state of a template; two templates are two views"
     paper = (
-        "Jiang et al.: PromptBERT: Improving BERT Sentence Embeddings with Prompts, "
-        "EMNLP 2022, arXiv 2201.04337"
+        "Jiang et al.: PromptBERT: Improving BERT Sentence Embeddings with Prompts, EMNLP 2022, "
+        "arXiv 2201.04337"
     )
     trains = "the whole backbone and the head"
     deterministic = ("none",)
@@ -153,38 +152,37 @@ class PromptBERT(TorchMethod):
         super().build(backbone, recipe)
         # without the blank at the end of the first piece: a sentence's first word is bare, or
         # brings the blank along
-        texts = (
-            [recipe.template_1]
-            if recipe.template_2 is None
-            else [recipe.template_1, recipe.template_2]
-        )
+        texts = [recipe.template_1]
+        if recipe.template_2 is not None:
+            texts.append(recipe.template_2)
         self.templates = [Template.of(text, backbone, keep_blank=False) for text in texts]
         self.blank = blank_before(recipe.template_1)
         if self.templates[0].filling is not None:  # the text itself is filled in
-            self.trains_on, self.blank = "text", ""
+            self.trains_on = "text"
+            self.blank = ""
         self.stop = "." if recipe.append_full_stop_at_test else ""
         self.transforms = recipe.head == "mlm-transform"
         self.head: Any = mlm_transform(backbone) if self.transforms else Head(backbone.hidden_size)
         self.at_dev = False
 
-    # the texts in their templates
-
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the ids that a sentence has inside the filled template; at dev those of the
         sentence alone.
         """
-        texts = list(sentences)
-        if not self.at_dev:
-            texts = [
-                self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else self.stop)
-                for s in sentences
-            ]
+        texts = []
+        for sentence in sentences:
+            text = sentence
+            if not self.at_dev:
+                text = self.blank + sentence
+                if sentence and not sentence.endswith(tuple(ENDINGS)):
+                    text += self.stop
+            texts.append(text)
         return template_ids(self.templates[0], texts, self.backbone)
 
     def assemble(
         self, ids: Sequence[Ids], max_length: int | None = None, template: int = 0
     ) -> Features:
-        return wrap(ids, [self.templates[template]] * len(ids), self.backbone, max_length)
+        return wrap_sentences(ids, [self.templates[template]] * len(ids), self.backbone, max_length)
 
     def template_of(self, text: int) -> int:
         """Return a text's template: T1 for the first, T2 (if there is one) for the others."""
@@ -194,15 +192,12 @@ class PromptBERT(TorchMethod):
         self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
         texts = list(columns.values())
-        texts = (
-            texts * 2 if len(texts) == 1 else texts
-        )  # (x, x), or (premise, entailment[, contradiction])
+        # (x, x), or (premise, entailment[, contradiction])
+        texts = texts * 2 if len(texts) == 1 else texts
         return tuple(
             self.assemble(ids, self.recipe.max_seq_length, self.template_of(i))
             for i, ids in enumerate(texts)
         )
-
-    # h(x, T), delta_T(l) and z
 
     def h(self, features: Features) -> Tensor:
         """Return the mask's last state, (n, H)."""
@@ -227,33 +222,25 @@ class PromptBERT(TorchMethod):
         """Return head(h - delta), or Tr(h) - Tr(delta), (n, H)."""
         if delta is None:
             return self.head(h)  # type: ignore[no-any-return]
-        z: Tensor = self.head(h) - self.head(delta) if self.transforms else self.head(h - delta)
-        return z
+        if self.transforms:
+            return self.head(h) - self.head(delta)  # type: ignore[no-any-return]
+        return self.head(h - delta)  # type: ignore[no-any-return]
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return z of each text, (n, H)."""
+        # all texts in one pass
+        states = self.h(join(batch.columns, self.pad_id)).chunk(len(batch.columns))
         z = []
-        for i, h in enumerate(
-            self.h(join(batch.columns, self.pad_id)).chunk(len(batch.columns))
-        ):  # of all texts in one pass
-            z.append(
-                self.z(
-                    h,
-                    self.delta(batch.columns[i], self.template_of(i))
-                    if self.recipe.debias_train
-                    else None,
-                )
-            )
+        for text, h in enumerate(states):
+            delta = None
+            if self.recipe.debias_train:
+                delta = self.delta(batch.columns[text], self.template_of(text))
+            z.append(self.z(h, delta))
         return tuple(z)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(
-            info_nce(
-                *across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature
-            )
-        )
-
-    # what is scored
+        z = across_ranks(views, self.recipe.faithful)
+        return Loss(info_nce(*z, temperature=self.recipe.temperature))
 
     def embed(self, features: Features) -> Tensor:
         h = self.h(features)
@@ -273,7 +260,7 @@ class PromptBERT(TorchMethod):
     def portable(self) -> Portable:
         bias = self.delta_by_length() if self.recipe.debias_at_test else None
         parts: dict[str, Any] = {"bias": bias}
-        if self.recipe.head_at_test and self.transforms:  # which stands before the subtraction
+        if self.recipe.head_at_test and self.transforms:  # before the subtraction
             parts = {"transform": self.head, "bias": None if bias is None else self.head(bias)}
         elif self.recipe.head_at_test:
             parts["head"] = self.head
@@ -283,16 +270,10 @@ class PromptBERT(TorchMethod):
 
     def delta_by_length(self) -> Tensor:
         """Return delta_T1 behind a sentence of 0, 1, ... tokens, (longest sentence + 1, H)."""
-        longest, device = (
-            self.backbone.max_tokens - len(self.templates[0]),
-            next(self.encoder.parameters()).device,
-        )
-        return torch.cat(
-            [
-                self.delta_of(lengths, 0)
-                for lengths in torch.arange(longest + 1, device=device).split(64)
-            ]
-        )
+        longest = self.backbone.max_tokens - len(self.templates[0])
+        device = next(self.encoder.parameters()).device
+        lengths = torch.arange(longest + 1, device=device)
+        return torch.cat([self.delta_of(some, 0) for some in lengths.split(64)])
 
 
 def mlm_transform(backbone: Backbone) -> Any:
@@ -300,6 +281,5 @@ def mlm_transform(backbone: Backbone) -> Any:
     head: Any = backbone.mlm_head()
     if hasattr(head, "transform"):
         return head.transform
-    return nn.Sequential(
-        head.dense, nn.GELU(), head.layer_norm
-    )  # RoBERTa's head, and those of its kind
+    # RoBERTa's head, and those of its kind
+    return nn.Sequential(head.dense, nn.GELU(), head.layer_norm)

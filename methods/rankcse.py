@@ -1,23 +1,24 @@
 """RankCSE: Unsupervised Sentence Representations Learning via Learning to Rank (Liu et al., ACL
 2023, arXiv 2305.16726).
 
-SimCSE's two dropout views, S[i, j] = cos(z1_i, z2_j), beside frozen teachers whose cosines T rank
-the sentences of the batch:
+SimCSE's two dropout views, S[i, j] = cos(z1_i, z2_j), and the cosines T of frozen teachers, which
+rank the sentences of the batch:
 
-    L = CE(S / tau) + beta mean_i JS(P_i, Q_i) + gamma Rank(S, T)       P_i = softmax_j S[i, j] /
-    tau, Q_i = softmax_j S[j, i] / tau
+    L = CE(S / tau) + beta mean_i JS(P_i, Q_i) + gamma Rank(S, T)
+    P_i = softmax_j S[i, j] / tau, Q_i = softmax_j S[j, i] / tau
 
-    ListNet   - mean_i sum_j softmax(T_i / tau3)_j log softmax(S_i / tau2)_j                without
-    the sentence itself ListMLE   mean_i sum_k [ log sum_{l >= k} exp(S_i,pi(l) / tau2) - S_i,pi(k)
-    / tau2 ]    pi: from T's highest to its lowest
+    ListNet   - mean_i sum_j softmax(T_i / tau3)_j log softmax(S_i / tau2)_j
+              without the sentence itself
+    ListMLE   mean_i sum_k [ log sum_{l >= k} exp(S_i,pi(l) / tau2) - S_i,pi(k) / tau2 ]
+              pi: from T's highest to its lowest
 
-T is weight_1 times the cosines of the first teacher plus the rest of 1 times those of the second.
-What is scored is CLS without the head.
+T is weight_1 times the cosines of the first teacher plus (1 - weight_1) times the second's. CLS is
+scored without the head.
 
 The authors published no code. The equations are as recalled from the paper; the details are those
-of a community repository whose author is none of them (variant ``community`` for what it does
-otherwise). Its "Jensen-Shannon" term has no middle distribution left, so that it flattens the lists
-instead of making them agree.
+of a community repository by others (variant ``community`` for its own choices). Its
+"Jensen-Shannon" term has no middle distribution left, so that it flattens the lists instead of
+making them agree.
 """
 
 from __future__ import annotations
@@ -44,12 +45,11 @@ from bench.method import (
 )
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import Head, portable_of
-from bench.methods.teachers import Teacher, judged
+from bench.methods.teachers import Teacher, teacher_cosines
 
 COMMUNITY = "RankCSE (community) run_rankcse.sh"
-NO_MIDDLE = (
-    1e-7  # what the community code's clamp makes of the logarithm of the middle distribution
-)
+NO_MIDDLE = 1e-7
+"""The logarithm of the middle distribution after the community code's clamp."""
 
 
 class RankCSE(TorchMethod):
@@ -146,22 +146,18 @@ class RankCSE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, *taught = views
-        recipe, cosines_BB, teacher_BB = (
-            self.recipe,
-            cosine_matrix(z1, z2),
-            judged(taught, self.weights),
-        )
-        contrast = cross_entropy(
-            cosines_BB / recipe.temperature, torch.arange(len(z1), device=z1.device)
-        )
+        recipe = self.recipe
+        cosines_BB = cosine_matrix(z1, z2)
+        teacher_BB = teacher_cosines(taught, self.weights)
+        own = torch.arange(len(z1), device=z1.device)
+        contrast = cross_entropy(cosines_BB / recipe.temperature, own)
         agree = jensen_shannon if recipe.consistency == "js" else minus_entropy
         consistency = agree(cosines_BB / recipe.temperature)
         if recipe.ranking == "listnet":
-            lists = (
+            ranking = list_net(
                 others(cosines_BB) / recipe.list_temperature,
                 others(teacher_BB) / recipe.teacher_temperature,
             )
-            ranking = list_net(*lists)
         else:
             ranking = list_mle(cosines_BB / recipe.list_temperature, teacher_BB, recipe.listmle_eps)
         total = contrast + recipe.beta * consistency + recipe.gamma * ranking
@@ -178,10 +174,12 @@ def jensen_shannon(logits_BB: Tensor) -> Tensor:
     """Return the divergence of each row's softmax and that of the same column: mean over the rows,
     in nats.
     """
-    log_p, log_q = logits_BB.log_softmax(1), logits_BB.T.log_softmax(1)
-    p, q = log_p.exp(), log_q.exp()
+    log_p = logits_BB.log_softmax(1)
+    log_q = logits_BB.T.log_softmax(1)
     log_middle = torch.logaddexp(log_p, log_q) - torch.log(torch.tensor(2.0, dtype=log_p.dtype))
-    return ((p * (log_p - log_middle)).sum(1) + (q * (log_q - log_middle)).sum(1)).mean() / 2
+    from_p = (log_p.exp() * (log_p - log_middle)).sum(1)
+    from_q = (log_q.exp() * (log_q - log_middle)).sum(1)
+    return (from_p + from_q).mean() / 2
 
 
 def minus_entropy(logits_BB: Tensor) -> Tensor:
@@ -200,7 +198,7 @@ def others(lists_BB: Tensor) -> Tensor:
 
 
 def list_net(logits_BL: Tensor, teacher_BL: Tensor) -> Tensor:
-    """Return the cross-entropy of two softmaxes over the same list: mean over the lists, in nats."""
+    """Return the cross-entropy of two softmaxes over one list: mean over the lists, in nats."""
     return -(teacher_BL.softmax(1) * logits_BL.log_softmax(1)).sum(1).mean()
 
 
@@ -213,9 +211,8 @@ def list_mle(logits_BL: Tensor, teacher_BL: Tensor, eps: float = 0.0) -> Tensor:
     order = teacher_BL.argsort(dim=1, descending=True, stable=True)
     logits = logits_BL.gather(1, order)
     logits = logits - logits.max(dim=1, keepdim=True).values
-    left_BL = logits.flip(1).logcumsumexp(1).flip(1)  # log of the sum of what is not drawn yet
+    left_BL = logits.flip(1).logcumsumexp(1).flip(1)  # log of the sum of items not drawn yet
     if eps:
-        left_BL = torch.logaddexp(
-            left_BL, torch.tensor(eps, dtype=logits.dtype, device=logits.device).log()
-        )
+        log_eps = torch.tensor(eps, dtype=logits.dtype, device=logits.device).log()
+        left_BL = torch.logaddexp(left_BL, log_eps)
     return (left_BL - logits).sum(1).mean()

@@ -3,8 +3,8 @@ EMNLP 2019).
 
 The classification objective of section 3, on premise and hypothesis with their NLI label:
 
-    u, v = mean over the tokens of the last layer, one shared encoder        o = softmax( W (u, v,
-    |u - v|) )
+    u, v = mean over the tokens of the last layer, one shared encoder
+    o = softmax( W (u, v, |u - v|) )
 
 with W of shape (3, 3H) and cross-entropy over entailment, neutral, contradiction. W is thrown away;
 u is scored, by its cosines. The rows "SBERT-flow", "SBERT-whitening" and "CT-SBERT" start from a
@@ -90,9 +90,9 @@ class SBERT(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return u and v, (n, H) each, and the labels (n,)."""
-        premise, hypothesis, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
+        premise, hypothesis, labels = batch.columns
         u, v = self.embed(join([premise, hypothesis], self.pad_id)).chunk(2)  # in one encoder pass
-        return u, v, labels_n
+        return u, v, labels["labels"]
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         u, v, labels_n = views

@@ -1,16 +1,16 @@
 """SG-OPT: Self-Guided Contrastive Learning for BERT Sentence Representations (Kim, Yoo and Lee, ACL
 2021).
 
-Two copies of BERT, one of which stays as it was. The trained one gives CLS of the last layer, c_i.
+There are two copies of BERT; one stays as it was. The trained one gives CLS of the last layer, c_i.
 The frozen one gives the mean over tokens of every layer k = 0 .. L, h_ik: L + 1 positives, so that
 a sentence is its own guide and nothing is augmented. Both go through one head f, H - 4096 - GELU -
 4096 - GELU. The loss is the paper's L^opt3 (section 3.3), for every item i and layer k
 
-    -log( e^(c_i, h_ik) / (e^(c_i, h_ik) + sum over j != i and all m of e^(c_i, h_jm)) ),   e^(a, b)
-    = exp(cos(f(a), f(b)) / tau)
+    -log( e^(c_i, h_ik) / (e^(c_i, h_ik) + sum over j != i and all m of e^(c_i, h_jm)) )
+    e^(a, b) = exp(cos(f(a), f(b)) / tau)
 
 averaged, plus lambda times the squared distance of BERT's parameters from their start (eq. 2). The
-embedding layer is frozen. What is scored is CLS of the trained copy, without the head.
+embedding layer is frozen. CLS of the trained copy is scored, without the head.
 """
 
 from __future__ import annotations
@@ -47,18 +47,16 @@ def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Te
         return logits_BBK.sum() * 0.0
     own_BK = logits_BBK.diagonal().T
     same_BB1 = torch.eye(B, dtype=torch.bool, device=logits_BBK.device).unsqueeze(-1)
-    foreign_B1 = (
-        logits_BBK.masked_fill(same_BB1, float("-inf")).flatten(1).logsumexp(1, keepdim=True)
-    )
+    foreign_BBK = logits_BBK.masked_fill(same_BB1, float("-inf"))
+    foreign_B1 = foreign_BBK.flatten(1).logsumexp(1, keepdim=True)
     return (torch.logaddexp(own_BK, foreign_B1) - own_BK).mean()
 
 
 def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
-    """Return the squared change since ``start``, summed over all parameters, in at least float32."""
+    """Return the squared change since ``start``, summed over all parameters."""
     pairs = zip(module.parameters(), start.parameters(), strict=True)
-    return torch.stack(
-        [(now - then).square().sum() for now, then in pairs if now.requires_grad]
-    ).sum()
+    changes = [(now - then).square().sum() for now, then in pairs if now.requires_grad]
+    return torch.stack(changes).sum()
 
 
 class SGOpt(TorchMethod):
@@ -78,13 +76,12 @@ class SGOpt(TorchMethod):
     first_token = True
     summary = "CLS is pulled towards the layers of a frozen copy"
     paper = (
-        "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, "
-        "ACL 2021, arXiv 2106.07345"
+        "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, ACL "
+        "2021, arXiv 2106.07345"
     )
     trains = "the encoder's layers and the head; the embedding layer and the copy are frozen"
-    training_only = (
-        "head",
-    )  # the copy is in neither state: it is the backbone, which build() has again
+    # the copy is in neither state: it is the backbone, which build() has again
+    training_only = ("head",)
     process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.01, "SG-BERT training.py (--T)"),
@@ -129,12 +126,10 @@ class SGOpt(TorchMethod):
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return f of the trained copy's CLS (n, D) and of the frozen copy's layers (n, K, D)."""
         (sentences,) = batch.columns
-        layers = self.start(
-            **sentences, output_hidden_states=True
-        ).hidden_states  # L + 1 of (n, T, H)
-        positives_nKH = torch.stack(
-            [masked_mean(layer, sentences["attention_mask"]) for layer in layers], dim=1
-        )
+        # L + 1 of (n, T, H)
+        layers = self.start(**sentences, output_hidden_states=True).hidden_states
+        means = [masked_mean(layer, sentences["attention_mask"]) for layer in layers]
+        positives_nKH = torch.stack(means, dim=1)
         return self.head(self.embed(sentences)), self.head(positives_nKH)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:

@@ -9,11 +9,11 @@ and temperature tau:
   join the negatives. Eq. 8's factor alpha on the anchor's own contradiction is
   exp(hard_negative_weight).
 
-What is scored is CLS without the head in the unsupervised setting ("MLP only during training",
-section 6.3) and with it in the supervised one. Confusing the two is the most frequent error in
+CLS is scored: without the head in the unsupervised setting ("MLP only during training", section
+6.3) and with it in the supervised one. Confusing the two is the most frequent error in
 reproductions: the recipe says which (`head_at_test`).
 
-Table 1 puts an edit of the text in dropout's place beside it: the second view is the sentence
+Table 1 also has an edit of the text in the place of dropout: the second view is the sentence
 without some of its words (`edit`). Variant `mlm` adds lambda times the masked language modelling of
 a masked copy of the same views (section 3.2). Variant `eh` is another paper's (methods/energy.py).
 """
@@ -45,11 +45,17 @@ from bench.method import (
     join,
     rng_for,
 )
-from bench.methods.augment import cropped, inside_words, without_words, words_of
+from bench.methods.augment import cropped, inside_words, split_words, without_words
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import SIMILARITIES, info_nce
-from bench.methods.masking import check_guessing, cost_with_guessing, surprise_of_copies, with_mlm
+from bench.methods.masking import (
+    check_guessing,
+    cost_with_guessing,
+    split_guesses,
+    surprise_of_copies,
+    with_mlm,
+)
 from bench.methods.pooling import POOLERS, Head, pooled, portable_of
 
 EDITS = ("crop", "deletion", "one-word")
@@ -58,7 +64,7 @@ EDITS = ("crop", "deletion", "one-word")
 class SimCSE(TorchMethod):
     """SimCSE: contrastive learning of two dropout views of a sentence, or of NLI triplets.
 
-    Take it first: it is the baseline of nearly every paper here, simple, fast and hard to beat.
+    Take it first: it is the baseline of nearly every paper here, and simple and fast.
 
     Example:
         bench run --method simcse --setting unsupervised --backbone bert-base-uncased
@@ -73,8 +79,8 @@ class SimCSE(TorchMethod):
     by_dropout = ("unsupervised",)
     summary = "two dropout views, or NLI pairs with hard negatives"
     paper = (
-        "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, "
-        "EMNLP 2021, arXiv 2104.08821"
+        "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP "
+        "2021, arXiv 2104.08821"
     )
     trains = "the whole encoder and the head; with mlm the LM head too"
     training_only = ("lm_head",)
@@ -213,7 +219,9 @@ class SimCSE(TorchMethod):
         return self.assemble(cut), self.assemble(edited)
 
     def edited(self, ids: Ids, rng: np.random.Generator) -> Ids:
-        words, share = words_of(ids, self.inside), self.recipe.edit_share
+        """Return a sentence without some of its words, as ``edit`` says."""
+        words = split_words(ids, self.inside)
+        share = self.recipe.edit_share
         if len(words) < 2:
             return ids
         if self.recipe.edit == "crop":
@@ -232,8 +240,9 @@ class SimCSE(TorchMethod):
         return z + self.guess(texts) if self.recipe.mlm else z
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
-        z, recipe = across_ranks(vectors, self.recipe.faithful), self.recipe
+        recipe = self.recipe
+        vectors, guesses = split_guesses(views, recipe.mlm)
+        z = across_ranks(vectors, recipe.faithful)
         contrast = info_nce(
             *z,
             temperature=recipe.temperature,
@@ -247,9 +256,8 @@ class SimCSE(TorchMethod):
         """Return the vectors that the loss compares, (n, H) for each text."""
         if self.recipe.fixed_dropout:  # the same sentence under the same masks is the same vector
             return (self.vectors(texts[0], with_head=True),) * 2
-        return self.vectors(join(texts, self.pad_id), with_head=True).chunk(
-            len(texts)
-        )  # in one encoder pass
+        # in one encoder pass
+        return self.vectors(join(texts, self.pad_id), with_head=True).chunk(len(texts))
 
     def guess(self, texts: tuple[Features, ...]) -> tuple[Tensor, Tensor]:
         """Return the MLM surprise of masked copies and the number of guessed tokens, both (n,)."""

@@ -1,18 +1,18 @@
 """SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative Samples (Wang
 et al., 2022).
 
-Three texts of one sentence x, each in a template whose mask's last state goes through a head
-(Linear + tanh, training only): z1 of T1(x), z2 of T2(x), and z3 of T2(not x), the soft negative:
-nearly the same words, another meaning.
+Three texts of one sentence x, each in a template; the mask's last state goes through a head (Linear
++ tanh, training only): z1 of T1(x), z2 of T2(x), and z3 of T2(not x), the soft negative: nearly the
+same words, another meaning.
 
-* InfoNCE of z1 with z2 against the batch; the negation stands in no denominator;
+* InfoNCE of z1 with z2 against the batch; the negation is in no denominator;
 * bidirectional margin loss: with d = cos(z1, z3) - cos(z1, z2), mean of relu(d + alpha) + relu(-d -
   beta), which keeps d between -beta and -alpha: the negation is less similar than the positive, but
   not much less;
 * loss = InfoNCE + lambda * margin loss.
 
-What is scored is the mask's state in T1, without head. The authors negate with a dependency parser;
-here a rule without one does (`negate`), so that scores need not be theirs.
+The mask's state in T1 is scored, without head. The authors negate with a dependency parser; here a
+rule without one does (`negate`), so that scores need not be theirs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from bench.methods.templates import (
     check_text,
     portable_template,
     template_ids,
-    wrap,
+    wrap_sentences,
 )
 
 CODE = "SNCSE repository, "
@@ -85,8 +85,7 @@ class SNCSE(TorchMethod):
     summary = "two templates as views, and the negation as soft negative"
     paper = (
         "Wang et al.: SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft "
-        "Negative Samples, 2022, "
-        "arXiv 2201.05979"
+        "Negative Samples, 2022, arXiv 2201.05979"
     )
     trains = "the whole backbone and the head"
     trains_on = "text"  # negation is made of words
@@ -122,8 +121,8 @@ class SNCSE(TorchMethod):
         self.templates = [
             Template.of(text, backbone) for text in (recipe.template_1, recipe.template_2)
         ]
-        # in training the text before the sentence is tokenised with its last blank, what is scored
-        # as one filled template
+        # in training, the text before the sentence is tokenised with its last blank; for scores,
+        # the template is filled first
         self.scored = Template.of(recipe.template_1, backbone, keep_blank=False)
         # a filled template has its blanks in its text
         self.blank = "" if self.scored.filling is not None else blank_before(recipe.template_1)
@@ -142,7 +141,7 @@ class SNCSE(TorchMethod):
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         longest = None if max_length is None else max_length - len(self.scored)
-        return wrap(ids, [self.scored] * len(ids), self.backbone, longest)
+        return wrap_sentences(ids, [self.scored] * len(ids), self.backbone, longest)
 
     def collate(
         self, columns: Mapping[str, Sequence[str]], rows: np.ndarray, epoch: int
@@ -152,20 +151,13 @@ class SNCSE(TorchMethod):
         same: Sequence[Ids | str] = [ended(text) for text in texts]
         opposite: Sequence[Ids | str] = [ended(negate(text)) for text in texts]
         if first.filling is None:
-            same, opposite = (
-                self.backbone.ids(list(map(str, same))),
-                self.backbone.ids(list(map(str, opposite))),
-            )
+            same = self.backbone.ids(list(map(str, same)))
+            opposite = self.backbone.ids(list(map(str, opposite)))
 
-        def view(
-            ids: Sequence[Ids | str], template: Template
-        ) -> Features:  # the length counts the template, and cuts the sentence
-            return wrap(
-                ids,
-                [template] * len(ids),
-                self.backbone,
-                self.recipe.max_seq_length - len(template),
-            )
+        # the length counts the template, and cuts the sentence
+        def view(ids: Sequence[Ids | str], template: Template) -> Features:
+            longest = self.recipe.max_seq_length - len(template)
+            return wrap_sentences(ids, [template] * len(ids), self.backbone, longest)
 
         return view(same, first), view(same, second), view(opposite, second)
 
@@ -177,9 +169,8 @@ class SNCSE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, z3 = views
-        contrast = info_nce(
-            *across_ranks([z1, z2], self.recipe.faithful), temperature=self.recipe.temperature
-        )
+        both = across_ranks([z1, z2], self.recipe.faithful)
+        contrast = info_nce(*both, temperature=self.recipe.temperature)
         margin = margin_loss(z1, z2, z3, alpha=self.recipe.alpha, beta=self.recipe.beta)
         return Loss(
             contrast + self.recipe.margin_weight * margin, {"contrast": contrast, "margin": margin}
@@ -192,6 +183,7 @@ class SNCSE(TorchMethod):
 
     def portable(self) -> Portable:
         head = self.head if self.recipe.head_at_test else None
+        # as in `ended`
         return portable_template(
             self,
             self.scored,
@@ -200,14 +192,15 @@ class SNCSE(TorchMethod):
             endings=punctuation,
             trimmed=True,
             head=head,
-        )  # as in `ended`
+        )
 
 
 def ended(sentence: str) -> str:
     """Add a full stop, as a word of its own, if the sentence does not end in a punctuation mark."""
-    return (
-        sentence if not sentence.strip() or sentence.strip()[-1] in punctuation else sentence + " ."
-    )
+    text = sentence.strip()
+    if not text or text[-1] in punctuation:
+        return sentence
+    return sentence + " ."
 
 
 WORD = r"(?<![\w'’-])(?:{})(?![\w'’-])"  # a word by itself: not "can-do", not the is of "isn't"
@@ -242,4 +235,6 @@ def negate(sentence: str) -> str:
     if dropped:
         return positive
     found = AUXILIARY.search(sentence)
-    return f"{sentence[: found.end()]} not{sentence[found.end() :]}" if found else "Not " + sentence
+    if found is None:
+        return "Not " + sentence
+    return f"{sentence[: found.end()]} not{sentence[found.end() :]}"

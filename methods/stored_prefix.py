@@ -3,11 +3,10 @@ and DCPCSE's models as their authors released them (class BertForCL or RobertaFo
 repository).
 
 Such a checkpoint has three parts: the encoder; ``prefix_encoder.embedding.weight``, a (P, 2LH)
-table whose row p holds, layer by layer, H numbers of a key and H of a value, as
-:class:`bench.methods.prefix.DeepPrefix` has it; and the head over CLS, ``mlp.dense``. What is
-scored is CLS of the last layer: without the head where training was unsupervised, with it where it
-was supervised (PromCSE README, pooler_type). The checkpoint does not say which, so the recipe has
-to.
+table; its row p holds, layer by layer, H numbers of a key and H of a value, as
+:class:`bench.methods.prefix.DeepPrefix` has it; and the head over CLS, ``mlp.dense``. CLS of the
+last layer is scored: without the head if training was unsupervised, with it if it was supervised
+(PromCSE README, pooler_type). The checkpoint does not say which, so the recipe has to.
 
 P positions, L layers, H hidden size.
 """
@@ -34,7 +33,9 @@ from bench.method import (
 from bench.methods.pooling import Head
 from bench.methods.prefix import check_prompt, prompt_for
 
-PREFIX, TABLE, HEAD = "prefix_encoder.", "embedding.weight", "mlp."
+PREFIX = "prefix_encoder."
+TABLE = "embedding.weight"
+HEAD = "mlp."
 
 
 class StoredPrefix(TorchMethod):
@@ -78,14 +79,11 @@ class StoredPrefix(TorchMethod):
         self.check(recipe, backbone.path)
         stored = backbone.stored(PREFIX)
         if set(stored) != {TABLE}:
-            more = min(set(stored) - {TABLE}, default="")
-            what = (
-                f"passes its prefix through a network ({PREFIX}{more})"
-                if more
-                else f"has no {PREFIX}{TABLE}"
-            )
+            problem = f"has no {PREFIX}{TABLE}"
+            if more := min(set(stored) - {TABLE}, default=""):
+                problem = f"passes its prefix through a network ({PREFIX}{more})"
             raise BenchError(
-                f"{backbone.name} {what}",
+                f"{backbone.name} {problem}",
                 "take a checkpoint of PromCSE: bench references checkpoints",
             )
         self.prompt = prompt_for(backbone, "deep", len(stored[TABLE]))
@@ -105,7 +103,8 @@ class StoredPrefix(TorchMethod):
 
 def stored_head(backbone: Backbone) -> Head:
     """Return the head over CLS that a checkpoint holds. Raises BenchError if it holds none."""
-    stored, head = backbone.stored(HEAD), Head(backbone.hidden_size)
+    stored = backbone.stored(HEAD)
+    head = Head(backbone.hidden_size)
     for name, parameter in head.named_parameters():
         if name not in stored:
             raise BenchError(

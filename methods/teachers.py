@@ -46,11 +46,11 @@ class Teacher(nn.Module):
         return cls.to(torch.promote_types(cls.dtype, torch.float32))  # (n, H of the teacher)
 
 
-def judged(vectors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+def teacher_cosines(vectors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
     """Return the weighted sum, (B, B), of several teachers' cosines, from (B, H of each) of the
     same sentences.
     """
-    cosines = [
-        weight * cosine_matrix(one, one) for one, weight in zip(vectors, weights, strict=True)
-    ]
+    cosines = []
+    for vectors_BH, weight in zip(vectors, weights, strict=True):
+        cosines.append(weight * cosine_matrix(vectors_BH, vectors_BH))
     return torch.stack(cosines).sum(0)

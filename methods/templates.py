@@ -1,21 +1,20 @@
-"""Templates: a text around a sentence, with one mask token whose last state stands for the
-sentence.
+"""Templates: a text around a sentence, with one mask token; its last state is the sentence's
+vector.
 
 A template is written with ``{s}`` for the sentence, ``{m}`` for the mask token and ``{p}`` for each
-learned vector that stands directly before the mask: ``This sentence of "{s}" means{m}.``  With
-BERT's WordPiece and on RoBERTa it is tokenised in three pieces, as the authors have it (what stands
-before the sentence, the sentence, what stands after it), and the ids are joined; with every other
-vocabulary the sentence is filled in and the text tokenised once (methods/filled.py). Either way the
-sentence is cut and never the template, and the template's own mask is known by its place, whatever
-the sentence itself contains.
+learned vector directly before the mask: ``This sentence of "{s}" means{m}.`` With BERT's WordPiece
+and on RoBERTa it is tokenised in three pieces, as the authors do (before the sentence, the
+sentence, after it), and the ids are joined; with every other vocabulary the sentence is filled in
+and the text tokenised once (methods/filled.py). Either way the sentence is cut and never the
+template, and the template's own mask is known by its place, whatever the sentence itself contains.
 
-What is a template's bias (its [MASK] state without a sentence), two answers:
+A template's bias (its [MASK] state without a sentence) is computed in two ways:
 
-* PromptBERT: the template with nothing in it, what follows the gap at the positions that it has
-  behind a sentence of l tokens: :func:`empty` and :func:`gaps`;
-* ConPVP: the same sequence, of which only the template's tokens can be attended to. They never see
-  the others, so that a pass over them alone, at their own positions, gives the same states:
-  :func:`only`.
+* PromptBERT: the template with nothing in it, and the part behind the gap at the positions that it
+  has behind a sentence of l tokens: :func:`empty` and :func:`gaps`;
+* ConPVP: the same sequence; only the template's tokens can be attended to. They never see the
+  others, so that a pass over them alone, at their own positions, gives the same states:
+  :func:`keep_tokens`.
 
 Shapes: n rows, T tokens (padded), H hidden size.
 """
@@ -84,12 +83,18 @@ def blank_before(text: str) -> str:
 class Template:
     """The ids of a template for one tokenizer."""
 
-    before: tuple[int, ...]  # [CLS] and what stands before the sentence
-    after: tuple[int, ...]  # what stands after it, and [SEP]
-    mask: int  # where the mask token stands in before + after
-    slots: int  # learned vectors, directly before the mask
-    specials: tuple[int, int]  # how many special tokens open `before` and close `after`
-    filling: Filling | None = None  # if the text is filled and tokenised once; None: in pieces
+    # [CLS] and the tokens before the sentence
+    before: tuple[int, ...]
+    # the tokens after it, and [SEP]
+    after: tuple[int, ...]
+    # the mask token's position in before + after
+    mask: int
+    # number of learned vectors, directly before the mask
+    slots: int
+    # number of special tokens that open `before` and close `after`
+    specials: tuple[int, int]
+    # set if the text is filled and tokenised once; None: it is tokenised in pieces
+    filling: Filling | None = None
 
     def __len__(self) -> int:
         return len(self.before) + len(self.after)
@@ -108,13 +113,14 @@ class Template:
             made = cls.filled(text, backbone)
             check_template(text, made, backbone)
             return made
-        first, last = (
-            piece.replace(MASK, backbone.tokenizer.mask_token or "").replace(
-                SLOT, backbone.tokenizer.pad_token or ""
-            )
-            for piece in check_text(text)
-        )
-        mask_id, opening, closing = backbone.mask_id, *backbone.special_tokens()
+        mask_token = backbone.tokenizer.mask_token or ""
+        pad_token = backbone.tokenizer.pad_token or ""
+        pieces = []
+        for piece in check_text(text):
+            pieces.append(piece.replace(MASK, mask_token).replace(SLOT, pad_token))
+        first, last = pieces
+        mask_id = backbone.mask_id
+        opening, closing = backbone.special_tokens()
         before = (*opening, *backbone.ids([first if keep_blank else first.rstrip(" ")])[0])
         after = (*backbone.ids([last])[0], *closing)
         place = (before + after).index(mask_id) if mask_id in before + after else 0
@@ -127,11 +133,12 @@ class Template:
         """Return a template that is filled with the text and tokenised once; its last mask gives
         the vector.
         """
-        _ = backbone.mask_id  # or there is none, which it says
+        _ = backbone.mask_id  # raises BenchError if there is none
         filling = Filling.of(text, backbone)
         row = template_row(filling, backbone)
         opening, closing = backbone.special_tokens()
-        before, after = tuple(row.ids[: row.start]), tuple(row.ids[row.stop :])
+        before = tuple(row.ids[: row.start])
+        after = tuple(row.ids[row.stop :])
         mask = row.mask
         if mask >= row.stop:
             mask -= row.stop - row.start
@@ -156,8 +163,8 @@ def check_template(text: str, template: Template, backbone: Backbone) -> None:
 def template_ids(
     template: Template, texts: Sequence[str], backbone: Backbone, *, whole_template: bool = False
 ) -> list[list[int]]:
-    """Return the input of :func:`wrap` for each text: its ids, or the packed row of the filled
-    template.
+    """Return the input of :func:`wrap_sentences` for each text: its ids, or the packed row of the
+    filled template.
     """
     if template.filling is None:
         return backbone.ids(texts)
@@ -167,7 +174,7 @@ def template_ids(
     return [row.packed() for row in rows]
 
 
-def wrap(
+def wrap_sentences(
     ids: Sequence[Ids | str],
     templates: Sequence[Template],
     backbone: Backbone,
@@ -195,32 +202,31 @@ def wrap(
     """
     if templates and templates[0].filling is not None:
         return wrap_filled(ids, templates, backbone, longest, whole_template=whole_template)
-    rooms = [backbone.max_tokens - len(template) for template in templates]
-    cut = [
-        row[: room if longest is None else min(longest, room)]
-        for row, room in zip(ids, rooms, strict=True)
-    ]
-    features = pad(
-        [[*t.before, *row, *t.after] for row, t in zip(cut, templates, strict=True)],
-        int(backbone.tokenizer.pad_token_id or 0),
-    )
+    cut = []
+    rows = []
+    for sentence_ids, template in zip(ids, templates, strict=True):
+        room = backbone.max_tokens - len(template)
+        if longest is not None:
+            room = min(longest, room)
+        cut.append(sentence_ids[:room])
+        rows.append([*template.before, *sentence_ids[:room], *template.after])
+    features = pad(rows, int(backbone.tokenizer.pad_token_id or 0))
 
     def column(values: list[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.int64).reshape(-1, 1)  # (n, 1)
 
     place = torch.arange(features["input_ids"].shape[1])  # (T,)
-    start, length = column([len(t.before) for t in templates]), column([len(row) for row in cut])
+    start = column([len(template.before) for template in templates])
+    length = column([len(row) for row in cut])
     lengths_K, gap = length.squeeze(1).unique(return_inverse=True)
-    opening, closing = (
-        column([t.specials[0] for t in templates]),
-        column([t.specials[1] for t in templates]),
-    )
-    mask, slots = column([t.mask for t in templates]), column([t.slots for t in templates])
+    opening = column([template.specials[0] for template in templates])
+    closing = column([template.specials[1] for template in templates])
+    slots = column([template.slots for template in templates])
+    mask = column([template.mask for template in templates])
     mask = mask + length * (mask >= start)
     sentence = (place >= start) & (place < start + length)
-    inside = (place >= opening) & (
-        place < features["attention_mask"].sum(1, keepdim=True) - closing
-    )
+    end = features["attention_mask"].sum(1, keepdim=True) - closing
+    inside = (place >= opening) & (place < end)
     in_slot = (place >= mask - slots) & (place < mask)
     return {
         **features,
@@ -243,11 +249,13 @@ def wrap_filled(
     *,
     whole_template: bool,
 ) -> Features:
-    """Do as :func:`wrap` for templates that are filled with the text and tokenised once."""
+    """Do as :func:`wrap_sentences` for templates that are filled and tokenised once."""
     rows = filled_rows(cells, templates, backbone, longest, whole_template=whole_template)
     features = pad([row.ids for row in rows], int(backbone.tokenizer.pad_token_id or 0))
     n, T = features["input_ids"].shape
-    sentence, prompt, slot = (torch.zeros(n, T, dtype=torch.int64) for _ in range(3))
+    sentence = torch.zeros(n, T, dtype=torch.int64)
+    prompt = torch.zeros(n, T, dtype=torch.int64)
+    slot = torch.zeros(n, T, dtype=torch.int64)
     lengths = []
     for number, (row, template) in enumerate(zip(rows, templates, strict=True)):
         opening, closing = template.specials
@@ -289,7 +297,7 @@ def filled_rows(
             rows[number] = FilledRow.unpacked(cell)
         else:
             texts[number] = backbone.tokenizer.decode([int(token) for token in cell])
-    fillings = [one.filling for one in templates if one.filling is not None]
+    fillings = [template.filling for template in templates if template.filling is not None]
     made = fill(list(texts.values()), [fillings[number] for number in texts], backbone, longest)
     for (number, text), row in zip(texts.items(), made, strict=True):
         rows[number] = unmelted(row, text, templates[number], backbone) if whole_template else row
@@ -312,19 +320,17 @@ def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) 
 
 def at_mask(states_nTH: Tensor, features: Features) -> Tensor:
     """Return the state of each row's own mask token, (n, H)."""
-    return states_nTH[
-        torch.arange(len(states_nTH), device=states_nTH.device), features["mask_position"]
-    ]
+    rows = torch.arange(len(states_nTH), device=states_nTH.device)
+    return states_nTH[rows, features["mask_position"]]
 
 
-def only(features: Features, kept_nT: Tensor, width: int) -> Features:
+def keep_tokens(features: Features, kept_nT: Tensor, width: int) -> Features:
     """Return the tokens with ``kept_nT`` 1, moved together; each keeps its position id.
 
     The mask must be kept. ``width``: how many a row has at most.
     """
-    order = kept_nT.argsort(dim=1, descending=True, stable=True)[
-        :, :width
-    ]  # (n, width): the kept ones first, in their order
+    # (n, width): the kept ones first, in their order
+    order = kept_nT.argsort(dim=1, descending=True, stable=True)[:, :width]
     moved = {
         key: value.gather(1, order) if value.ndim == 2 else value for key, value in features.items()
     }
@@ -336,10 +342,12 @@ def gaps(features: Features, template: Template) -> tuple[Tensor, Tensor]:
     """Return the distinct lengths of the sentences in a template, (K,), and which of them each row
     has, (n,).
     """
-    lengths_n, gap_n = features["attention_mask"].sum(1) - len(template), features["gap"]
+    lengths_n = features["attention_mask"].sum(1) - len(template)
+    gap_n = features["gap"]
     if template.filling is not None:  # a sentence may share its only token with the template
         lengths_n = lengths_n.clamp_min(0)
-    return lengths_n.new_zeros(int(features["gaps"])).scatter_(0, gap_n, lengths_n), gap_n
+    lengths_K = lengths_n.new_zeros(int(features["gaps"])).scatter_(0, gap_n, lengths_n)
+    return lengths_K, gap_n
 
 
 def empty(template: Template, lengths_K: Tensor, first_position: int) -> Features:
@@ -350,14 +358,30 @@ def empty(template: Template, lengths_K: Tensor, first_position: int) -> Feature
     ids = constant(template.before + template.after, lengths_K.device)
     place = torch.arange(len(template), device=lengths_K.device)
     rows = len(lengths_K)
+    shift = lengths_K.unsqueeze(1) * (place >= len(template.before))
     return {
         "input_ids": ids.expand(rows, -1).contiguous(),
         "attention_mask": torch.ones_like(ids).expand(rows, -1).contiguous(),
-        "position_ids": first_position
-        + place
-        + lengths_K.unsqueeze(1) * (place >= len(template.before)),
+        "position_ids": first_position + place + shift,
         "mask_position": torch.full((rows,), template.mask, device=lengths_K.device),
     }
+
+
+def portable_transform(
+    transform: Any, backbone: Backbone
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors and the settings of an MLM head's dense layer and layer norm."""
+    dense = next(module for module in transform.modules() if isinstance(module, nn.Linear))
+    norm = next(module for module in transform.modules() if isinstance(module, nn.LayerNorm))
+    tensors = {
+        "transform.weight": dense.weight,
+        "transform.bias": dense.bias,
+        "transform.norm.weight": norm.weight,
+        "transform.norm.bias": norm.bias,
+    }
+    config = backbone.encoder.config
+    activation = getattr(config, "hidden_act", None) or config.activation
+    return tensors, {"activation": activation, "eps": norm.eps}
 
 
 def portable_template(
@@ -384,18 +408,10 @@ def portable_template(
     """
     backbone = method.backbone
     own: dict[str, Tensor | None] = {"vectors": vectors, "bias": bias}
-    config, how = backbone.encoder.config, None
+    transform_settings = None
     if transform is not None:
-        dense, norm = (
-            next(m for m in transform.modules() if isinstance(m, kind))
-            for kind in (nn.Linear, nn.LayerNorm)
-        )
-        own |= {"transform.weight": dense.weight, "transform.bias": dense.bias}
-        own |= {"transform.norm.weight": norm.weight, "transform.norm.bias": norm.bias}
-        how = {
-            "activation": getattr(config, "hidden_act", None) or config.activation,
-            "eps": norm.eps,
-        }
+        tensors_of_transform, transform_settings = portable_transform(transform, backbone)
+        own |= tensors_of_transform
     filling = None
     if template.filling is not None:
         filling = {
@@ -415,7 +431,7 @@ def portable_template(
         "endings": endings,
         "trimmed": trimmed,
         "vectors_at": list(vectors_at),
-        "transform": how,
+        "transform": transform_settings,
     }
     tensors = {name: tensor for name, tensor in own.items() if tensor is not None}
     reader = ModuleFile(FOLDER / "templated.py", "Templated", settings, tensors)

@@ -1,5 +1,4 @@
-"""The first coordinates of a finished encoder's vectors, nothing trained: what a shorter vector is
-worth.
+"""The first coordinates of a finished encoder's vectors, to see how good a shorter vector is.
 
 Everything else is as in ``pretrained``. It says how much of a model survives the cut, whether it
 was trained for that (Matryoshka) or not: one row for each size.
@@ -22,13 +21,13 @@ class Truncated(Pretrained):
     Take it to see how short a vector may be.
 
     Example:
-        bench run --method truncated+256 --backbone nomic-ai/nomic-embed-text-v1.5
+        bench run --method truncated+first-256 --backbone sentence-transformers/all-MiniLM-L6-v2
 
     Relations: Matryoshka trains for it; ``pretrained`` scores the whole vectors.
     """
 
     name = "truncated"
-    summary = "the first coordinates of a finished encoder's vectors: --set size="
+    summary = "the first numbers of a finished encoder's vectors"
     variants = {f"first-{size}": {"size": size} for size in (512, 256, 128, 64)}
     defaults = {
         **Pretrained.defaults,

@@ -3,19 +3,19 @@ of EMNLP 2021).
 
 A sentence is damaged, encoded into one vector, and has to be rebuilt from that vector alone:
 
-    x~ = x with each word deleted with probability `deletion`; one at least stays s = CLS of the
-    encoder's last layer for x~                                  no head loss = - sum over t of log
-    p(x_t+1 | x_1..x_t, s) / number of tokens        one mean over the tokens of the batch, [SEP]
-    too
+    x~ = x with each word deleted with probability `deletion`; one at least stays
+    s = CLS of the encoder's last layer for x~, without a head
+    loss = - sum over t of log p(x_t+1 | x_1..x_t, s) / number of tokens
+                                     one mean over the tokens of the batch, [SEP] too
 
 The decoder is the encoder itself, with the same weights: its self-attention looks at earlier tokens
 only, and each layer gets a cross-attention behind it. This one attends to ONE vector, so that its
-softmax is 1 whatever query and key are: they never get a gradient and are left out. What remains is
+softmax is 1 whatever query and key are: they never get a gradient and are left out. Left is
 output(value(s)) at every position, then Add + LayerNorm. The words are guessed by the pretrained
-MLM head, whose matrix is that of the word embeddings.
+MLM head with the matrix of the word embeddings.
 
-Words are runs of letters and digits, and single other signs, where the authors take NLTK's: they
-differ in contractions. What is scored is CLS.
+Words are runs of letters and digits, and single other signs; the authors take NLTK's, which differ
+in contractions. CLS is scored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from bench.method import (
     check_mlm_head,
     rng_for,
 )
-from bench.methods.layers import attended, embedded, fed_forward, layers_of, visible
+from bench.methods.layers import attended, attention_mask, embedded, fed_forward, layers_of
 from bench.methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
 from bench.methods.pooling import portable_of
 
@@ -54,7 +54,7 @@ SCRIPT = "sentence-transformers 18f16f91 examples/unsupervised_learning/TSDAE/tr
 class TSDAE(TorchMethod):
     """TSDAE: a decoder has to write a sentence from the vector of a damaged copy.
 
-    Take it for domain text without pairs; it costs about twice SimCSE.
+    Take it for text of a domain without pairs.
 
     Example:
         bench run --method tsdae --corpus target --backbone bert-base-uncased
@@ -68,12 +68,12 @@ class TSDAE(TorchMethod):
     summary = "a decoder writes the sentence from a damaged one's vector"
     paper = (
         "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising "
-        "Auto-Encoder for Unsupervised Sentence "
-        "Embedding Learning, Findings of EMNLP 2021, arXiv 2104.06979"
+        "Auto-Encoder for Unsupervised Sentence Embedding Learning, Findings of EMNLP 2021, "
+        "arXiv 2104.06979"
     )
     trains = (
-        "the whole encoder, which is the decoder too; while training also cross-attentions "
-        "and the LM head"
+        "the whole encoder, which is the decoder too; while training also cross-attentions and "
+        "the LM head"
     )
     trains_on = "text"
     training_only = ("cross", "lm_head", "lm_bias")
@@ -120,19 +120,17 @@ class TSDAE(TorchMethod):
     ) -> tuple[Features, ...]:
         """Return the damaged sentences, and the whole ones."""
         (texts,) = columns.values()
-        damaged = [
-            without(
-                text, self.recipe.deletion, rng_for(self.context.seed, "deletion", epoch, int(row))
-            )
-            for text, row in zip(texts, rows, strict=True)
-        ]
+        damaged = []
+        for text, row in zip(texts, rows, strict=True):
+            rng = rng_for(self.context.seed, "deletion", epoch, int(row))
+            damaged.append(without(text, self.recipe.deletion, rng))
         length = self.recipe.max_seq_length
-        return self.assemble(self.backbone.ids(damaged), length), self.assemble(
-            self.backbone.ids(texts), length
-        )
+        read = self.assemble(self.backbone.ids(damaged), length)
+        written = self.assemble(self.backbone.ids(texts), length)
+        return read, written
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the (n,) sums over a sentence's tokens of their surprise, and their (n,) counts."""
+        """Return the surprise summed over a sentence's tokens and their number, both (n,)."""
         damaged, whole = batch.columns
         ids_nT, known_nT = whole["input_ids"], whole["attention_mask"]
         next_nT = ids_nT[:, 1:].masked_fill(known_nT[:, 1:] == 0, NOT_CHOSEN)
@@ -150,18 +148,17 @@ class TSDAE(TorchMethod):
         """
         T = ids_nT.shape[1]
         states_nTH = embedded(self.encoder, ids_nT)
-        # padding is on the right, where nothing that counts looks
+        # padding is on the right, and no token looks there
         earlier = torch.ones(T, T, dtype=torch.bool, device=ids_nT.device).tril()[None, None]
-        mask = visible(earlier, self.encoder, states_nTH.dtype)
+        mask = attention_mask(earlier, self.encoder, states_nTH.dtype)
         for layer, cross in zip(layers_of(self.encoder), self.cross, strict=True):
             states_nTH = fed_forward(layer, cross(attended(layer, states_nTH, mask), vectors_nH))
         return states_nTH
 
     def logits(self, states_KH: Tensor) -> Tensor:
         """Return the logits over the vocabulary, (K, V)."""
-        return linear(
-            self.lm_head(states_KH), self.encoder.get_input_embeddings().weight, self.lm_bias
-        )
+        words_VH = self.encoder.get_input_embeddings().weight
+        return linear(self.lm_head(states_KH), words_VH, self.lm_bias)
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)
@@ -195,8 +192,11 @@ class CrossAttention(nn.Module):
                 value.new_ones(*states_nTH.shape[:2], self.heads), self.of_softmax
             )
             value = (value.unflatten(-1, (self.heads, -1)) * softmax_nTA.unsqueeze(-1)).flatten(-2)
-            return self.norm(states_nTH + self.dropout(self.output(value)))  # type: ignore[no-any-return]
-        return self.norm(states_nTH + self.dropout(self.output(value[:, :1]).expand_as(states_nTH)))  # type: ignore[no-any-return]
+            output: Tensor = self.output(value)
+        else:
+            output = self.output(value[:, :1]).expand_as(states_nTH)
+        states: Tensor = self.norm(states_nTH + self.dropout(output))
+        return states
 
 
 def without(text: str, share: float, rng: np.random.Generator) -> str:

@@ -1,20 +1,21 @@
 """UNSEE: Unsupervised Non-contrastive Sentence Embeddings (Cagatan, EACL 2024): does contrast
 matter at all?
 
-No sentence is a negative of another one. Two dropout views x1, x2 of the encoder, and t1, t2 of a
-target, which is a copy of the encoder that follows it, theta_t = m theta_t + (1 - m) theta, and
+No sentence is a negative of another one. There are two dropout views x1, x2 of the encoder, and
+t1, t2 of a target: a copy of the encoder that follows it, theta_t = m theta_t + (1 - m) theta, and
 gets no gradient; p is a predictor, for training only:
 
-    loss = D(p(x1), t2) + D(p(x2), t1) vicreg  D = 25 mse(p, t) + 25 (hinge(p) + hinge(t)) / 2 +
-    cov(p) + cov(t)     hinge = mean over features of relu(1 - deviation), cov = sum of the squared
-    covariances of different features / H        so that vectors do not collapse barlow  D = sum
-    over d of (c_dd - 1)^2 + 0.0051 sum of the other c^2           c = BN(p)^T BN(t) / B, one BN for
-    both
+    loss = D(p(x1), t2) + D(p(x2), t1)
+    vicreg  D = 25 mse(p, t) + 25 (hinge(p) + hinge(t)) / 2 + cov(p) + cov(t)
+            hinge = mean over features of relu(1 - deviation), so that vectors do not collapse
+            cov = sum of the squared covariances of different features / H
+    barlow  D = sum over d of (c_dd - 1)^2 + 0.0051 sum of the other c^2
+            c = BN(p)^T BN(t) / B, one BN for both
 
 (Bardes et al. 2022; Zbontar et al. 2021). Vectors are means over the last layer's tokens. The
 predictor has four blocks of Linear(H, 10H), BatchNorm, ReLU, Linear(10H, 10H), ReLU, Linear(10H,
 H): 283 million weights at base size, more than BERT. The target's dropout is on. It moves at the
-beginning of a step, which is what theirs does at the end of the one before.
+beginning of a step; theirs moves at the end of the one before.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from bench.method import (
     check_choice,
     join,
 )
+from bench.methods.losses import float32_at_least
 from bench.methods.momentum import FrozenCopy
 from bench.methods.pooling import masked_mean, portable_of
 
@@ -46,7 +48,8 @@ LOSSES = ("vicreg", "barlow")
 
 
 class UNSEE(TorchMethod):
-    """UNSEE: two dropout views are to be alike and their features uncorrelated, without any negatives.
+    """UNSEE: two dropout views are to be alike and their features uncorrelated, without any
+    negatives.
 
     Take it to study learning without negatives (VICReg, variant ``barlow`` for Barlow Twins).
 
@@ -62,12 +65,12 @@ class UNSEE(TorchMethod):
     least_rows = 2  # for the statistics of a batch
     summary = "alike views, unlike features, and no negatives"
     paper = (
-        "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, "
-        "arXiv 2401.15316"
+        "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, arXiv "
+        "2401.15316"
     )
     trains = (
-        "the whole encoder; while training also the predictor; "
-        "the target follows without a gradient"
+        "the whole encoder; while training also the predictor; the target follows without a "
+        "gradient"
     )
     training_only = ("target", "predictor", "scale")
     variants = {"barlow": {"loss": "barlow"}}
@@ -108,9 +111,8 @@ class UNSEE(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return x1, x2, t1, t2, (n, H) each."""
-        texts = join(
-            batch.columns * 2, self.pad_id
-        )  # each row under dropout masks of its own, one pass of either encoder
+        # each row under dropout masks of its own, one pass of either encoder
+        texts = join(batch.columns * 2, self.pad_id)
         target = self.target(
             input_ids=texts["input_ids"], attention_mask=texts["attention_mask"]
         ).last_hidden_state
@@ -167,7 +169,8 @@ def vicreg(
     Source: VICReg (Bardes et al. 2022), vicreg_loss of UNSEE's code.
     """
     with torch.autocast(x_BH.device.type, enabled=False):
-        x, y = (z if z.dtype == torch.float64 else z.float() for z in (x_BH, y_BH))
+        x = float32_at_least(x_BH)
+        y = float32_at_least(y_BH)
         deviation = (_hinge(x) + _hinge(y)) / 2
         return (
             mse_weight * mse_loss(x, y)
@@ -194,7 +197,8 @@ def barlow(x_BH: Tensor, y_BH: Tensor, *, off_weight: float) -> Tensor:
     Source: Barlow Twins (Zbontar et al. 2021), barlow_loss of UNSEE's code.
     """
     with torch.autocast(x_BH.device.type, enabled=False):
-        x, y = (z if z.dtype == torch.float64 else z.float() for z in (x_BH, y_BH))
+        x = float32_at_least(x_BH)
+        y = float32_at_least(y_BH)
         c_HH = x.T @ y / len(x)
         own = c_HH.diagonal()
         return (own - 1).square().sum() + off_weight * (c_HH.square().sum() - own.square().sum())

@@ -14,7 +14,8 @@ class Untrained(TorchMethod):
     Example:
         bench run --method cls,last-avg,first-last-avg --backbone bert-base-uncased
 
-    Relations: PromptBERT in the setting "none" is the best of them; whitening and flow post-process them.
+    Relations: PromptBERT in the setting "none" reads a template; whitening and flow post-process
+    them.
     """
 
     settings = ("none",)
@@ -22,9 +23,8 @@ class Untrained(TorchMethod):
     pooler: str
 
     def embed(self, features: Features) -> Tensor:
-        states = self.encoder(
-            **features, output_hidden_states=True
-        ).hidden_states  # L + 1 of (n, T, H)
+        # L + 1 of (n, T, H)
+        states = self.encoder(**features, output_hidden_states=True).hidden_states
         return POOLERS[self.pooler](states, features["attention_mask"])
 
     def portable(self) -> Portable:
@@ -57,7 +57,9 @@ class FirstLastAvg(Untrained):
 
 
 class EmbeddingLastAvg(Untrained):
-    """The mean over the tokens of the embedding layer and the last layer: the papers' 56.70 on BERT-base."""
+    """The mean over the tokens of the embedding layer and the last layer: the papers' 56.70 on
+    BERT-base.
+    """
 
     name, pooler = "embedding-last-avg", "avg_emb_last"
     summary = "mean over the tokens of embedding layer and last layer"

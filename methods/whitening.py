@@ -5,8 +5,9 @@ A cosine presumes coordinates that are uncorrelated and of one scale. BERT's are
 are made so, with nothing trained: one pass over unlabelled sentences gives the mean mu and the
 covariance of their pooled vectors x (1, H), and
 
-    C = U diag(s) U^T, s descending        W = U diag(s^-1/2), for which W^T C W = 1 y = (x - mu)
-    W[:, :k]                  algorithm 1;  k = H, or fewer: the k directions of most variance
+    C = U diag(s) U^T, s descending        W = U diag(s^-1/2), so that W^T C W = 1
+    y = (x - mu) W[:, :k]                  algorithm 1;  k = H, or fewer: the k directions of most
+                                           variance
 
 y is scored, by its cosines; the signs of U's columns are free and change none of them. The encoder
 is as it comes.
@@ -40,16 +41,18 @@ from bench.method import (
 )
 from bench.methods.pooling import POOLERS, pooled, portable_of
 
+# rows that are sorted by length together; rows of one pass through the encoder
 CHUNK, BATCH = (
     4096,
     64,
-)  # rows that are sorted by length together; rows of one pass through the encoder
+)
 
 
 class Whitening(TorchMethod):
-    """Whitening: pooled vectors of a frozen encoder are made uncorrelated and of one scale, in one pass.
+    """Whitening: pooled vectors of a frozen encoder are made uncorrelated and of one scale, in one
+    pass.
 
-    Take it as the cheapest improvement of an untrained encoder.
+    Take it to post-process an untrained encoder in one pass.
 
     Example:
         bench run --method whitening --corpus target --backbone bert-base-uncased
@@ -66,12 +69,12 @@ class Whitening(TorchMethod):
     deterministic = ("none",)
     summary = "pooled vectors made uncorrelated and of one scale"
     paper = (
-        "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and "
-        "Faster Retrieval, arXiv 2103.15316"
+        "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and Faster "
+        "Retrieval, arXiv 2103.15316"
     )
     trains = (
-        "nothing by gradient; the mean (H) and the kernel (H, components) are computed, "
-        "the encoder is frozen"
+        "nothing by gradient; the mean (H) and the kernel (H, components) are computed, the "
+        "encoder is frozen"
     )
     encoder_is_frozen = True
     defaults = {
@@ -118,9 +121,8 @@ class Whitening(TorchMethod):
             )
         self.encoder.requires_grad_(False)
         self.register_buffer("mu", torch.zeros(H))
-        self.register_buffer(
-            "W", torch.eye(H)[:, :k].contiguous()
-        )  # until it is fitted: the pooled vector itself
+        # until it is fitted: the pooled vector itself
+        self.register_buffer("W", torch.eye(H)[:, :k].contiguous())
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return super().assemble(ids, max_length or self.recipe.max_seq_length)
@@ -187,17 +189,17 @@ class Whitening(TorchMethod):
 
 
 class Moments:
-    """The mean (H) and covariance (H, H) of rows that come in blocks, in float64, without large sums that cancel.
+    """The mean (H) and covariance (H, H) of rows that come in blocks, in float64, without large
+    sums that cancel.
 
-    Source: Chan, Golub and LeVeque 1979, the update of a mean and a scatter matrix by those of a further block.
+    Source: Chan, Golub and LeVeque 1979, the update of a mean and a scatter matrix by those of a
+    further block.
     """
 
     def __init__(self, dimensions: int) -> None:
-        self.count, self.mean, self.scatter = (
-            0,
-            np.zeros(dimensions),
-            np.zeros((dimensions, dimensions)),
-        )
+        self.count = 0
+        self.mean = np.zeros(dimensions)
+        self.scatter = np.zeros((dimensions, dimensions))
 
     def add(self, rows_nH: np.ndarray) -> None:
         n, total = len(rows_nH), self.count + len(rows_nH)

@@ -1,7 +1,9 @@
-"""What mkdocs is told besides mkdocs.yml: pages of the repository that lie outside docs/, links to its files, and the boards.
+"""Tell mkdocs what mkdocs.yml cannot: pages of the repository outside docs/, links to its files,
+the boards.
 
-Links in docs/ are those that a code host follows. On the site a page outside docs/ stands below ``repository/``, any other file that is
-linked lies there too, and ``leaderboards/`` lies beside it, so that the folder is whole on a disk and as GitHub Pages.
+Links in docs/ work on the code host. On the site, pages outside docs/ and linked files are copied
+to ``repository/``, and ``leaderboards/`` next to it, so that the folder is whole on a disk and on
+GitHub Pages.
 """
 
 from __future__ import annotations
@@ -29,10 +31,9 @@ PAGES = (
     "benchmarks/parity/README.md",
     "bench/builtin/README.md",
 )
-NAMED = re.compile(
-    r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)"
-)  # a link whose text is the file's name
 TAB = re.compile(r"^<!-- tab: ([^\n]*?) -->\n(```.*?^```\n)", flags=re.M | re.S)
+# a link whose text is the file's name
+NAMED = re.compile(r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)")
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")
 
 
@@ -45,7 +46,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def _titles(nav: list[Any]) -> dict[str, str]:
-    """Of the navigation: page -> what it is called there."""
+    """Return the titles of the navigation: page -> title."""
     found: dict[str, str] = {}
     for entry in nav:
         for title, value in entry.items() if isinstance(entry, dict) else ():
@@ -73,14 +74,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _path(page: str, target: str) -> str:
-    """The file of the repository that a link means, from the address of its page on the site."""
+    """Return the file of the repository that a link means, from its page's address on the site."""
     home = page.removeprefix("repository/") if page.startswith("repository/") else f"docs/{page}"
     path = posixpath.normpath(posixpath.join(posixpath.dirname(home), target))
     return f"{path}/README.md" if (ROOT / path).is_dir() else path
 
 
 def _place(path: str) -> str:
-    """Where a file of the repository stands on the site."""
+    """Return the place of a repository's file on the site."""
     if path == "README.md":
         return path
     if path.startswith("docs/"):

@@ -1,13 +1,15 @@
-"""Every reader of files that others write, on files that were changed at random: an error of ours or an answer, never a traceback, soon,
-and within bounded memory.
+"""Every reader of files that others write, on files that were changed at random: an error of ours
+or an answer, never a traceback, soon, and within bounded memory.
 
     python tools/fuzz.py [--changes 100000] [--start 0] [--seconds 600] [--only NAME,...] [--list]
 
-``--changes``: of all readers together, as many of each; ``--seconds``: of the processor, after which no reader begins another change.
-Every change is a function of its reader and its number, and ``--start`` is the first number: another start, other changes. Prints
-how many there were and everything that went wrong, with the number that makes it again. Exit code 1 where anything did.
+``--changes``: of all readers together, as many of each; ``--seconds``: of the processor, after
+which no reader begins another change. Every change is a function of its reader and its number, and
+``--start`` is the first number: another start, other changes. Prints how many there were and
+everything that went wrong, with the number that makes it again. Exit code 1 where anything did.
 
-``tests/test_readers_fuzzed.py`` does the same in bounded time; what was found once stands in ``CASES``.
+``tests/test_readers_fuzzed.py`` does the same in bounded time; what was found once stands in
+``CASES``.
 """
 
 from __future__ import annotations
@@ -83,9 +85,6 @@ MEMORY = 400  # megabytes that all of it may take above what was there
 Read = Callable[[Path], object]
 
 
-# --- what is read: name, contents that are right, how it is read ---
-
-
 @dataclass(frozen=True)
 class Reader:
     name: str
@@ -128,7 +127,7 @@ def tensors() -> bytes:
 
 
 def submitted(path: Path) -> None:
-    """A predictions file of a submission, without the net that catches what nobody thought of."""
+    """Read a predictions file of a submission, without the net that catches unexpected errors."""
     submissions.unpacked_bytes(path)
     score = Score(suite="sts", task="STS12", protocol="p/1", metric="spearman", value=1.0, n=1)
     submissions.check_arrays(score, read_arrays(path))
@@ -156,9 +155,10 @@ def recipes(path: Path) -> object:
 
 
 def evaluation(parse: Callable[[Found], object], encoding: str = "utf-8", columns: int = 1) -> Read:
-    """Recognised as one form of a file would be, then parsed whatever it is."""
+    """Parse a file as one form, whatever it is, after the check that would recognise it."""
 
     def read(path: Path) -> None:
+        """Read a changed file and describe any problem; None: read, or refused in a line."""
         form = Form(sha256="0" * 64, bytes=1)
         file = DataFile(
             path=path.name,
@@ -233,7 +233,8 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 def tarred(compression: str) -> bytes:
     file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode=f"w:{compression}") as archive:  # type: ignore[call-overload]
+    mode: Any = f"w:{compression}"
+    with tarfile.open(fileobj=file, mode=mode) as archive:
         for name, data in {"d/a.txt": b"a" * 700, "d/b.txt": b"b"}.items():
             info = tarfile.TarInfo(name)
             info.size = len(data)
@@ -444,8 +445,6 @@ READERS = (
 )
 
 
-# --- how it is changed ---
-
 ODD = (
     b"NaN",
     b"-Infinity",
@@ -525,7 +524,7 @@ def changed(draw: random.Random, content: bytes) -> bytes:
 
 
 def restructured(draw: random.Random, content: bytes) -> bytes:
-    """JSON with a value that has another type, or is not there, or one more."""
+    """Change JSON: give a value another type, leave it out, or add one."""
     lines = content.split(b"\n") if content.count(b"\n{") else [content]
     at = draw.randrange(len(lines))
     try:
@@ -586,7 +585,7 @@ def read(reader: Reader, content: bytes, folder: Path) -> str | None:
 
 
 def peak() -> float:
-    """Megabytes, of this process since it began."""
+    """Return the most megabytes that this process has taken so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
         1e6 if sys.platform == "darwin" else 1e3
     )
@@ -631,7 +630,10 @@ CASES = {
 def fuzz(
     readers: Sequence[Reader], folder: Path, changes: int, seconds: float, start: int = 0
 ) -> tuple[dict[str, int], list[str]]:
-    """How many changes each reader was given, and what went wrong; at most so many changes and seconds of the processor of each."""
+    """Give each reader changed files and return how many, and the problems.
+
+    At most so many changes and seconds of the processor for each.
+    """
     counts, found = dict[str, int](), list[str]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of zipfile, about two members with one name
@@ -650,7 +652,10 @@ def fuzz(
 
 @contextmanager
 def in_memory(otherwise: Path | None = None) -> Iterator[Path]:
-    """A folder that lies in memory where there is one: on a busy disk the files take most of the time."""
+    """Open a folder in memory if there is one.
+
+    On a busy disk the files would take most of the time.
+    """
     place = Path("/dev/shm")
     with tempfile.TemporaryDirectory(
         dir=place if os.access(place, os.W_OK) else otherwise

@@ -1,9 +1,13 @@
-"""Golden files: what a rebuilt house must not change. ``python tools/golden.py [NAME ...]`` writes ``tests/golden/`` anew, compressed.
+"""Golden files: outputs that a refactoring must not change.
 
-tests/test_golden.py computes the same and compares. A change that is meant is a commit of its own, which says what moved and why.
+``python tools/golden.py [NAME ...]`` writes ``tests/golden/`` anew, compressed.
+tests/test_golden.py computes the same and compares. A change that is meant is a commit of its own,
+which says what moved and why.
 
-* ``compare.json``: every table of leaderboards/v4, as the command line prints it with simcse as baseline.
-* ``plans.json``: each method, setting, variant and paper's backbone: the recipe, and the fingerprint where one is known without a network.
+* ``compare.json``: every table of leaderboards/v4, as the command line prints it with simcse as
+  baseline.
+* ``plans.json``: each method, setting, variant and paper's backbone: the recipe, and the
+  fingerprint if one is known without a network.
 * ``losses.json``: the loss of each of 20 steps of each trained method, on the built-in backbone.
 * ``scores.json``: the suite ``check`` for encoders that nobody trained.
 """
@@ -36,11 +40,12 @@ NEEDS = {
     "rankcse": {"teacher_1": "builtin"},
     "truncated": {"pooling": "cls"},
 }
+# labelled NLI, or word vectors
 NOT_HERE = {
     ("consert", "supervised"),
     ("infersent", "supervised"),
     ("sbert", "supervised"),
-}  # labelled NLI, or word vectors
+}
 
 
 def compare(form: str, *options: str) -> str:
@@ -64,7 +69,10 @@ def compare(form: str, *options: str) -> str:
 
 
 def plans() -> dict[str, Any]:
-    """ "method+variant, setting, backbone" -> recipe, corpus, printed value and fingerprint, or the error that is its answer."""
+    """Return "method+variant, setting, backbone" -> recipe, corpus, printed value and fingerprint.
+
+    The entry is the message if planning ends with an error.
+    """
     from bench.run.plugins import discover
 
     registry = discover()
@@ -91,9 +99,8 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     from bench.run.config import RunConfig
     from bench.run.plan import plan_config
 
-    suite = (
-        "check" if backbone == "builtin" else "sts"
-    )  # with what the package carries alone, fingerprints are known
+    # with what the package carries alone, fingerprints are known
+    suite = "check" if backbone == "builtin" else "sts"
     request = RunConfig(
         methods=(name,),
         setting=setting,
@@ -103,7 +110,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
         overrides=NEEDS.get(name, {}),
     )
     try:
-        planned = prepare(partial(plan_config, request, registry), request, only_look=True)
+        planned = prepare(partial(make, request, registry), request, only_look=True)
     except BenchError as error:
         return str(error.message).replace(str(Path(bench.__file__).parent), "bench")
     (run,) = planned.runs
@@ -119,16 +126,16 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
 def losses(
     report: Callable[[str], None] = lambda line: None, methods: Collection[str] | None = None
 ) -> dict[str, list[float]]:
-    """The losses of all methods, or of these."""
-    from bench.training import trainer
+    """Compute the losses of all methods, or of the named ones."""
+    from bench.training import loop
 
-    trainer.LOG_EVERY = 1  # type: ignore[misc]
+    loop.LOG_EVERY = 1  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:
         return dict(_losses(Path(folder), report, methods))
 
 
 def trained() -> list[tuple[str, str, str]]:
-    """(method, setting, variant) of everything that is trained in steps on what is at hand."""
+    """Return (method, setting, variant) of everything that trains in steps on the data at hand."""
     from bench.run.plugins import discover
 
     registry = discover()
@@ -196,7 +203,9 @@ def _losses(
 
 
 def _triplets(folder: Path) -> Path:
-    """320 made triplets of the package's own sentences: each with its neighbour and with one that lies far away."""
+    """Write 320 made triplets of the package's own sentences: each with its neighbour and a distant
+    one.
+    """
     sentences = (
         lzma.decompress((ROOT / "bench" / "builtin" / "data" / "sentences.txt.xz").read_bytes())
         .decode()
@@ -223,9 +232,7 @@ def scores() -> dict[str, Any]:
     from bench.run.plugins import discover
 
     with tempfile.TemporaryDirectory() as folder:
-        runs = plan_config(
-            RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None)
-        )
+        runs = plan_config(RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))
         records = [
             execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0]
             for run in runs
@@ -237,7 +244,9 @@ def scores() -> dict[str, Any]:
 
 
 def as_text(value: Any) -> str:
-    """A text as it is; a dictionary with one line an entry, so that a diff names what moved."""
+    """Return a text as it is, or a dictionary with one line an entry, so that a diff names the
+    change.
+    """
     if isinstance(value, str):
         return value
     return (
@@ -256,7 +265,7 @@ FILES: dict[str, Callable[[], Any]] = {
 
 
 def held(name: str) -> str:
-    """The text of a golden file."""
+    """Return the text of a golden file."""
     return lzma.decompress((FOLDER / f"{name}.xz").read_bytes()).decode()
 
 

@@ -1,10 +1,12 @@
-"""Replace absolute paths by names in the records and searches of a runs folder, or of a published version; scores stay as they are.
+"""Replace absolute paths by names in the records and searches of a runs folder, or of a published
+version; scores stay as they are.
 
-python tools/hide_paths.py runs                    # runs of a bench that still wrote paths, so that they can be published
-python tools/hide_paths.py leaderboards/v4         # records, searches, pages; the manifest gets their new hashes
+python tools/hide_paths.py runs               # runs of a bench that still wrote paths
+python tools/hide_paths.py leaderboards/v4    # records, searches, pages, and the manifest's hashes
 
-Only texts change: no number, no hash of data, no prediction, no id. What else a file holds stays as it is, to the byte. A version is
-changed only where a path stood; ``leaderboards/ERRATA.md`` has to say so.
+Only texts change: no number, no hash of data, no prediction, no id. What else a file holds stays as
+it is, to the byte. A version is changed only where a path stood; ``leaderboards/ERRATA.md`` has to
+say so.
 """
 
 from __future__ import annotations
@@ -47,7 +49,10 @@ def main(folders: list[str]) -> int:
 
 
 def hide_in_folder(folder: Path) -> list[Path]:
-    """Replace the paths below ``folder``; returns the files that changed. Pages get the names that the records got."""
+    """Replace the paths below ``folder`` and return the files that changed.
+
+    Pages get the names that the records got.
+    """
     changed: list[Path] = []
     names: dict[str, str] = {}
     for file in data_files(folder):
@@ -74,20 +79,22 @@ def hide_in_folder(folder: Path) -> list[Path]:
 
 
 def data_files(folder: Path) -> Iterator[Path]:
-    """Records, and searches: of a runs folder ``SEARCH/search.json``, of a version ``searches/NAME.json``."""
+    """Return records and searches: ``SEARCH/search.json`` in a runs folder, ``searches/NAME.json``
+    in a version.
+    """
     for pattern in (RECORD, SUMMARY, "searches/*.json"):
         yield from sorted(file for file in folder.rglob(pattern) if not file.is_symlink())
 
 
 def pages(folder: Path) -> Iterator[Path]:
-    """The pages of a version; a runs folder has none."""
+    """Return the pages of a version; a runs folder has none."""
     if (folder / MANIFEST).is_file():
         for pattern in PAGES:
             yield from sorted(folder.rglob(pattern))
 
 
 def replacements(value: Any, key: str = "") -> dict[str, str]:
-    """Text -> what stands in its place, for each text of a JSON value that holds an absolute path."""
+    """Return text -> replacement for each text of a JSON value that holds an absolute path."""
     if isinstance(value, str):
         if key == "command":
             hidden = hidden_command(value) if find_path_in_command(value) else value
@@ -106,7 +113,7 @@ def replacements(value: Any, key: str = "") -> dict[str, str]:
 
 
 def hidden_command(command: str) -> str:
-    """A command in which each path is its name; the last folder of a run is kept."""
+    """Return a command with a name for each path; the last folder of a run is kept."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -115,7 +122,7 @@ def hidden_command(command: str) -> str:
 
 
 def renew_manifest(version: Path, changed: list[Path]) -> None:
-    """Write the new hashes of changed files into the version's manifest; nothing else of it changes."""
+    """Write the new hashes of changed files into the version's manifest, and nothing else."""
     path = version / MANIFEST
     content = json.loads(path.read_bytes())
     for file in changed:

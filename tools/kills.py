@@ -1,13 +1,17 @@
-"""kill -9, again and again, at moments drawn from the whole of what a command does: nothing is lost, nothing is there twice.
+"""kill -9, again and again, at moments drawn from the whole of what a command does: nothing is
+lost, nothing is there twice.
 
-    python tools/kills.py [--kills 100] [--seed 1] [--only train-simcse,publish] [--data DIR] [--list]
+    python tools/kills.py [--kills 100] [--seed 1] [--only train-simcse,publish] [--data DIR]
+                          [--list]
 
-Every kind of work is done once undisturbed. Then it is begun, killed, and begun again where the kill left it, until it is done; what
-lies there then must be what the undisturbed one made, to the byte (of records and curves: without times and speeds). After every kill
-what lies there must be whole. A line for each kind of work says how many kills there were, how often the work came to its end, and at
-which share of the work the kills hit (quartiles). Everything is tiny: a random backbone of 2 layers, some hundred sentences. Scoring
-needs the real data sets (``--data``, or BENCH_DATA) but for the suite ``check``; of large ones a few rows of each class are kept. Exit
-code 1 where anything was not as it must be.
+Every kind of work is done once undisturbed. Then it is begun, killed, and begun again where the
+kill left it, until it is done; what lies there then must be what the undisturbed one made, to the
+byte (of records and curves: without times and speeds). After every kill what lies there must be
+whole. A line for each kind of work says how many kills there were, how often the work came to its
+end, and at which share of the work the kills hit (quartiles). Everything is tiny: a random backbone
+of 2 layers, some hundred sentences. Scoring needs the real data sets (``--data``, or BENCH_DATA)
+but for the suite ``check``; of large ones a few rows of each class are kept. Exit code 1 where
+anything was not as it must be.
 
 ``tests/test_kills.py`` does ten of these kinds.
 """
@@ -63,13 +67,14 @@ TRIALS = 6  # and the recipe as it is
 
 @dataclass(frozen=True)
 class Work:
-    """Something that a process does in a folder.
+    """One kind of work that a process does in a folder.
 
-    ``do`` names a function of this module that the process calls with that folder and ``arguments``. ``life``: a process lives at most
-    this share of what the whole takes before it is killed; less than one where it goes on from what is there. ``begun``: whether the
-    process of that number has begun with the work itself; most kills come after that, and after more is there than before. ``progress``: the share
-    that is done, by what lies in the folder; None: by the seconds that the process lived. ``problem``: what is wrong with what a kill
-    left, None: nothing.
+    ``do`` names a function of this module that the process calls with that folder and
+    ``arguments``. ``life``: a process lives at most this share of the whole work's time before it
+    is killed; less than one if it goes on from what is there. ``begun``: says if the process of
+    that number has begun with the work itself; most kills come after that, and after more is there
+    than before. ``progress``: the share that is done, by the files in the folder; None: by the
+    seconds that the process lived. ``problem``: describes damage that a kill left; None: none.
     """
 
     name: str
@@ -85,7 +90,7 @@ class Work:
 
 @dataclass
 class Told:
-    """What became of one kind of work."""
+    """The outcome of one kind of work."""
 
     name: str
     seconds: float = 0.0  # of the undisturbed one
@@ -113,9 +118,6 @@ class Told:
         )
 
 
-# --- in the process that is killed ---
-
-
 def child(
     do: str, arguments: Sequence[str], folder: str, environment: Mapping[str, str], log: str
 ) -> None:
@@ -130,7 +132,10 @@ def child(
 
 
 def shorten() -> None:
-    """Sets keep few rows in this process: a kill is not to wait for thousands of sentences, classifiers and clusters."""
+    """Keep few rows of the data sets in this process.
+
+    A kill should not wait for thousands of sentences, classifiers and clusters.
+    """
     from bench.score.suites import clustering, sts, suite, transfer
 
     for task in (task for name in SUITES if name != "check" for task in suite(name).tasks):
@@ -181,7 +186,7 @@ def _rows(values: Any, rows: Sequence[int]) -> Any:
 
 
 def _few(kinds: Sequence[str], most: int) -> list[int]:
-    """The first rows of each kind."""
+    """Return the first rows of each kind."""
     seen: Counter[str] = Counter()
     rows = []
     for row, kind in enumerate(kinds):
@@ -199,7 +204,7 @@ def command(folder: Path, *arguments: str) -> None:
 
 
 def records(folder: Path, last: str) -> None:
-    """Writes one record after the other and notes each that is written."""
+    """Write one record after the other and note each that is written."""
     from factories import record
     from msgspec import structs
 
@@ -208,16 +213,15 @@ def records(folder: Path, last: str) -> None:
     store, made = RunsFolder(folder / "runs"), record()
     known = store.read(made.run_id).seed if store.ids() else None
     with store.lock(made.run_id), (folder / "written.txt").open("a", buffering=1) as noted:
-        noted.write(
-            f"{known}\n" if known else ""
-        )  # its process may have been killed before it said so
+        # its process may have been killed before it said so
+        noted.write(f"{known}\n" if known else "")
         for i in range((known or 0) + 1, int(last) + 1):
             store.write(structs.replace(made, seed=i))
             noted.write(f"{i}\n")
 
 
 def fetch(folder: Path) -> None:
-    """Two sets, one out of an archive and one that is converted from another form, from a server on this machine."""
+    """Fetch two sets from a server on this machine, one in an archive and one that is converted."""
     from bench.data import fetching
     from bench.data.sets.fetch import Fetcher
 
@@ -229,16 +233,20 @@ def fetch(folder: Path) -> None:
 
 # --- what is compared ---
 
+# git: of the checkout, which others may change meanwhile; a busy machine may not tell it in time
 TIMES = (
     "created",
     "execution",
     "git",
-)  # git: of the checkout, which others may change meanwhile; a busy machine may not tell it in time
+)
 
 
 def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
-    """Every file's bytes, but of folders whose names begin with ``but``; of records and curves what does not depend on the clock.
-    Locks, logs and receipts of downloads say when."""
+    """Return every file's bytes, except in folders with names that begin with ``but``.
+
+    Records and curves are reduced to the part that does not depend on the clock; locks, logs and
+    receipts of downloads are left out.
+    """
     return {
         path.relative_to(folder).as_posix(): _timeless(path)
         for path in sorted(folder.rglob("*"))
@@ -280,7 +288,9 @@ def _timeless(path: Path) -> bytes:
 
 
 def sound(folder: Path) -> str | None:
-    """What is wrong with the runs in ``folder``, whose process was killed: what is recorded must be there."""
+    """Describe a problem of the runs in ``folder`` after a kill: everything that is recorded must
+    be there.
+    """
     from bench.base.findings import DIFFERS
     from bench.verify import verify_run
 
@@ -295,7 +305,7 @@ def sound(folder: Path) -> str | None:
 
 
 def worked_on(folder: Path, process: int) -> bool:
-    """Whether a run, also one of a search, is locked by this process (``bench.records.store``)."""
+    """Say if a run, also one of a search, is locked by this process (``bench.records.store``)."""
     from bench.records import RunsFolder
 
     runs = [*folder.glob("runs/*-*"), *folder.glob("runs/*/trials/*/*/*-*")]
@@ -325,7 +335,7 @@ def trials_done(folder: Path) -> float:
 
 
 def acknowledged(folder: Path) -> str | None:
-    """The record is one that was written, and not an older one than the last that the process knew to be written."""
+    """Check that the record was written, and is not older than the last acknowledged one."""
     from bench.records import RunsFolder
 
     noted = (
@@ -342,7 +352,10 @@ def acknowledged(folder: Path) -> str | None:
 
 
 def published_whole(folder: Path, before: Path) -> str | None:
-    """Of a publication that was killed: every version that is there is whole, and where the new one is not there all is as it was."""
+    """Check a publication after a kill.
+
+    Every version that is there is whole; if the new one is missing, everything is as it was.
+    """
     from bench.base.findings import DIFFERS
     from bench.verify import check_manifest
 
@@ -365,7 +378,7 @@ def published_whole(folder: Path, before: Path) -> str | None:
 
 
 def submitted_whole(folder: Path) -> str | None:
-    """Of a submission that was killed: every run that is in its place passes the checks of a board."""
+    """Check a submission after a kill: every run in its place passes the checks of a board."""
     from bench.base.errors import BenchError
     from bench.publish.submissions import check_submission
 
@@ -378,7 +391,7 @@ def submitted_whole(folder: Path) -> str | None:
 
 
 def exported_whole(folder: Path, whole: Path) -> str | None:
-    """Of an export that was killed: what is in its place is the whole export. ``whole``: the undisturbed one."""
+    """Check an export after a kill: it is the whole one or none. ``whole``: the undisturbed one."""
     from bench.base.hashes import has_same_files
 
     place = folder / "model"
@@ -387,11 +400,8 @@ def exported_whole(folder: Path, whole: Path) -> str | None:
     return None if has_same_files(place, whole) else "model is there, and is not whole"
 
 
-# --- kinds of work ---
-
-
 def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[Work]:
-    """Those of these names, or all; what they share is made below ``inputs``."""
+    """Return the works of these names, or all; their shared inputs are made below ``inputs``."""
     from bench.conformance.methods import tiny_backbone
 
     inputs.mkdir(parents=True, exist_ok=True)
@@ -561,7 +571,7 @@ def _overlap_corpus(folder: Path) -> None:
 
 
 def _to_publish(folder: Path, inputs: Path) -> None:
-    """Four runs that are published, and one more that is not."""
+    """Make four runs that are published, and one more that is not."""
     from made_runs import made_run, made_runs
 
     kept = inputs / "published"
@@ -580,7 +590,7 @@ def _to_publish(folder: Path, inputs: Path) -> None:
 
 
 def _to_submit(folder: Path, inputs: Path) -> None:
-    """Four finished runs."""
+    """Make four finished runs."""
     from made_runs import made_runs
 
     kept = inputs / "submitted"
@@ -590,7 +600,7 @@ def _to_submit(folder: Path, inputs: Path) -> None:
 
 
 def _to_export(folder: Path, inputs: Path, tiny: str) -> None:
-    """A finished run; its undisturbed export stays among the inputs."""
+    """Make a finished run; its undisturbed export stays among the inputs."""
     kept = inputs / "exported"
     if not kept.is_dir():
         kept.mkdir()
@@ -606,7 +616,10 @@ def _to_export(folder: Path, inputs: Path, tiny: str) -> None:
 
 @contextlib.contextmanager
 def data_world() -> Iterator[list[Any]]:
-    """Two sets that no one else knows, and a server that has them: one in an archive, one in three forms that are converted."""
+    """Serve two sets that no one else knows, on this machine.
+
+    One is in an archive, one in three forms that are converted.
+    """
     import hashlib
     import io
     import tarfile
@@ -731,15 +744,11 @@ def data_world() -> Iterator[list[Any]]:
             yield list(sets.values())
 
 
-# --- kills ---
-
-
 def _start(
     do: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
 ) -> multiprocessing.process.BaseProcess:
-    context = multiprocessing.get_context(
-        "forkserver"
-    )  # its processes have imported what takes long: a kill hits the work
+    # its processes have imported what takes long: a kill hits the work
+    context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     import kills  # by this name, whoever was started
 
@@ -748,6 +757,13 @@ def _start(
     )
     process.start()
     return process
+
+
+def difference_of(name: str, found: Mapping[str, bytes], whole: Mapping[str, bytes]) -> str:
+    """Say how a file differs from the undisturbed one: more, missing or other."""
+    if name not in whole:
+        return "more"
+    return "other" if name in found else "missing"
 
 
 def killed(work: Work, place: Path, count: int, draw: random.Random) -> Told:
@@ -771,7 +787,7 @@ def killed(work: Work, place: Path, count: int, draw: random.Random) -> Told:
         return lambda: work.begun is None or work.begun(folder, process.pid or 0)
 
     def goes_on() -> Callable[[], bool]:
-        """Whether there is more now than when this was called."""
+        """Say if there is more now than when this was called."""
         progress = work.progress
         before = progress(folder) if progress is not None else 0.0
         return lambda: progress is None or progress(folder) > before
@@ -833,12 +849,10 @@ def killed(work: Work, place: Path, count: int, draw: random.Random) -> Told:
                 f"{log.read_text()[-600:]}"
             )
         elif (found := contents(folder)) != whole:
-            names = [
-                name for name in sorted({*found, *whole}) if found.get(name) != whole.get(name)
-            ]
             words = [
-                f"{name} ({'more' if name not in whole else 'missing' if name not in found else 'other'})"
-                for name in names
+                f"{name} ({difference_of(name, found, whole)})"
+                for name in sorted({*found, *whole})
+                if found.get(name) != whole.get(name)
             ]
             told.wrong.append(
                 f"after {told.kills} kills the end is another: {', '.join(words[:6])}"

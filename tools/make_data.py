@@ -1,9 +1,14 @@
-"""Make the data that the package carries, out of the files that it was taken from. What it is, and its licences: README.md here.
+"""Make the data that the package carries, out of the files that it was taken from.
 
-    python tools/make_data.py sts_val.tsv wiki_sentences.txt.xz      # rewrites bench/builtin/data/, the same bytes every time
+What it is, and its licences: README.md here.
 
-``sts_val.tsv`` is Crisscrossed Captions' validation pairs with their captions, ``wiki_sentences.txt.xz`` a million sentences of
-English Wikipedia, one a line. Their sha256 are checked.
+    python tools/make_data.py sts_val.tsv wiki_sentences.txt.xz
+
+It rewrites bench/builtin/data/, with the same bytes every time.
+
+``sts_val.tsv`` is Crisscrossed Captions' validation pairs with their captions,
+``wiki_sentences.txt.xz`` a million sentences of English Wikipedia, one a line. Their sha256 are
+checked.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from bench.data.sets.cxc import SAME_IMAGE, images
 
 
 def letters(texts: Sequence[str]) -> str:
-    """Hash of the letters and digits of texts, which no tokenizer changes; punctuation it may."""
+    """Hash the letters and digits of a text, which no tokenizer changes (punctuation it may)."""
     plain = ("".join(filter(str.isalnum, text)).lower() for text in texts)
     return hashlib.sha256("\n".join(plain).encode()).hexdigest()
 
@@ -39,7 +44,7 @@ LARGEST = 20
 """Images of a group that may be in the dev part; a larger one would be most of it."""
 SENTENCES = 10_000
 WORDS = (6, 20)
-"""Least and most white-space separated words of a training sentence: SimCSE reads 32 word pieces."""
+"""Fewest and most white-space separated words of a sentence: SimCSE reads 32 word pieces."""
 COMMON = frozenset(
     (
         "the",
@@ -75,11 +80,13 @@ Pair = Sequence[str]
 
 
 def parts(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
-    """The pairs of the dev and of the test part, each in the order of the source; no caption and no image is in both.
+    """Return the pairs of the dev and of the test part, in the order of the source; no caption or
+    image is in both.
 
-    Images between which a pair was rated, or which share a caption but for punctuation and case, make a group. Groups are taken
-    in the order of the sha256 of their smallest caption number, those of more than ``LARGEST`` images left out; each goes to the
-    dev part while that then has no more than ``DEV_IMAGES`` images. All others are the test part.
+    Images form a group if a pair between them was rated, or if they share a caption but for
+    punctuation and case. Groups are taken in the order of the sha256 of their smallest caption
+    number, without those of more than ``LARGEST`` images; each goes to the dev part while that then
+    has no more than ``DEV_IMAGES`` images. All others are the test part.
     """
     captions = list(dict.fromkeys(caption for pair in pairs for caption in pair[:2]))
     rings = [(first, second) for first, second, _, kind, *_ in pairs if kind == SAME_IMAGE]
@@ -108,7 +115,7 @@ def parts(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
 
 
 def _groups(ties: Iterable[tuple[object, object]]) -> Mapping[object, object]:
-    """What is tied together, directly or not, under one name (union-find)."""
+    """Join everything that is tied together, directly or not, under one name (union-find)."""
     above: dict[object, object] = {}
 
     def top(one: object) -> object:
@@ -123,13 +130,16 @@ def _groups(ties: Iterable[tuple[object, object]]) -> Mapping[object, object]:
 
 
 def number(caption: str) -> int:
-    """COCO's number of a caption: 290157 of "COCO_val2014:sentid:290157"."""
+    """Return COCO's number of a caption: 290157 for "COCO_val2014:sentid:290157"."""
     return int(caption.rsplit(":", 1)[1])
 
 
 def chosen(lines: Iterable[str], taken: Iterable[str]) -> list[str]:
-    """The training sentences: of the lines that are whole English sentences of ordinary length, those with the smallest sha256,
-    in that order. Of lines that are alike but for punctuation and case the first is taken, and none that is one of ``taken``.
+    """Return the training sentences: whole English sentences of ordinary length with the smallest
+    sha256, in that order.
+
+    If lines are alike but for punctuation and case, the first is taken, and none that is one of
+    ``taken``.
     """
     fitting = sorted(
         (line for line in lines if fits(line)),
@@ -147,7 +157,9 @@ def chosen(lines: Iterable[str], taken: Iterable[str]) -> list[str]:
 
 
 def fits(line: str) -> bool:
-    """Whether a line is a whole English sentence: its length, its end, common words, and no remains of markup."""
+    """Say if a line is a whole English sentence, by length, end, common words, and no remains of
+    markup.
+    """
     words = line.split(" ")
     return (
         WORDS[0] <= len(words) <= WORDS[1]
@@ -161,7 +173,10 @@ def fits(line: str) -> bool:
 
 
 def make(pairs_file: Path, sentences_file: Path) -> dict[str, bytes]:
-    """File name -> content, before it is compressed. Raises BenchError for a file that is another than the data was made of."""
+    """Return file name -> content, before compression.
+
+    Raises BenchError for a file other than the original.
+    """
     header, *lines = _checked(pairs_file, SOURCES["sts_val.tsv"])
     if tuple(header.split("\t")) != COLUMNS:
         raise BenchError(f"{pairs_file}: its columns are not {', '.join(COLUMNS)}")
@@ -191,7 +206,11 @@ def _checked(path: Path, sha256: str) -> list[str]:
 
 
 def compress(content: bytes) -> bytes:
-    """As xz; the same bytes from one version of liblzma to the next, as long as its encoder is not changed."""
+    """Compress as xz.
+
+    The bytes are the same from one version of liblzma to the next, as long as its encoder does not
+    change.
+    """
     return lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
 
 

@@ -1,7 +1,8 @@
-"""Writes ``given.json``, hashes of what the data alone determines of every task: ``python tools/make_given.py DATA``.
+"""Writes ``given.json``, hashes of what the data alone determines of every task: ``python
+tools/make_given.py DATA``.
 
-Each task is scored once with random vectors, so that its arrays are made by the code that makes them of a run. No text and no gold
-value is written, only hashes.
+Each task is scored once with random vectors, so that its arrays are made by the code that makes
+them of a run. No text and no gold value is written, only hashes.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ from bench.verify.scores import SCHEMA
 STSB_DEV = "STS-B dev"  # as a training names it
 FORMS = ("tokenised", "raw")
 EARLIER = ("check/CHECK", "CHECK dev")
-"""Of data that this package no longer has: these hashes are taken over, so that older records can still be verified."""
+"""Of data that this package no longer has: these hashes are taken over, so that older records can
+still be verified.
+"""
 DIMENSIONS = 4
 
 
 def given_hashes(loaded: LoadedTask) -> dict[str, str]:
-    """Array -> hash of its values, of the arrays that no model changes."""
+    """Return array -> hash of its values, for the arrays that no model changes."""
     made: dict[str, np.ndarray] = {}
     draw = np.random.default_rng(0)
 
@@ -58,7 +61,7 @@ def given_hashes(loaded: LoadedTask) -> dict[str, str]:
 
 
 def measure(data: DataFolder) -> dict[str, object]:
-    """The content of ``given.json``. Raises DataMissing, DataDamaged."""
+    """Return the content of ``given.json``. Raises DataMissing, DataDamaged."""
     given: dict[str, dict[str, str]] = {}
     shas: dict[str, dict[str, str]] = {}
     for task in (task for name in suite_names() if name != "mteb" for task in suite(name).tasks):
@@ -86,7 +89,7 @@ def measure(data: DataFolder) -> dict[str, object]:
 
 
 def measure_dev(data: DataFolder) -> dict[str, dict[str, Any]]:
-    """What is known of the sets that checkpoints are selected on."""
+    """Return the known facts about the sets that select checkpoints."""
     dev = {CHECK_DEV: check_dev_task().sha256} | {
         f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS
     }

@@ -1,8 +1,9 @@
-"""Writes the numbers of the manifests (rows, sizes, hashes) from a data folder: ``python tools/make_manifest.py DIR``.
+"""Writes the numbers of the manifests (rows, sizes, hashes) from a data folder: ``python
+tools/make_manifest.py DIR``.
 
-The hand-written rest of every manifest (names, licences, sources, which files in which folder) stays as it is. A set that is
-not in the folder is left alone and named. Refuses a set whose text forms differ in more than case, white space and control
-characters: they would not be the same data.
+The hand-written rest of every manifest (names, licences, sources, which files in which folder)
+stays as it is. A set that is not in the folder is left alone and named. Refuses a set whose text
+forms differ in more than case, white space and control characters: they would not be the same data.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from bench.data.sets import ANY, DataFile, cells, content_hash, lf, parse_manife
 
 
 def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
-    """``file`` with its numbers, from the folder of each form. Raises ValueError where the forms are not the same text."""
+    """Return ``file`` with its numbers, from the folder of each form.
+
+    Raises ValueError if the forms differ.
+    """
     known = DataFile(
         **{
             "rows": 0,
@@ -64,7 +68,9 @@ def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
 
 
 def update(manifest: dict[str, Any], root: Path, package: Path, where: str) -> list[str]:
-    """Measures every set of a manifest in place; gives the names of those that are not in the folder."""
+    """Measure every set of a manifest in place, and return the names of those that are not in the
+    folder.
+    """
     absent = []
     for raw in manifest["sets"]:
         merged = {**manifest.get("common", {}), **raw}

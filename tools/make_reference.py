@@ -1,4 +1,4 @@
-"""The pages of docs/reference: the command line out of click, the public names out of their docstrings, the schemas out of their files.
+"""Write the pages of docs/reference from click's options, docstrings and schemas.
 
 After a change of any of them:  python tools/make_reference.py
 """
@@ -6,6 +6,7 @@ After a change of any of them:  python tools/make_reference.py
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import inspect
 import json
@@ -55,12 +56,12 @@ MODULES = {
 
 
 def cell(text: str) -> str:
-    """Text in a cell of a Markdown table."""
+    """Return text for a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Every command with its full name, in the order of ``bench --help``."""
+    """Yield every command with its full name, in the order of ``bench --help``."""
     from bench.cli import main
 
     def below(
@@ -129,7 +130,9 @@ def _listed(command: click.Group, context: click.Context) -> Iterator[tuple[str,
 
 
 def prose(text: str) -> str:
-    """A docstring as Markdown: its roles and double backquotes are code, what is indented is a block of code."""
+    """Turn a docstring into Markdown: roles and double backquotes are code, indented lines a block
+    of code.
+    """
     text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)
     text = re.sub(r"(?<!`)``(?!`)", "`", text)
     return re.sub(
@@ -241,13 +244,9 @@ def documented(place: str, name: str, found: Any) -> str:
             shown.append(f"```python\n{heading}\n```\n\n{prose(inspect.getdoc(function) or '')}\n")
         return title + "\n".join(shown)
     if callable(found) and not isinstance(found, type):
-        try:
-            return (
-                title
-                + f"```python\n{signature(name, found)}\n```\n\n{prose(inspect.getdoc(found) or '')}\n"
-            )
-        except ValueError:
-            pass
+        with contextlib.suppress(ValueError):
+            heading = signature(name, found)
+            return f"{title}```python\n{heading}\n```\n\n{prose(inspect.getdoc(found) or '')}\n"
     return title + f"`{found!r}`\n"
 
 
@@ -294,7 +293,7 @@ def properties(schema: dict[str, Any]) -> str:
 
 
 def kind(one: dict[str, Any]) -> str:
-    """In words: what a value of this schema is."""
+    """Describe the type of a schema's value in words."""
     if "$ref" in one:
         return one["$ref"].rpartition("/")[2].replace("_", " ")
     if "const" in one:
@@ -314,7 +313,7 @@ def kind(one: dict[str, Any]) -> str:
 
 
 def printed() -> str:
-    """The page of all tables and figures of the papers, with the command of each."""
+    """Return the page of all tables and figures of the papers, with the command of each."""
     rows = "\n".join(
         f"| {part.paper} | {part.part} | {part.shows} | {'yes' if part.command else 'no'} "
         f"| {f'`{part.command}`' if part.command else part.why} |"

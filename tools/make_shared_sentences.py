@@ -1,4 +1,5 @@
-"""Makes ``bench/data/sets/shared_sentences.npz`` from the data: which pairs of the seven STS sets share a sentence.
+"""Makes ``bench/data/sets/shared_sentences.npz`` from the data: which pairs of the seven STS sets
+share a sentence.
 
 python tools/make_shared_sentences.py DIR
 """
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def number_sentences(folder: DataFolder, text: str = "any") -> dict[str, tuple[str, Numbers]]:
-    """Of each task: the hash of its gold scores, and its numbers, by first appearance over all tasks."""
+    """Return for each task the hash of its gold scores, and its sentences' numbers.
+
+    Numbers are given by first appearance over all tasks.
+    """
     known: dict[str, int] = {}
     found = {}
     for task in STS_TASKS:
@@ -38,7 +42,7 @@ def _letters(sentence: str) -> str:
 
 
 def store(numbered: dict[str, tuple[str, Numbers]], path: Path = STORED) -> None:
-    """Write what ``number_sentences`` found."""
+    """Write the result of ``number_sentences``."""
     flat = np.concatenate([numbered[task][1].reshape(-1) for task in STS_TASKS]).tolist()
     met: dict[int, int] = {}
     back = np.zeros(len(flat), dtype=np.uint16 if len(flat) < 1 << 16 else np.int64)

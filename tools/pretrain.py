@@ -1,23 +1,27 @@
-"""Pretrain the built-in backbone: a small BERT with masked language modelling, from nothing but a text file.
+"""Pretrain the built-in backbone: a small BERT with masked language modelling, from nothing but a
+text file.
 
     python tools/pretrain.py --corpus wiki_sentences.txt.xz --out backbone/ --steps 5500
 
 What is done, in the order of the code below:
 
-1. a lower-cased WordPiece vocabulary of 8,192 pieces is trained on the corpus (Wu et al. 2016, as BERT uses it);
-2. every line is tokenised once, cut to 128 pieces with [CLS] and [SEP]; the last 5,000 lines are held out;
-3. batches of ``--batch-size`` lines of similar length; of the inner tokens a fraction ``MASKED`` is chosen, and of those
-   80 % become [MASK], 10 % a random piece, 10 % stay (Devlin et al. 2019, section 3.1); the loss is the mean
-   cross-entropy in nats over the chosen tokens, and only these pass through the vocabulary head;
-4. from step ``--cls-from`` on, the state of [CLS] goes through the same head and has to predict every piece of its sentence
-   (mean cross-entropy, weight ``--cls-weight``). BERT's [CLS] has next-sentence prediction to learn from; without any task
-   ours is hardly a sentence vector, and methods that start from it start from nothing;
-5. AdamW, linear warm-up, constant rate, then linear decay to 0 over the last ``--decay`` steps. With that shape a longer
-   run continues a shorter one: ``--resume`` goes on from the last state, also with another ``--steps``.
+1. a lower-cased WordPiece vocabulary of 8,192 pieces is trained on the corpus (Wu et al. 2016, as
+BERT uses it); 2. every line is tokenised once, cut to 128 pieces with [CLS] and [SEP]; the last
+5,000 lines are held out; 3. batches of ``--batch-size`` lines of similar length; of the inner
+tokens a fraction ``MASKED`` is chosen, and of those 80 % become [MASK], 10 % a random piece, 10 %
+stay (Devlin et al. 2019, section 3.1); the loss is the mean cross-entropy in nats over the chosen
+tokens, and only these pass through the vocabulary head; 4. from step ``--cls-from`` on, the state
+of [CLS] goes through the same head and has to predict every piece of its sentence (mean
+cross-entropy, weight ``--cls-weight``). BERT's [CLS] has next-sentence prediction to learn from;
+without any task ours is hardly a sentence vector, and methods that start from it start from
+nothing; 5. AdamW, linear warm-up, constant rate, then linear decay to 0 over the last ``--decay``
+steps. With that shape a longer run continues a shorter one: ``--resume`` goes on from the last
+state, also with another ``--steps``.
 
-Dropout is 0 while pretraining (the model sees each line once or twice: it underfits) and 0.1 in the saved config, which is
-what the contrastive methods need. One batch in ten is placed at a random position offset, so that all 256 position
-embeddings are trained: prefix methods start counting at the prefix length.
+Dropout is 0 while pretraining (the model sees each line once or twice: it underfits) and 0.1 in the
+saved config, which is what the contrastive methods need. One batch in ten is placed at a random
+position offset, so that all 256 position embeddings are trained: prefix methods start counting at
+the prefix length.
 """
 
 from __future__ import annotations
@@ -66,7 +70,9 @@ def read_lines(path: Path) -> list[str]:
 
 
 def train_tokenizer(lines: list[str], folder: Path) -> None:
-    """Write ``tokenizer.json`` and ``tokenizer_config.json``: a lower-cased WordPiece vocabulary trained on the lines."""
+    """Write ``tokenizer.json`` and ``tokenizer_config.json``: a lower-cased WordPiece vocabulary
+    trained on the lines.
+    """
     from tokenizers import BertWordPieceTokenizer
 
     tokenizer = BertWordPieceTokenizer(lowercase=True)
@@ -96,7 +102,10 @@ def train_tokenizer(lines: list[str], folder: Path) -> None:
 
 
 def tokenize(lines: list[str], folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """All lines as one array of ids and the (n + 1,) offsets of the lines in it; kept in ``folder`` between runs."""
+    """Return all lines as one array of ids, and the (n + 1,) offsets of the lines in it.
+
+    They are kept in ``folder`` between runs.
+    """
     cache = folder / "tokens.npz"
     if cache.exists():
         stored = np.load(cache)
@@ -116,7 +125,7 @@ def tokenize(lines: list[str], folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pad(ids: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> Tensor:
-    """The lines ``rows`` as (n, longest) int64, padded on the right."""
+    """Return the lines ``rows`` as (n, longest) int64, padded on the right."""
     lengths = offsets[rows + 1] - offsets[rows]
     padded = np.full((len(rows), lengths.max()), PAD, dtype=np.int64)
     for i, row in enumerate(rows):
@@ -125,7 +134,9 @@ def pad(ids: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> Tensor:
 
 
 def batches(offsets: np.ndarray, n: int, batch_size: int, seed: int) -> Iterator[np.ndarray]:
-    """Endless batches of line numbers: each pass in a new order, lines of similar length together."""
+    """Yield batches of line numbers without end: each pass in a new order, lines of similar length
+    together.
+    """
     lengths = np.diff(offsets)[:n]
     epoch = 0
     while True:
@@ -144,7 +155,7 @@ def batches(offsets: np.ndarray, n: int, batch_size: int, seed: int) -> Iterator
 
 
 def mask_tokens(ids_BT: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """The masked copy of a batch, and which positions were chosen (bool, same shape)."""
+    """Return the masked copy of a batch, and the chosen positions (bool, same shape)."""
     draw = torch.rand(ids_BT.shape, generator=generator)
     chosen = (draw < MASKED) & (ids_BT != PAD) & (ids_BT != CLS) & (ids_BT != SEP)
     kind = torch.rand(ids_BT.shape, generator=generator)
@@ -174,7 +185,7 @@ def new_model(layers: int, hidden: int) -> BertForMaskedLM:
 def states(
     model: BertForMaskedLM, masked_BT: Tensor, attention_BT: Tensor, first: int = 0
 ) -> Tensor:
-    """(B, T, H) last hidden states; positions count from ``first``."""
+    """Return the last hidden states, (B, T, H); positions count from ``first``."""
     positions = torch.arange(first, first + masked_BT.shape[1], device=masked_BT.device)[None]
     return model.bert(
         input_ids=masked_BT, attention_mask=attention_BT, position_ids=positions
@@ -182,7 +193,9 @@ def states(
 
 
 def cls_loss(model: BertForMaskedLM, cls_BH: Tensor, ids_BT: Tensor) -> Tensor:
-    """How surprised [CLS] is by the pieces of its own sentence, special tokens aside: mean over pieces, in nats."""
+    """Return [CLS]'s surprise by the pieces of its own sentence, without special tokens: mean, in
+    nats.
+    """
     surprise_BV = -model.cls(cls_BH).float().log_softmax(-1)
     inner_BT = (ids_BT != PAD) & (ids_BT != CLS) & (ids_BT != SEP)
     return surprise_BV.gather(1, ids_BT)[inner_BT].mean()
@@ -196,7 +209,10 @@ def learning_rate(step: int, *, peak: float, warmup: int, steps: int, decay: int
 def held_out_score(
     model: BertForMaskedLM, ids: np.ndarray, offsets: np.ndarray, device: str, precision: str
 ) -> dict[str, float]:
-    """Loss (nats per chosen token) and accuracy of the masked positions of the held-out lines, under one fixed masking."""
+    """Score the masked positions of the held-out lines, under one fixed masking.
+
+    Returns the loss (nats per chosen token) and the accuracy.
+    """
     model.eval()
     generator = torch.Generator().manual_seed(0)
     n = len(offsets) - 1
@@ -218,7 +234,9 @@ def held_out_score(
 
 
 def save_weights(model: BertForMaskedLM, folder: Path) -> str:
-    """fp16 ``model.safetensors`` and ``config.json`` with dropout 0.1; returns the sha256 of the weights."""
+    """Write fp16 ``model.safetensors`` and ``config.json`` with dropout 0.1, and return the
+    weights' sha256.
+    """
     from safetensors.torch import save_file
 
     tied = "cls.predictions.decoder."

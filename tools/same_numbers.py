@@ -1,14 +1,17 @@
-"""Writes ``methods/same_numbers.toml``: of each module with a method its code's hash today, and those of earlier code with the same numbers.
+"""Writes ``methods/same_numbers.toml``: of each module with a method its code's hash today, and
+those of earlier code with the same numbers.
 
-``python tools/same_numbers.py`` after a change in ``methods/``, also after a merge: for each method whose code has changed since the
-last commit of that file, golden losses (tools/golden.py) are computed on this machine with the code of that commit and with today's. If
-they are equal to the last digit, the hash before the change is kept as one of equal numbers. If not, nothing is written, and the methods
-are named. Then either the change is mended, or ``--moved MODULE`` says that its numbers are new. A module whose method has no golden losses
-or scores needs ``--same MODULE`` or ``--moved MODULE``, by somebody who knows.
+``python tools/same_numbers.py`` after a change in ``methods/``, also after a merge: for each method
+whose code has changed since the last commit of that file, golden losses (tools/golden.py) are
+computed on this machine with the code of that commit and with today's. If they are equal to the
+last digit, the hash before the change is kept as one of equal numbers. If not, nothing is written,
+and the methods are named. Then either the change is mended, or ``--moved MODULE`` says that its
+numbers are new. A module whose method has no golden losses or scores needs ``--same MODULE`` or
+``--moved MODULE``, by somebody who knows.
 
-``python tools/same_numbers.py --records RUNS --at COMMIT [--losses THEN NOW]`` adds the hashes that the records of a folder hold, of runs
-made at that commit: if the syntax trees are the same, or if the losses of two files are, which the code of that commit and today's gave on
-one machine.
+``python tools/same_numbers.py --records RUNS --at COMMIT [--losses THEN NOW]`` adds the hashes that
+the records of a folder hold, of runs made at that commit: if the syntax trees are the same, or if
+the losses of two files are, which the code of that commit and today's gave on one machine.
 """
 
 from __future__ import annotations
@@ -37,9 +40,10 @@ from bench.records import RunsFolder
 ROOT = golden.ROOT
 FILE = ROOT / "methods" / "same_numbers.toml"
 HEADER = """\
-# Written by tools/same_numbers.py. Of each module with a method: the hash of its code today (bench.base.imported_code), and the hashes,
-# in fingerprints of records, of earlier code that computes the same numbers: golden losses were compared digit by digit. Tables take runs
-# of both for runs of one code.
+# Written by tools/same_numbers.py. Of each module with a method: the hash of its code today
+# (bench.base.imported_code), and the hashes, in fingerprints of records, of earlier code that
+# computes the same numbers: golden losses were compared digit by digit. Tables take runs of both
+# for runs of one code.
 """
 Table = dict[str, dict[str, Any]]
 Numbers = dict[str, Any]
@@ -71,7 +75,7 @@ def read_table() -> Table:
 
 
 def write_table(table: Table) -> None:
-    """The table as TOML, a module after the other."""
+    """Return the table as TOML, a module after the other."""
     lines = [HEADER]
     for module in sorted(table):
         lines.append(f'[{module}]\ncode = "{table[module]["code"]}"\nearlier = [\n')
@@ -82,7 +86,7 @@ def write_table(table: Table) -> None:
 
 
 def modules_with_methods() -> list[str]:
-    """The modules of ``methods/`` that define methods, without "bench.methods."."""
+    """Return the modules of ``methods/`` that define methods, without "bench.methods."."""
     return sorted(
         point.module.rpartition(".")[2]
         for point in method_points()
@@ -97,7 +101,7 @@ def methods_of(module: str) -> list[str]:
 
 
 def hash_of(module: str, folder: Path) -> str | None:
-    """The hash of the code of a module in a folder of methods; None if it is not there."""
+    """Return the hash of a module's code in a folder of methods, or None if it is not there."""
     path = folder / f"{module}.py"
     if not path.is_file():
         return None
@@ -106,7 +110,7 @@ def hash_of(module: str, folder: Path) -> str | None:
 
 
 def bring_up_to_date(table: Table, moved: Sequence[str], same: Sequence[str]) -> list[str]:
-    """Put today's hashes into the table; returns what forbids it, a line each."""
+    """Put today's hashes into the table, and return the objections, a line each."""
     now = {module: hash_of(module, ROOT / "methods") for module in modules_with_methods()}
     changed = [module for module in now if module in table and table[module]["code"] != now[module]]
     problems = []
@@ -134,7 +138,9 @@ def bring_up_to_date(table: Table, moved: Sequence[str], same: Sequence[str]) ->
 
 
 def differences(module: str, before: Numbers, today: Numbers) -> list[str]:
-    """What is not the same in a module's golden numbers, a line each; also that there are none."""
+    """Describe differences of a module's golden numbers, a line each; a line also if there are none
+    to compare.
+    """
     keys = keys_of(before, methods_of(module))
     if not keys:
         return [
@@ -144,7 +150,10 @@ def differences(module: str, before: Numbers, today: Numbers) -> list[str]:
 
 
 def numbers(tree: Path, methods: Sequence[str]) -> Numbers:
-    """The golden losses and scores of these methods, computed by the code of a tree: "simcse+mlm, unsupervised" -> losses."""
+    """Compute the golden losses and scores of these methods by the code of a tree.
+
+    The keys are "simcse+mlm, unsupervised" and the like.
+    """
     code = (
         "import json, sys; import bench, golden; names = sys.argv[1:]; "
         "assert bench.__file__.startswith(str(golden.ROOT)), bench.__file__; "
@@ -164,12 +173,12 @@ def numbers(tree: Path, methods: Sequence[str]) -> Numbers:
 
 
 def last_commit() -> str:
-    """The commit that last changed the table."""
+    """Return the commit that last changed the table."""
     return _git("log", "-1", "--format=%H", "--", str(FILE)).decode().strip()
 
 
 def tree_at(commit: str, place: Path, *parts: str) -> Path:
-    """The files of a commit, or these parts of them, in a folder."""
+    """Put the files of a commit, or these parts of them, into a folder."""
     wanted = parts or ("bench", "methods", "tools", "tests/golden", "pyproject.toml")
     with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, *wanted))) as files:
         files.extractall(place, filter="data")
@@ -177,7 +186,7 @@ def tree_at(commit: str, place: Path, *parts: str) -> Path:
 
 
 def add_records(table: Table, runs: Path, commit: str, files: Sequence[Path] | None) -> list[str]:
-    """Add the hashes of the records of one commit; returns those that lack evidence, a line each."""
+    """Add the hashes of one commit's records, and return those that lack evidence, a line each."""
     recorded: dict[str, set[str]] = {}
     for record in RunsFolder(runs).records()[0]:
         if str(record.provenance.git.commit).startswith(commit):
@@ -201,7 +210,10 @@ def add_records(table: Table, runs: Path, commit: str, files: Sequence[Path] | N
 
 
 def under_todays_name(folder: Path) -> Path:
-    """A copy of ``methods/`` in which modules are imported from ``bench.methods``, as they once were from ``methods``."""
+    """Copy ``methods/`` with imports from ``bench.methods``.
+
+    Modules were once imported from ``methods``.
+    """
     for path in folder.rglob("*.py"):
         text = re.sub(r"\b(from|import) methods\b", r"\1 bench.methods", path.read_text("utf-8"))
         path.write_text(text, "utf-8")
@@ -209,7 +221,7 @@ def under_todays_name(folder: Path) -> Path:
 
 
 def keys_of(some: Numbers, methods: Iterable[str]) -> list[str]:
-    """The keys of golden numbers that are of these methods: "promcse+eh, unsupervised", or "cls"."""
+    """Return the keys of golden numbers of these methods: "promcse+eh, unsupervised", or "cls"."""
     wanted = set(methods)
     return [key for key in some if key.partition(",")[0].partition("+")[0] in wanted]
 

@@ -1,10 +1,13 @@
-"""Hundreds of small runs in one process: its memory, open files and threads, read from /proc after every run (Linux).
+"""Hundreds of small runs in one process: its memory, open files and threads, read from /proc after
+every run (Linux).
 
     python tools/soak.py [RUNS] [--method simcse] [--publish]
 
-``bench run`` with as many seeds as RUNS (300), on a random backbone of 2 layers, each run trained for 10 steps and scored on the suite
-``check``. What the first quarter needs is warming up; after it memory may not grow by more than 10 MB, nor open files and threads at
-all. ``--publish``: ``bench publish --preview`` in one process, again and again, in the place of runs. Exit code 1 where something grew.
+``bench run`` with as many seeds as RUNS (300), on a random backbone of 2 layers, each run trained
+for 10 steps and scored on the suite ``check``. What the first quarter needs is warming up; after it
+memory may not grow by more than 10 MB, nor open files and threads at all. ``--publish``: ``bench
+publish --preview`` in one process, again and again, in the place of runs. Exit code 1 where
+something grew.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ MEGABYTES = 10.0
 
 @dataclass(frozen=True)
 class Sample:
-    """Of a process, after so many runs."""
+    """The memory, files and threads of a process, after so many runs."""
 
     done: int
     memory: float  # megabytes, resident
@@ -35,7 +38,7 @@ class Sample:
 
 
 def sample(process: int, done: int) -> Sample | None:
-    """None where the process is gone."""
+    """Take a sample; None if the process is gone."""
     place = Path("/proc") / str(process)
     try:
         status = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
@@ -58,7 +61,10 @@ def told(one: Sample) -> str:
 def watched(
     command: list[str], done: Path, environment: dict[str, str], *, say: bool
 ) -> list[Sample]:
-    """Samples of one process, one for every line that it added to the file ``done``. ``say``: print some of them."""
+    """Sample one process for every line that it adds to the file ``done``.
+
+    ``say``: print some samples.
+    """
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-c", *command], env=environment, stdout=log, stderr=subprocess.STDOUT
@@ -107,9 +113,10 @@ for _ in range(count):
 
 
 def grown(found: list[Sample]) -> list[str]:
-    """What the last quarter needs more than the second one, in words; the first one warms up.
+    """Describe the growth of the last quarter over the second one; the first one warms up.
 
-    Of files and threads the fewest count: a sample may fall into the next run, which has some open.
+    The fewest files and threads count, because a sample may fall into the next run, which has some
+    open.
     """
     quarter = max(len(found) // 4, 1)
     before, after = found[quarter : 2 * quarter], found[-quarter:]

@@ -55,7 +55,7 @@ from bench.run.plan import plan_configs
 from bench.run.planned import PlannedRun, learns
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
-from bench.run.settle import check_chunks, settled
+from bench.run.settle import check_chunks, settle_machine
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.terminal import terminal_lines
 
@@ -76,7 +76,7 @@ def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) 
     DataFolder(plan.runs[0].data).check_root()
     return Plan(
         tuple(
-            settled(run, only_look=only_look, ranks=ranks)
+            settle_machine(run, only_look=only_look, ranks=ranks)
             for run in (plan.replaced(offline=True) if offline_now() else plan).runs
         ),
         plan.question,

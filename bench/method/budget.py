@@ -1,8 +1,7 @@
-"""How long a training may be: the recipe's epochs, or a budget by which methods can be compared,
-``--budget 10m``.
+"""The length of a training: the recipe's epochs, or a budget that is equal for all methods.
 
-A budget replaces the recipe's epochs. It is a recipe value, stored as :func:`canonical_budget`
-text, so that one budget has one fingerprint however it was written.
+``--budget 10m`` replaces the recipe's epochs. A budget is a recipe value, stored as
+:func:`canonical_budget` text, so that it has one fingerprint however it was written.
 """
 
 from __future__ import annotations

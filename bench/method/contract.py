@@ -199,7 +199,7 @@ class Method:
         raise NotImplementedError(f"{self.name} has nothing to train")
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """Return the vectors of n sentences, (n, dim) float32; row i depends on sentence i alone."""
+        """Return vectors of n sentences, (n, dim) float32; row i depends on sentence i alone."""
         raise NotImplementedError
 
     def encode_with(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:

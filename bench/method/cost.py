@@ -1,6 +1,4 @@
-"""What a training costs, as its method says it: a plan's hours, memory and disk space follow from
-it.
-"""
+"""The cost of a training, as its method states it, for hours, memory and disk space of a plan."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ class EncoderShape:
 
     @property
     def layer_weights(self) -> int:
-        """Weights of all layers: four (H, H) maps of the attention and two (H, inner) ones in each."""
+        """Weights of all layers: four (H, H) maps of attention and two (H, inner) ones in each."""
         return self.layers * (4 * self.hidden**2 + 2 * self.hidden * self.inner)
 
     @property
@@ -54,7 +52,7 @@ class EncoderShape:
 
 @dataclass(frozen=True)
 class TrainingCost:
-    """What one training step encodes, and the weights that are in memory while a method trains."""
+    """The texts that one training step encodes, and the weights in memory while a method trains."""
 
     # texts that are encoded for each row of the corpus
     texts_per_row: int

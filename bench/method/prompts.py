@@ -11,7 +11,7 @@ PLACE = "[X]"
 
 
 def prompted(prompt: str | None, sentences: Sequence[str]) -> list[str]:
-    """Put each sentence into the prompt: in the place of [X] if it has one, else after the prompt."""
+    """Put each sentence into the prompt: in the place of [X], or after the prompt without one."""
     if not prompt:
         return list(sentences)
     template = prompt if PLACE in prompt else prompt + PLACE

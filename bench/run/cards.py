@@ -1,4 +1,6 @@
-"""How fast devices are, and cards that a plan can be made for without having them."""
+"""Cards that a plan can be made for without having them, and the speed and memory of devices that
+are here.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,36 @@ class Card:
     """A GPU, from its vendor's data sheet."""
 
     name: str
-    gib: int  # memory
-    tflops: Mapping[str, float]  # dense peak by precision, without sparsity, accumulated in float32
+    # memory
+    gib: int
+    # dense peak by precision, without sparsity, accumulated in float32
+    tflops: Mapping[str, float]
 
 
 SHARE = 0.20
-"""The share of a card's published peak that a training step reaches. Assumed; no GPU was measured. One report to compare with: the
-authors of SimCSE trained their unsupervised BERT base, in fp16, "for less than 1 hour" on one RTX 3090 (their repository, issue 135);
-this share gives half an hour."""
+
+"""Share of a card's published peak that a training step reaches: assumed, because no GPU was
+measured.
+
+One report to compare with: the authors of SimCSE trained their unsupervised BERT base, in fp16,
+"for less than 1 hour" on one RTX 3090 (their repository, issue 135); this share gives half an hour.
+"""
+
 STEP_SECONDS = 0.015
-"""The shortest training step on a GPU, however small the batch: the time to start its kernels. Assumed."""
+
+"""Shortest training step on a GPU, however small the batch: the time to start its kernels.
+
+Assumed.
+"""
+
 EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
-"""The share of the measured speed of large matrix products that a training step reaches: from the built-in backbone on two CPU cores (at
-0.35, runs estimated at 140 s and 493 s took 227 s and 437 s). A GPU's share was never measured."""
+
+"""Share of the measured speed of large matrix products that a training step reaches.
+
+Measured with the built-in backbone on two CPU cores: at 0.35, runs estimated at 140 s and 493 s
+took 227 s and 437 s. A GPU's share was never measured.
+"""
+
 CARDS = {
     # SXM; the data sheet prints twice that, with sparsity
     "H100": Card("H100", 80, {"fp32": 67, "tf32": 494, "bf16": 989, "fp16": 989}),
@@ -41,15 +60,17 @@ CARDS = {
 
 
 def card_named(text: str) -> Card | None:
-    """The card that ``--device TEXT`` names: "A100", "cuda:A100", "RTX 3090", "3090"; None for anything else."""
+    """Return the card that ``--device TEXT`` names ("A100", "cuda:A100", "RTX 3090", "3090"), or
+    None.
+    """
     plain = re.sub("[^A-Z0-9]", "", text.removeprefix("cuda:").upper())
     return CARDS.get(plain) or CARDS.get(f"RTX{plain}")
 
 
 def planned_device(text: str) -> str:
-    """The device of a plan: one that is here, or "cuda:NAME" of a card that is not; "cuda" where there is none means an A100.
+    """Return the device of a plan: one that is here, or "cuda:NAME" of a card that is not.
 
-    Raises BenchError for anything else.
+    "cuda" on a machine without a GPU means an A100. Raises BenchError for anything else.
     """
     if (card := card_named(text)) is not None:
         return f"cuda:{card.name}"
@@ -64,18 +85,23 @@ def planned_device(text: str) -> str:
 
 
 def speed_of(device: str, precision: str) -> tuple[float, str]:
-    """Floating point operations per second that a training step reaches, and the source of that number."""
+    """Return the floating point operations per second of a training step, and the source of that
+    number.
+    """
     if (card := card_named(device)) is not None:
         return SHARE * card.tflops[precision] * 1e12, "time from its published speed"
-    return EFFICIENCY[precision] * matrix_speed(
-        precision, device
-    ), "time from arithmetic and measured matrix products"
+    speed = EFFICIENCY[precision] * matrix_speed(precision, device)
+    return speed, "time from arithmetic and measured matrix products"
 
 
 @lru_cache
 def matrix_speed(precision: str, device: str) -> float:
-    """Floating point operations per second of matrix products in a precision. A GPU's are queued before the wait, so that it is not idle
-    between them; a CPU's stop after half a second, since some compute bf16 and fp16 a hundred times slower than float32."""
+    """Measure the floating point operations per second of matrix products in a precision.
+
+    A GPU's products are queued before the wait, so that it is not idle between them. A CPU's stop
+    after half a second, because some CPUs compute bf16 and fp16 a hundred times slower than
+    float32.
+    """
     import torch
 
     from bench.method.passes import float32_products
@@ -86,15 +112,19 @@ def matrix_speed(precision: str, device: str) -> float:
     a = torch.ones(size, size, dtype=kind, device=device)
     with float32_products(tf32=precision == "tf32"):
         (a @ a)[0, 0].item()
-        began, count = time.perf_counter(), 0
+        began = time.perf_counter()
+        count = 0
         while count < most and (queued or time.perf_counter() - began < 0.5):
-            product, count = a @ a, count + 1
+            product = a @ a
+            count += 1
         product[0, 0].item()
     return count * 2 * size**3 / (time.perf_counter() - began)
 
 
 def memory_here(device: str) -> int:
-    """Bytes of memory of a device or a card; for a CPU and for Apple's GPU, of the machine."""
+    """Return the bytes of memory of a device or a card; for a CPU and for Apple's GPU, the
+    machine's.
+    """
     if (card := card_named(device)) is not None:
         return card.gib * 2**30
     if device.startswith("cuda"):

@@ -1,8 +1,10 @@
-"""What a command runs on, and what a run takes there: the device, the precision and the number of processes are settled before anything is
-planned; steps, seconds and memory are estimated from shapes and the speed of a device, or of a card that is not here.
+"""Estimate steps, seconds, memory and disk space of planned runs, from shapes and the speed of a
+device or a card.
 
-A training does 6 floating point operations for each trained parameter of the encoder's layers and each token, encoding does 2. ``bench run``,
-``bench search`` and ``bench reproduce`` plan with the same functions. Nothing is trained; on a device that is here a few matrix products are timed.
+A training does 6 floating point operations for each weight of the encoder's layers and each token,
+encoding does 2. The method says which weights train and how many texts it encodes
+(:meth:`Method.training_cost`). ``bench run``, ``bench search`` and ``bench reproduce`` plan with
+the same functions. Nothing is trained; on a device that is here a few matrix products are timed.
 """
 
 from __future__ import annotations
@@ -23,31 +25,47 @@ from bench.records import RunsFolder
 from bench.run.cards import STEP_SECONDS, card_named, memory_here, speed_of
 from bench.run.planned import PlannedRun
 
-FILLED = 0.8  # of the longest sentence that a recipe allows, the length of an average one
-# encoded for each dev score
+FILLED = 0.8
+"""Length of an average sentence, as a share of the longest one that a recipe allows."""
 DEV_SENTENCES = {"STS-B dev": 3_000, "sts-dev-clean": 1_698, "captions dev": 2_250}
+"""Sentences that are encoded for each dev score."""
 OTHER_DEV_SENTENCES = 3_000
-# Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
-# at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
-VALUE, VALUE_AND_MOMENTS, GRADIENT = 4, 12, 4  # of a frozen or a trained parameter, in float32
-# Per token and layer, for each hidden and each inner number: of an encoder that trains or is frozen, in full or half precision.
+VALUE = 4
+"""Bytes of a parameter, in float32."""
+VALUE_AND_MOMENTS = 12
+"""Bytes of a trained parameter with AdamW's two moments."""
+GRADIENT = 4
+"""Bytes of a gradient."""
 STORED = {
     ("trained", "full"): (46, 8),
     ("trained", "half"): (40, 4),
     ("frozen", "full"): (41, 3),
     ("frozen", "half"): (37, 1),
 }
+"""Bytes of activations per token and layer, for each hidden and each inner number.
+
+The key says if the encoder trains, and in full or half precision. Counted by watching every tensor
+of a step (tests/training/test_memory_estimate.py): at the end of the forward pass there are no
+gradients yet, at the end of the backward pass no activations any more.
+"""
 ON_DISK = 2 * VALUE + 3 * VALUE_AND_MOMENTS
-"""Bytes of a trained parameter on the disk, at most, while it trains: two best checkpoints, two states to resume from, and one that is
-being written. One checkpoint stays."""
-PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
-USABLE = 0.9  # of a device's memory: the rest is lost between blocks, or used by other processes
+"""Bytes of a trained parameter on the disk, at most, while it trains.
+
+Two best checkpoints, two states to resume from, and one that is being written. One checkpoint
+stays.
+"""
+PROCESS = {"cpu": 4e8, "cuda": 1e8}
+"""Bytes of Python and libraries in a process; of a GPU's scratch space."""
+USABLE = 0.9
+"""Usable share of a device's memory: the rest is lost between blocks, or used by other processes.
+"""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run takes. ``basis`` is the source of the seconds; None: not known."""
+    """The steps, time and memory of a planned run. None: not known."""
 
+    # the source of the seconds
     basis: str
     steps: int | None = None
     seconds: float | None = None
@@ -71,9 +89,10 @@ def estimate(
     device: str,
     chunk: int | None = None,
 ) -> Estimate:
-    """From the speed of an ``earlier`` run of the same method, setting and backbone, if there is one; else from arithmetic.
+    """Estimate a run from the speed of an ``earlier`` one, if there is one, else from arithmetic.
 
-    ``device``: as :func:`planned_device` says. ``chunk``: rows of a batch that are held at once.
+    ``earlier``: (method, setting, backbone) -> sentences per second. ``device``: as
+    :func:`planned_device` returns it. ``chunk``: rows of a batch that are held at once.
     """
     if run.corpus is None:
         return Estimate("nothing is trained")
@@ -104,9 +123,9 @@ def estimate(
 
 
 def known_steps(recipe: Recipe, rows: int | None) -> int | None:
-    """Optimiser steps; None if tokens or a clock decide, or a corpus whose size is not known yet.
+    """Return the optimiser steps for a corpus of ``rows`` (None: not known yet).
 
-    ``rows``: of the corpus. If they are not known (None), only a limit of steps gives a number.
+    None: tokens or a clock decide, or the rows are not known and no limit of steps is given.
     """
     if rows is None:
         budget = budget_of(recipe)
@@ -116,9 +135,13 @@ def known_steps(recipe: Recipe, rows: int | None) -> int | None:
 
 
 def trained_rows(recipe: Recipe, rows: int | None, steps: int) -> int:
-    """Rows of the corpus that this many steps see; the last batch of an epoch may be short."""
+    """Return the rows of the corpus that so many steps see; the last batch of an epoch may be
+    short.
+    """
     most = steps * int(recipe.batch_size)
-    return min(most, round(recipe.epochs * rows)) if rows and recipe.epochs is not None else most
+    if not rows or recipe.epochs is None:
+        return most
+    return min(most, round(recipe.epochs * rows))
 
 
 def training_seconds(
@@ -131,9 +154,9 @@ def training_seconds(
 ) -> float:
     """Return the seconds of so many steps, without dev scores.
 
-    For each weight of a layer and each token, forward and backward take 2 operations each, the gradient
-    of a weight that trains takes 2 more, and ``chunk`` a second forward pass. ``speed``: floating point
-    operations per second.
+    For each weight of a layer and each token, forward and backward take 2 operations each, the
+    gradient of a weight that trains takes 2 more, and ``chunk`` a second forward pass. ``speed``:
+    floating point operations per second.
     """
     operations = 4 if run.plugin.cls.encoder_is_frozen else 6
     if chunk is not None and chunk < run.recipe.batch_size:
@@ -163,8 +186,8 @@ def encoding_seconds(run: PlannedRun, shape: EncoderShape, sentences: float, spe
 def memory_of(run: PlannedRun, shape: EncoderShape, device: str, chunk: int | None = None) -> int:
     """Return the bytes, at most, that a method takes while it trains.
 
-    ``chunk``: the rows of a batch that are held at once. While later ones are computed, the gradients of
-    earlier ones are held, too.
+    ``chunk``: the rows of a batch that are held at once. While later ones are computed, the
+    gradients of earlier ones are held, too.
     """
     rows = run.recipe.batch_size
     half = run.precision in ("bf16", "fp16")
@@ -198,9 +221,13 @@ def disk_bytes(runs: Sequence[PlannedRun]) -> int:
 
 
 def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
-    """Raises BenchError if training needs more space than the disk of the runs folder has; saved states of these runs count as there."""
+    """Raise BenchError if training needs more space than the disk of the runs folder has.
+
+    Saved states of these runs are there already and do not count again.
+    """
     pending = [run for run in runs if not is_trained(run, store)]
-    needed, folder = disk_bytes(pending), store.path.absolute()
+    needed = disk_bytes(pending)
+    folder = store.path.absolute()
     for run in pending:
         for file in (store.folder(run.run_id) / "state").rglob("*"):
             with suppress(OSError):  # another process may be at work there
@@ -215,7 +242,7 @@ def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
 
 
 def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
-    """Is there a finished record, of whatever suites?"""
+    """Say if there is a finished record, of whatever suites."""
     record = store.get(run.run_id, run.fingerprint)
     return record is not None and record.status == "finished"
 
@@ -223,7 +250,8 @@ def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:
     """Return the largest power of two for ``--chunk`` with which a run fits on a device.
 
-    None: not even one row fits, the method's batch cannot be split, or the encoder's sizes are not known.
+    None: not even one row fits, the method's batch cannot be split, or the encoder's sizes are not
+    known.
     """
     shape = shape_of(run)
     if shape is None or not run.plugin.cls.is_split():
@@ -236,12 +264,16 @@ def fitting_chunk(run: PlannedRun, device: str) -> int | None:
 
 
 def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:
-    """(method, setting, backbone) -> sentences per second of a training on this device or card; every record is read once."""
-    card, speeds = card_named(device), dict[tuple[str, str, str], float]()
+    """Return (method, setting, backbone) -> sentences per second of trainings on this device or
+    card.
+    """
+    card = card_named(device)
     name = "" if card else devices.device_name(device)
+    speeds: dict[tuple[str, str, str], float] = {}
     for record in store.records()[0]:
         used = record.cost.device or ""
         fits = card.name in used.replace(" ", "") if card else used == name
-        if fits and (speed := record.cost.train_sentences_per_second):
+        speed = record.cost.train_sentences_per_second
+        if fits and speed:
             speeds.setdefault((record.method, record.setting, record.backbone), speed)
     return speeds

@@ -21,7 +21,7 @@ import torch
 from table import Arrays, print_cases
 from torch import Tensor, nn
 
-from bench.methods.is_bert import WIDTHS, ISBert, jensen_shannon
+from bench.methods.is_bert import WIDTHS, ISBert, information_loss
 from bench.methods.pooling import masked_mean
 
 HIDDEN, CHANNELS = 24, 10
@@ -108,7 +108,7 @@ def ours(states_nTH: Tensor, mask_nT: Tensor) -> Arrays:
     local = ISBert.local_features(method, {"attention_mask": mask_nT})
     sentences = masked_mean(local, mask_nT)
     return numbers(
-        local, mask_nT, sentences, jensen_shannon(local, mask_nT, sentences), states, kernels
+        local, mask_nT, sentences, information_loss(local, mask_nT, sentences), states, kernels
     )
 
 

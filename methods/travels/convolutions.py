@@ -41,7 +41,9 @@ class Convolutions(nn.Module):
         shutil.copyfile(__file__, os.path.join(folder, os.pardir, os.path.basename(__file__)))
 
     def get_embedding_dimension(self) -> int:
-        return self.settings["channels"] * len(self.settings["widths"])  # type: ignore[operator, arg-type, return-value]
+        channels: Any = self.settings["channels"]
+        widths: Any = self.settings["widths"]
+        return int(channels * len(widths))
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         mask = features["attention_mask"].unsqueeze(-1)  # (n, T, 1)

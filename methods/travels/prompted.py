@@ -9,8 +9,7 @@ n sentences, T tokens, P length of the prompt, H hidden size, L layers, A attent
 * kind "layer-shared": one pair for all layers, a (P, 2H) table;
 * kind "input-layer": P vectors before the word embeddings, a (P, H) table.
 
-The sentence's first token stands at position P. What comes out are the states of the sentence's own
-T tokens.
+The sentence's first token has position P. The output is the states of the sentence's own T tokens.
 """
 
 from __future__ import annotations
@@ -48,7 +47,8 @@ class Prefix:
 class Prompted(Transformer):
     """A transformer with a prompt.
 
-    The prompt is in ``prompted.safetensors`` and its description in ``prompted.json``, both in the model's own folder.
+    The prompt is in ``prompted.safetensors`` and its description in ``prompted.json``, both in the
+    model's own folder.
     """
 
     kind: str
@@ -103,8 +103,7 @@ class Prompted(Transformer):
         layers, heads = self.model.config.num_hidden_layers, self.model.config.num_attention_heads
         kinds = 2 if self.kind == "layer-shared" else 2 * layers
         cut = self.table.view(len(self.table), kinds, heads, -1)
-        parts = (
-            cut.expand(n, -1, -1, -1, -1).permute(2, 0, 3, 1, 4).unbind()
-        )  # key and value of layer 0, of layer 1, ...
+        # key and value of layer 0, of layer 1, ...
+        parts = cut.expand(n, -1, -1, -1, -1).permute(2, 0, 3, 1, 4).unbind()
         pairs = list(zip(parts[0::2], parts[1::2], strict=True))
         return pairs * layers if self.kind == "layer-shared" else pairs

@@ -1,20 +1,19 @@
-"""An encoder that reads each sentence inside a template, whose mask token's last state is the
-sentence's vector.
+"""An encoder that reads each sentence inside a template; the mask token's last state is its vector.
 
 This file came with the model and needs no other; license: Apache-2.0.
 
 n sentences, T tokens, H hidden size. ``templated.json`` says:
 
-* ``before``, ``after``: the token ids around the sentence, special tokens included; ``mask``: where
-  in the two together the mask token stands; ``first_position``: the position id of the first token;
-* ``blank``: what is put before each text; ``stop``: what is put behind one that does not end in one
-  of ``endings`` (``trimmed``: white space at its ends does not count);
+* ``before``, ``after``: the token ids around the sentence, special tokens included; ``mask``: the
+  mask token's position in the two together; ``first_position``: the position id of the first token;
+* ``blank``: put before each text; ``stop``: put behind a text that does not end in one of
+  ``endings`` (``trimmed``: white space at its ends does not count);
 * ``filling``: null if the sentence's ids are put between ``before`` and ``after``; else the text is
-  filled and tokenised once: ``first`` and ``last`` are what stands around the sentence, ``mask``
-  and ``slots`` places of characters in the two together, where the mask token and the learned
-  vectors stand;
-* ``vectors_at``: places in ``before`` + ``after`` where learned vectors stand, the rows of the
-  tensor ``vectors``;
+  filled and tokenised once: ``first`` and ``last`` are the texts around the sentence, ``mask`` and
+  ``slots`` places of characters in the two together, those of the mask token and of the learned
+  vectors;
+* ``vectors_at``: places of learned vectors in ``before`` + ``after``, the rows of the tensor
+  ``vectors``;
 * ``transform``: activation and epsilon of a dense layer with layer norm over the state, or null.
 
 The tensor ``bias`` (longest sentence + 1, H), if there is one, is the template's own vector behind
@@ -77,7 +76,9 @@ class Templated(Transformer):
     def preprocess(  # type: ignore[override]
         self, inputs: Any, prompt: str | None = None, **_: Any
     ) -> dict[str, Any]:
-        before, after, mask = self.settings["before"], self.settings["after"], self.settings["mask"]
+        before = self.settings["before"]
+        after = self.settings["after"]
+        mask = self.settings["mask"]
         texts = [self.filled((prompt or "") + text) for text in inputs]
         if self.settings.get("filling"):
             return self.tokenised_once(texts)
@@ -124,7 +125,8 @@ class Templated(Transformer):
         }
 
     def row(self, sentence: str) -> tuple[list[int], int, list[int]]:
-        """Return the ids of the filled template, the place of its mask, and those of its learned vectors.
+        """Return the ids of the filled template, the place of its mask, and those of its learned
+        vectors.
 
         A sentence that is too long is cut.
         """
@@ -144,11 +146,9 @@ class Templated(Transformer):
                 break
             at = read.offsets[inside[kept - 1]][1] - begin if kept > 0 else 0
             sentence = sentence[: max(0, min(at, len(sentence) - 1))]
-        ids, before, after = (
-            list(read.ids),
-            list(self.settings["before"]),
-            list(self.settings["after"]),
-        )
+        ids = list(read.ids)
+        before = list(self.settings["before"])
+        after = list(self.settings["after"])
 
         def token(place: int) -> int:
             character = place if place < begin else place + len(sentence)

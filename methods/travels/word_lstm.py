@@ -2,8 +2,8 @@
 
 This file came with the model and needs no other; license: Apache-2.0.
 
-Words are what white space separates, looked up as they stand; unknown ones are skipped. <s> and
-</s> stand around them, the last two rows of the table. ``word_lstm.json`` lists the words,
+Words are separated by white space, and looked up as written; unknown ones are skipped. <s> and </s>
+are put around them, the last two rows of the table. ``word_lstm.json`` lists the words,
 ``word_lstm.safetensors`` has their vectors and the LSTM.
 """
 

@@ -2,7 +2,7 @@
 
 This file came with the model and needs no other; license: Apache-2.0.
 
-Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are
+Words are separated by white space, and looked up as written, then lower-cased; unknown ones are
 skipped, and a sentence without a known word is a zero vector. ``word_means.json`` lists the words,
 ``word_means.safetensors`` their vectors.
 """

@@ -20,8 +20,8 @@ from bench.methods.augment import (
     mask_span,
     repeat_tokens,
     shuffled,
+    split_words,
     without_words,
-    words_of,
 )
 
 SEEDS = st.integers(0, 2**32)
@@ -143,4 +143,4 @@ def test_words_are_those_of_the_tokenizer(request: pytest.FixtureRequest, backbo
     for token, word in zip(encoded["input_ids"], encoded.word_ids(), strict=True):
         known.setdefault(word, []).append(token)
     assert len(encoded["input_ids"]) > len(known) == 5, "some word has several pieces"
-    assert words_of(encoded["input_ids"], inside_words(tokenizer)) == list(known.values())
+    assert split_words(encoded["input_ids"], inside_words(tokenizer)) == list(known.values())

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from bench.method import Batch, Features, Recipe, Value
 from bench.methods.conpvp import NEGATIVE, POSITIVE, ConPVP
-from bench.methods.templates import wrap
+from bench.methods.templates import wrap_sentences
 
 
 def conpvp(backbone: str, folder: Path, **values: Any) -> ConPVP:
@@ -42,7 +42,7 @@ def test_the_loss_of_a_tiny_bert_is_that_of_the_authors_code(reference_b: dict[s
     for kind, template in TEMPLATES.items():
         rows = [row["input_ids"] for row in known["conpvp"] if row["kind"] == kind]
         inner = [row[len(template.before) : -len(template.after)] for row in rows]
-        columns.append(wrap(inner, [template] * 2, NUMBERED))  # type: ignore[arg-type]
+        columns.append(wrap_sentences(inner, [template] * 2, NUMBERED))  # type: ignore[arg-type]
     loss = method(Batch(tuple(columns))).total.item()
     assert loss == pytest.approx(known["conpvp_loss_tau_0.05_without_head"], abs=1e-10)
 

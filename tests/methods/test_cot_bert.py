@@ -18,7 +18,7 @@ from torch import Tensor
 
 from bench import methods
 from bench.methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
-from bench.methods.templates import Template, empty, wrap
+from bench.methods.templates import Template, empty, wrap_sentences
 from bench.run.recipe_files import read
 
 MEANS = "means {m} , so it can be summarized as {m} ."
@@ -45,12 +45,12 @@ def test_states_and_denoising_of_a_tiny_bert_are_those_of_the_authors_code(
     last = Template(before, after, len(before) + 4, 0, (1, 1))
     first = Template(before, after, len(before) + 1, 0, (1, 1))
     for template, key in ((last, "h_last_mask"), (first, "h_first_mask")):
-        same(f(wrap([known["sentence"]], [template], NUMBERED))[0], known[key])  # type: ignore[arg-type]
+        same(f(wrap_sentences([known["sentence"]], [template], NUMBERED))[0], known[key])  # type: ignore[arg-type]
     lengths = torch.arange(5)
     table = f(padded(last, lengths, 0, 0))
     same(table, known["pad_template_states_for_0_to_4_tokens"])
     same(f(empty(last, lengths, 0)), known["promptbert_style_shifted_states_for_0_to_4_tokens"])
-    debiased = f(wrap([known["sentence"]], [last], NUMBERED))[0] - table[3]  # type: ignore[arg-type]
+    debiased = f(wrap_sentences([known["sentence"]], [last], NUMBERED))[0] - table[3]  # type: ignore[arg-type]
     same(debiased, known["debiased"])
 
 
@@ -77,7 +77,7 @@ def test_templates_have_the_tokens_of_the_authors_code(name, shared, reference_c
     real, sentence = vocabulary(name, shared), known["sentence"]
     texts = recipe_templates(name)
     for key, text in texts.items():
-        made = wrap(real.ids([sentence]), [two_stage(text, real)], real)
+        made = wrap_sentences(real.ids([sentence]), [two_stage(text, real)], real)
         assert tokens(real, made) == known[name][key]
         mask = real.tokenizer.mask_token
         pieces = [part.strip() for part in reference_c["cot_bert_templates"][name][key]]
@@ -85,7 +85,7 @@ def test_templates_have_the_tokens_of_the_authors_code(name, shared, reference_c
         assert [part.strip() for part in ours] == pieces
     scored = SimpleNamespace(backbone=real, stop=".", blank=" " if name[0] == "r" else "")
     ids = real.ids([scored.blank + sentence + scored.stop])
-    made = wrap(ids, [two_stage(texts["anchor"].rstrip(" "), real)], real)
+    made = wrap_sentences(ids, [two_stage(texts["anchor"].rstrip(" "), real)], real)
     assert tokens(real, made) == known[name]["test"]
 
 

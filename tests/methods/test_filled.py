@@ -23,7 +23,7 @@ from bench.methods.dcpcse import DCPCSE, TEMPLATE
 from bench.methods.filled import keeps_pieces
 from bench.methods.promptbert import PromptBERT
 from bench.methods.sncse import SNCSE, ended
-from bench.methods.templates import Template, wrap
+from bench.methods.templates import Template, wrap_sentences
 
 TEXTS = ["A man is playing.", 'He said "stop"!', "", "[MASK] <mask> a", "Yes?", " two  blanks", '"']
 TEXTS += ["naïve café 你好 🙂", *sentences(3, longest=4)]
@@ -102,7 +102,9 @@ def test_a_sentence_that_is_too_long_is_cut_and_the_template_never(
     for text in (POSITIVE["repo"][0], NEGATIVE["paper"][4], anchor(4, "repo")):
         template = Template.of(text, backbone)
         for longest in (None, 5, 0):
-            features = wrap(["guitar. " * 90, "🙂" * 90], [template] * 2, backbone, longest)
+            features = wrap_sentences(
+                ["guitar. " * 90, "🙂" * 90], [template] * 2, backbone, longest
+            )
             for row, mask in zip(rows_of(features), features["mask_position"], strict=True):
                 assert len(row) <= backbone.max_tokens
                 assert row[int(mask)] == backbone.mask_id
@@ -120,7 +122,7 @@ def test_learned_vectors_stand_at_the_tokens_of_padding(models: Models) -> None:
     """With byte-level BPE the blanks between them are tokens too."""
     backbone = load(resolve(models("modernbert")))
     template = Template.of(anchor(4, "repo"), backbone)
-    features = wrap(["A man is playing."], [template], backbone)
+    features = wrap_sentences(["A man is playing."], [template], backbone)
     places = features["slot"][0].nonzero().squeeze(1)
     assert features["slot"][0][places].tolist() == [1, 2, 3, 4]
     pad = backbone.tokenizer.pad_token_id

@@ -16,7 +16,7 @@ from models import built, sentences
 from bench.method import Batch, BenchError
 from bench.methods.angle import AnglE, complex_similarity, first_of_batch, in_batch
 from bench.methods.claif import CLAIF
-from bench.methods.cosent import CoSENT, in_order, pair_cosines
+from bench.methods.cosent import CoSENT, order_loss, pair_cosines
 
 
 def tensor(rows: Any) -> torch.Tensor:
@@ -55,7 +55,7 @@ def test_cosent_is_the_reference_and_the_sum_over_ordered_pairs(known, z) -> Non
     wanted = known["cosent"]
     scores, s = tensor(wanted["labels"]), pair_cosines(*z)
     same(s, wanted["pair_cosines"])
-    loss = in_order(s, scores, wanted["scale"])
+    loss = order_loss(s, scores, wanted["scale"])
     same(loss, wanted["loss"])
     same(loss, by_hand(s.tolist(), wanted["labels"], 20))
     assert abs(loss.item() - wanted["wrong_reading_mean_of_softplus"]) > 0.1
@@ -63,7 +63,7 @@ def test_cosent_is_the_reference_and_the_sum_over_ordered_pairs(known, z) -> Non
 
 
 def test_equal_scores_say_nothing(known, z) -> None:
-    loss = in_order(pair_cosines(*z), torch.ones(4), 20.0)
+    loss = order_loss(pair_cosines(*z), torch.ones(4), 20.0)
     assert loss.item() == known["cosent"]["loss_all_labels_equal"]
     loss.backward()
     assert not z[0].grad.any()
@@ -74,7 +74,7 @@ def test_angle_is_the_reference(known, z, scale: int) -> None:
     wanted, scores = known["angle"], tensor(known["angle"]["labels"])
     d = complex_similarity(*z)
     same(d, wanted["similarity_z1_z2"])
-    loss = in_order(d, scores, scale)
+    loss = order_loss(d, scores, scale)
     same(loss, wanted[f"loss_tau_{scale}"])
     gradients_are(loss, z, wanted, f"_tau_{scale}")
 
@@ -85,21 +85,21 @@ def test_the_similarity_of_angle_is_a_cosine_of_the_rotated_vector_and_not_symme
     rotated = torch.cat([a + b, b - a], dim=1) / math.sqrt(2)
     same(complex_similarity(x, y), math.sqrt(2) * pair_cosines(rotated, y).abs().detach())
     same(complex_similarity(y, x), wanted["similarity_z2_z1"])
-    swapped = in_order(complex_similarity(y, x), tensor(wanted["labels"]), 20)
+    swapped = order_loss(complex_similarity(y, x), tensor(wanted["labels"]), 20)
     same(swapped, wanted["swapped_order_loss_tau_20"])
 
 
 def test_the_papers_sign_with_the_codes_similarity_trains_backwards(known, z) -> None:
     """A step against the gradient of ours brings the higher pair nearer; of the wrong reading it takes it away."""
     scores = tensor(known["angle"]["labels"])
-    wrong = in_order(-complex_similarity(*z), scores, 20)
+    wrong = order_loss(-complex_similarity(*z), scores, 20)
     same(wrong, known["angle"]["wrong_reading_paper_sign_tau_20"])
     x, y = tensor([[1.0, 0.2, 0.3, 0.1], [0.4, 1.0, 0.1, 0.2]]), tensor([[0.9, 0.1, 0.5, 0.0]] * 2)
 
     def gap_after(sign: float) -> float:
         """How much higher the pair with the score 1 is than the one with 0, after one step."""
         moved = x.clone().requires_grad_()
-        in_order(sign * complex_similarity(moved, y), tensor([1, 0]), 1).backward()
+        order_loss(sign * complex_similarity(moved, y), tensor([1, 0]), 1).backward()
         d = complex_similarity(moved.detach() - 0.01 * moved.grad, y)
         return float(d[0] - d[1])
 

@@ -103,5 +103,5 @@ def test_a_size_that_no_vector_has_is_refused(tiny, tmp_path, size: Any) -> None
 
 def test_masked_guesses_have_no_prefix(tiny, tmp_path) -> None:
     recipe = built(Matryoshka, tiny, tmp_path, setting="unsupervised", mlm=True).recipe
-    with pytest.raises(BenchError, match="no vectors to cut"):
+    with pytest.raises(BenchError, match="does not combine with matryoshka"):
         Matryoshka.check(recipe, Path(tiny))

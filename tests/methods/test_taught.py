@@ -19,7 +19,7 @@ from bench.methods.dclr import debiased, instance_weights
 from bench.methods.guided_simcse import GuidedSimCSE, candidates, kept_by_gist
 from bench.methods.losses import cosine_matrix
 from bench.methods.rankcse import RankCSE, jensen_shannon, list_mle, list_net, minus_entropy, others
-from bench.methods.teachers import judged
+from bench.methods.teachers import teacher_cosines
 from bench.run.recipes import merge
 
 U, S = "unsupervised", "supervised"
@@ -130,7 +130,7 @@ def test_listmle_is_the_surprise_of_drawing_the_teachers_order(known, z, t) -> N
 
 def test_two_teachers_are_weighed(known, t) -> None:
     wanted = known["rankcse"]["two_teachers"]
-    taught = judged(t[:2], (wanted["alpha"], 1 - wanted["alpha"])) / 0.05
+    taught = teacher_cosines(t[:2], (wanted["alpha"], 1 - wanted["alpha"])) / 0.05
     np.testing.assert_allclose(taught[0], wanted["list_row_0"], rtol=0, atol=1e-9)
 
 
@@ -154,7 +154,7 @@ def test_the_loss_of_rankcse_is_the_sum_of_its_terms(tiny, tmp_path, variant: st
     z1, z2, one, two = (view.double() for view in method.views(batch))
     loss = method.loss((z1, z2, one, two), batch)
     s, recipe = cosine_matrix(z1, z2), method.recipe
-    taught = judged((one, two), (1 / 3, 2 / 3))
+    taught = teacher_cosines((one, two), (1 / 3, 2 / 3))
     agree = minus_entropy if variant == "community" else jensen_shannon
     wanted = {"info_nce": cross_entropy(s / 0.05, torch.arange(5)), "consistency": agree(s / 0.05)}
     if variant == "listnet":

@@ -17,7 +17,7 @@ from torch import Tensor
 from bench.backbones import load, resolve
 from bench.method import Backbone, Features
 from bench.methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
-from bench.methods.templates import Template, blank_before, empty, gaps, wrap
+from bench.methods.templates import Template, blank_before, empty, gaps, wrap_sentences
 
 BLANKS = "This sentence : ' {s} ' means{m}."
 PLAIN = 'This sentence of "{s}" means{m}.'
@@ -75,11 +75,11 @@ def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(reference
 def test_tokens_and_prompt_masks_are_those_of_the_real_vocabularies(real, reference_b):
     known = reference_b["tokenization"]
     ids, known = real.ids([known["sentence"]]), known[real.name]
-    features = wrap(ids, [Template.of(anchor(4, "repo"), real)], real)
+    features = wrap_sentences(ids, [Template.of(anchor(4, "repo"), real)], real)
     assert tokens(real, features) == known["anchor"]
     assert features["slot"][0].nonzero().squeeze(1).tolist() == known["anchor_continuous_prompt_at"]
     assert features["slot"][0][known["anchor_continuous_prompt_at"]].tolist() == [1, 2, 3, 4]
-    features = wrap(ids, [Template.of(POSITIVE["repo"][0], real)], real)
+    features = wrap_sentences(ids, [Template.of(POSITIVE["repo"][0], real)], real)
     assert tokens(real, features) == known["positive_1"]
     assert features["prompt_mask"][0].tolist() == known["positive_1_prompt_mask"]
 
@@ -88,10 +88,10 @@ def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(shared
     roberta = vocabulary("roberta-base", shared)
     known = reference_b["tokenization"]["roberta-base"]
     template = Template.of(BLANKS, roberta, keep_blank=False)
-    trained = wrap(roberta.ids(["A man is playing"]), [template], roberta)
+    trained = wrap_sentences(roberta.ids(["A man is playing"]), [template], roberta)
     assert tokens(roberta, trained) == known["promptbert_train_view_1"]
     scored = roberta.ids([blank_before(BLANKS) + "A man is playing."])
-    assert tokens(roberta, wrap(scored, [template], roberta)) == known["promptbert_test"]
+    assert tokens(roberta, wrap_sentences(scored, [template], roberta)) == known["promptbert_test"]
 
 
 @pytest.mark.parametrize("text", [BLANKS, PLAIN, 'This sentence : " {s} " means {m} .'])
@@ -105,7 +105,7 @@ def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
     if text == PLAIN:
         sentence = "A" + "".join(c for c in sentence if c.isalnum()) + "b"
     template = Template.of(text, roberta, keep_blank=False)
-    pieces = wrap(roberta.ids([blank_before(text) + sentence]), [template], roberta)
+    pieces = wrap_sentences(roberta.ids([blank_before(text) + sentence]), [template], roberta)
     whole = text.replace("{m}", roberta.tokenizer.mask_token).replace("{s}", sentence)
     assert pieces["input_ids"][0].tolist() == roberta.tokenizer(whole)["input_ids"]
 
@@ -115,7 +115,7 @@ def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
 def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(real, text, longest):
     template = Template.of(text, real)
     ids = real.ids([*AWKWARD, " ", "é ü 你好", "a long sentence " * 400])
-    features = wrap(ids, [template] * len(ids), real, longest)
+    features = wrap_sentences(ids, [template] * len(ids), real, longest)
     width = len(template) + 5 if longest == 5 else real.max_tokens
     assert features["input_ids"].shape[1] == width
     for row, inner in enumerate(ids):
@@ -143,7 +143,7 @@ def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(reference_b):
     table = f(empty(template, torch.arange(8), 0))
     torch.testing.assert_close(table, double(known["delta_rows_0_to_7"]), rtol=0, atol=1e-10)
     inner = [row["input_ids"][first : -len(template.after)] for row in known["sentences"]]
-    features = wrap(inner, [template] * 2, NUMBERED)  # type: ignore[arg-type]
+    features = wrap_sentences(inner, [template] * 2, NUMBERED)  # type: ignore[arg-type]
     lengths, row = gaps(features, template)
     assert lengths[row].tolist() == [one["delta_row"] for one in known["sentences"]]
     h = f(features)
