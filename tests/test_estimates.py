@@ -21,7 +21,7 @@ from bench.run.estimates import (
 )
 from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 
 REGISTRY = discover()
 SIMCSE = REGISTRY["simcse"].cls
@@ -32,7 +32,7 @@ def run_of(method: str = "simcse", rows: int = 1_000_000, **values: str) -> Plan
     corpus: Corpus = AbsentCorpus("text", ("sentence",), rows)
     plugin = REGISTRY[method]
     about: dict[str, Any] = {"variant": "", "setting": "unsupervised", "seed": 1}
-    recipe = merge(plugin.cls, None, "", values, trained=True)
+    recipe = merge_recipe(plugin.cls, None, "", values, trained=True)
     backbone = Reference(name="bert-base-uncased", revision="unknown", path=None, hub=True)
     return PlannedRun(plugin=plugin, backbone=backbone, recipe=recipe, corpus=corpus, **about)
 
@@ -97,7 +97,7 @@ def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> Non
     assert known_steps(run.recipe, 65) == 4
     assert seconds(run, 1e12, 65, 4) == pytest.approx(6 * LAYERS * 130 * 2 * 25.6 / 1e12)
     assert known_steps(run.recipe, None) is None
-    assert known_steps(merge(SIMCSE, None, "", {"max_steps": "7"}, trained=True), None) == 7
+    assert known_steps(merge_recipe(SIMCSE, None, "", {"max_steps": "7"}, trained=True), None) == 7
     for budget, rows, steps in (
         ("300steps", None, 300),
         ("1e6sentences", None, None),
@@ -105,5 +105,6 @@ def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> Non
         ("10m", 64, None),
     ):
         assert (
-            known_steps(merge(SIMCSE, None, "", {"budget": budget}, trained=True), rows) == steps
+            known_steps(merge_recipe(SIMCSE, None, "", {"budget": budget}, trained=True), rows)
+            == steps
         ), budget

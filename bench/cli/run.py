@@ -44,14 +44,14 @@ from bench.run.batch import JOBS_FOLDER, JobBatch
 from bench.run.config import Plan, RunConfig, read_plan, with_recipes, write_plan
 from bench.run.execute import execute
 from bench.run.jobs import check_target, new_batch, script_of, to_submit
-from bench.run.other_ranks import follow
+from bench.run.other_ranks import follow_first_rank
 from bench.run.planned import PlannedRun, with_value
 from bench.run.plugins import from_file
 from bench.run.ray_cluster import follow_batch
 from bench.run.settle import is_launched
 from bench.run.slurm import submit_batch
 from bench.run.target import ENGINES, RESOURCES
-from bench.run.weights import tokenised
+from bench.run.weights import tokenise_for
 from bench.run.workers import copy_plugins, find_planned, stop_with_parent
 from bench.score.suites import split_names, use_files
 from bench.show.grid import Column, grid
@@ -417,7 +417,7 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
         return launch(sys.argv[1:], config.ranks)
     missing, store = show_missing(planned), RunsFolder(config.runs)
     if ranks and not ranks.lead:
-        follow(planned, config, ranks)
+        follow_first_rank(planned, config, ranks)
         return 0
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, config, reporter, as_json, ranks=ranks)
@@ -644,7 +644,7 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> Jo
     }
     for corpus, backbone in corpora.values():
         warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
-        tokenised(corpus, load(backbone, offline=True))
+        tokenise_for(corpus, load(backbone, offline=True))
     batch = new_batch(store, [run.run_id for run in planned], config.target)
     gpus = config.target.gpus or 1
     batch.write(

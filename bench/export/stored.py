@@ -13,7 +13,7 @@ from bench.export import check_export, check_repository, export, results, upload
 from bench.export.results import Exported
 from bench.records.run import Run
 from bench.records.store import RunsFolder, read_record
-from bench.run.finished import TrainedRun, find_run, load_run
+from bench.run.finished import TrainedRun, find_run, load_finished_run
 
 FOLDERS = ("sentence-transformers", "transformers", "mteb")
 Say = Callable[[str], None]
@@ -63,7 +63,7 @@ def write_model(
     run = find_run(reference, store, plugins)
     check_export(run.record, to)
     _say_notes(run, say)
-    return export(run, load_run(run, offline=offline), to, form)
+    return export(run, load_finished_run(run, offline=offline), to, form)
 
 
 def push_model(
@@ -86,7 +86,7 @@ def push_model(
         check_export(run.record, folder)
         check_repository(name, replace=replace, offline=offline)
         _say_notes(run, say)
-        done = export(run, load_run(run, offline=offline), folder, form, name)
+        done = export(run, load_finished_run(run, offline=offline), folder, form, name)
         revision, url = upload(folder, name, done.run_id, private=private)
     return done, Pushed(url, revision)
 

@@ -29,7 +29,7 @@ from bench.records.record import PRETRAINED
 from bench.references import find_checkpoint
 from bench.run.config import RunConfig
 from bench.run.finished import backbone_of, find_run
-from bench.run.plan import of_run, plan_config
+from bench.run.plan import plan_config, plan_rescoring
 from bench.run.planned import NOT_TRAINED, PlannedRun
 from bench.run.plugins import Plugin, Registry, discover
 from bench.score.suites import expand_suites, suite
@@ -175,7 +175,7 @@ def plan_model(
         backbone if run.plugin.cls.own_backbone else ready(backbone),
         title="".join(config.names) or str(run.record.provenance.backbone.title or ""),
     )
-    planned = of_run(run.record, run.plugin, run.recipe, backbone, config, data)
+    planned = plan_rescoring(run.record, run.plugin, run.recipe, backbone, config, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(
             f"{model.run} was renamed: its record is {run.record.run_id}",

@@ -34,7 +34,7 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: entry["step"])
 
 
-def series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+def curve_series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
     """(step, value) of every entry in which the key is a number."""
     return [
         (float(entry["step"]), float(entry[key])) for entry in curve if _is_number(entry.get(key))

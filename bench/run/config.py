@@ -117,7 +117,7 @@ def split_variant(name: str) -> tuple[str, str]:
     return name.partition("+")[::2]
 
 
-def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
+def combinations_of(overrides: Mapping[str, str]) -> list[dict[str, str]]:
     """Every combination of the values of ``--set``, the last key moving first: {"a": "1,2", "b": "3"} -> a=1 b=3, a=2 b=3.
 
     A comma that belongs to a value is written ``\\,``; the name of a file or folder that exists is one value. Raises BenchError where

@@ -25,7 +25,7 @@ DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
 """Name in recipes -> module and function that read it from a data folder, and its sets in the manifest."""
 
 
-def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
+def open_dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
     """The set that selects the checkpoint; None for "last". Raises DataMissing, DataDamaged."""
     if select_on == "last":
         return None

@@ -15,7 +15,7 @@ from bench.records.record import Code, RunRecord, name_in_suites
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.planned import PlannedRun
-from bench.run.record_of import code_of
+from bench.run.record_of import recorded_code
 from bench.score.suites import KnownTask, Task, built_in_code, suite_plugin
 
 
@@ -83,5 +83,5 @@ def code_of_suite(name: str) -> Code:
     """The code that scores a suite: of a plugin, or of this package."""
     plugin = suite_plugin(name)
     if plugin is not None:
-        return code_of(plugin)
+        return recorded_code(plugin)
     return Code(package=BUILT_IN, version=__version__, sha256=built_in_code(name))

@@ -31,8 +31,8 @@ from bench.run.config import RunConfig
 from bench.run.done import has_weights, is_finished_at_all, unscored_tasks
 from bench.run.planned import PlannedRun
 from bench.run.record_of import new_record, remember_places, with_execution, with_provenance
-from bench.run.scoring import TasksFailed, score
-from bench.run.weights import build, save, train
+from bench.run.scoring import TasksFailed, score_run
+from bench.run.weights import build_for_run, save_weights, train_weights
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -76,21 +76,21 @@ def execute(
             devices.stop_signals(insistent=ranks is None and not job) as should_stop,
         ):
             reporter.phase("load")
-            method = build(run, config, reporter, folder, should_stop, ranks)
+            method = build_for_run(run, config, reporter, folder, should_stop, ranks)
             if trained:
                 method.load(folder / CHECKPOINT)
             else:
                 shutil.rmtree(folder / VECTORS, ignore_errors=True)  # never of other weights
                 record = (
-                    save(method, folder, record)
+                    save_weights(method, folder, record)
                     if run.corpus is None
-                    else train(method, run, folder, record, ranks)
+                    else train_weights(method, run, folder, record, ranks)
                 )
                 store.write(record)
             shutil.rmtree(folder / "state", ignore_errors=True)  # also of one killed right here
             if record.status != "finished":
                 record = replace(record, status="interrupted")
-            record = score(method, run, store, record, tasks, reporter, should_stop)
+            record = score_run(method, run, store, record, tasks, reporter, should_stop)
             record = replace(record, status="finished", error=None)
             store.write(record)
         (folder / TRACEBACK).unlink(missing_ok=True)
@@ -216,7 +216,7 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
     """Remove everything that a run has made; the caller holds its lock. New weights invalidate the scores of all suites."""
     old = store.get(run.run_id, run.fingerprint)
-    suites = {score.suite for score in old.scores} if old else set()
+    suites = {score_run.suite for score_run in old.scores} if old else set()
     if gone := ",".join(sorted(suites - {task.suite for task in run.tasks})):
         reporter.note(f"scores of the old weights were removed: --suite {gone} scores the new ones")
     folder = store.folder(run.run_id)

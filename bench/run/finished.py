@@ -70,12 +70,12 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         record,
         folder,
         plugin,
-        recipe_of(record, plugin, folder.absolute().parent),
+        recipe_of_record(record, plugin, folder.absolute().parent),
         registry.warnings + ((note,) if changed else ()),
     )
 
 
-def recipe_of(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
+def recipe_of_record(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
     """The recipe of a finished run, in which files and folders stand where this machine has them, as the runs folder knows."""
     contents = (record.provenance.determines or {}).get("places") or {}
     values = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
@@ -105,7 +105,7 @@ def backbone_of(record: RunRecord, plugin: Plugin, runs: Path | None = None) -> 
     return reference
 
 
-def load_run(
+def load_finished_run(
     run: TrainedRun,
     *,
     device: str = "cpu",

@@ -45,7 +45,7 @@ def new_batch(store: RunsFolder, runs: Sequence[str], target: Target) -> JobBatc
     return JobBatch((store.path / JOBS_FOLDER / name).absolute(), tuple(runs), target)
 
 
-def batches_of(store: RunsFolder, name: str) -> dict[Path, list[str]]:
+def submitted_batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
     """Folder -> ids of the runs, of every batch of an engine, oldest first."""
     found: dict[Path, list[str]] = {}
     for file in sorted((store.path / JOBS_FOLDER).glob(f"{name}-*/runs.txt")):
@@ -59,8 +59,10 @@ def batches_of(store: RunsFolder, name: str) -> dict[Path, list[str]]:
 
 def queued_jobs(store: RunsFolder) -> dict[str, ClusterJob]:
     """Run id -> job, of all runs that engines have queued or running. Raises EngineSilent."""
-    submitted = batches_of(store, "slurm")
-    return (slurm_queue(submitted) if submitted else {}) | ray_queue(batches_of(store, "ray"))
+    submitted = submitted_batches(store, "slurm")
+    return (slurm_queue(submitted) if submitted else {}) | ray_queue(
+        submitted_batches(store, "ray")
+    )
 
 
 def to_submit(

@@ -22,7 +22,7 @@ from bench.references import (
     rows,
     scored_from,
 )
-from bench.run.config import series
+from bench.run.config import combinations_of
 from bench.run.planned import NOT_TRAINED, learns
 from bench.run.plugins import Registry
 from bench.run.table_run import TableRun
@@ -74,10 +74,10 @@ def runs_of(
     for run in runs if released else ():
         if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting)):
             run.why_not = "--released: no released checkpoint of it is listed"
-    return together(runs)
+    return merge_runs(runs)
 
 
-def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
+def merge_runs(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
     """Each run once, with the rows of all that are the same; also the runs that others need."""
     merged: dict[tuple[object, ...], TableRun] = {}
     for run in runs:
@@ -140,7 +140,7 @@ def _of_figure(
 ) -> list[TableRun]:
     """The runs that a figure is drawn from; each value of a series is a run."""
     made = []
-    for (setting, method, variant), changes in product(drawn.runs, series(drawn.series)):
+    for (setting, method, variant), changes in product(drawn.runs, combinations_of(drawn.series)):
         own = registry[method].cls.own_backbone
         for backbone, instead_of in places:
             run = TableRun(

@@ -98,7 +98,7 @@ def ray_script(batch: JobBatch) -> str:
     )
 
 
-def work(command: list[str], log: str) -> int:
+def run_worker(command: list[str], log: str) -> int:
     """A task: the worker of one run; returns its exit code. Raises WorkerKilled where a signal ended it."""
     import ray
 
@@ -144,7 +144,7 @@ def follow_batch(
     """
     import ray
 
-    task, options = ray.remote(work), _options(batch.target)
+    task, options = ray.remote(run_worker), _options(batch.target)
     logs, ended = batch.folder / "logs", dict[str, str]()
     waiting, going = list(batch.runs), dict[Any, str]()
     most = batch.target.parallel or len(waiting)
@@ -159,7 +159,7 @@ def follow_batch(
             say(f"{run_id}: {ended[run_id]} ({len(ended)} of {len(batch.runs)}){log}")
 
     while (waiting or going) and not should_stop():
-        check_head()
+        check_ray_head()
         while waiting and len(going) < most:
             run_id = waiting.pop(0)
             named = task.options(name=run_id, retry_exceptions=[WorkerKilled], **options)
@@ -184,7 +184,7 @@ def _outcome(ref: Any) -> str:
     return {0: "finished", 130: "cancelled"}.get(code, "failed")
 
 
-def check_head() -> None:
+def check_ray_head() -> None:
     """Raises RunFailed if the head was restarted without its data: it has lost this driver, whose tasks would never end."""
     import ray
 

@@ -38,7 +38,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class RecipeDisagreement:
     """What the paper says, what its authors' code does, and what is done here."""
 
     topic: str
@@ -47,7 +47,7 @@ class Disagreement:
     use: str
 
 
-class Space(Struct, frozen=True, forbid_unknown_fields=True):
+class SpaceTable(Struct, frozen=True, forbid_unknown_fields=True):
     """:mod:`bench.run.search` says what the values mean."""
 
     values: Annotated[dict[str, Any], Meta(min_length=1)]
@@ -63,15 +63,15 @@ class RecipeFile(
     rename={"recipes": "recipe", "disagreements": "disagreement", "spaces": "space"},
 ):
     recipes: tuple[Entry, ...] = ()
-    disagreements: tuple[Disagreement, ...] = ()
+    disagreements: tuple[RecipeDisagreement, ...] = ()
     printed: dict[Literal["method", "variants"], Any] = {}
     family: str = ""
-    spaces: tuple[Space, ...] = ()
+    spaces: tuple[SpaceTable, ...] = ()
     variants: dict[str, dict[str, Value]] = {}
 
 
 @cache
-def read(folder: Path, method: str) -> RecipeFile:
+def read_recipes(folder: Path, method: str) -> RecipeFile:
     """The recipe file of a method; empty if there is none. Raises BenchError, naming the file, if it is malformed."""
     file = folder / "recipes" / f"{method}.toml"
     if not file.exists():
@@ -94,7 +94,9 @@ def _whole(
     recipe = {"variant": "", **recipe}
     whole: dict[str, Any] = {"values": {}, "facts": {}}
     for table in (*common, recipe):
-        if all(fits(table.get(key), recipe[key]) for key in ("setting", "backbone", "variant")):
+        if all(
+            fits_selector(table.get(key), recipe[key]) for key in ("setting", "backbone", "variant")
+        ):
             whole |= {
                 **table,
                 **{key: whole[key] | _triples(table.get(key, {})) for key in ("values", "facts")},
@@ -117,7 +119,7 @@ def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return values
 
 
-def fits(names: str | Sequence[str] | None, name: str) -> bool:
+def fits_selector(names: str | Sequence[str] | None, name: str) -> bool:
     """Does a table with ``names`` as its setting, backbone or variant apply to ``name``?"""
     return names is None or name in ([names] if isinstance(names, str) else names)
 

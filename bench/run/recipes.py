@@ -55,8 +55,8 @@ from msgspec import structs
 from bench.base.errors import BenchError, UnknownName
 from bench.method.contract import Method, Recipe, Value, canonical
 from bench.run.recipe_defaults import BACKBONES, ON_REQUEST, TRAINING, harness_keys
-from bench.run.recipe_files import Entry, read
-from bench.run.recipe_types import parse
+from bench.run.recipe_files import Entry, read_recipes
+from bench.run.recipe_types import parse_value
 
 # family -> hidden size: what "nearest" means among the backbones that the papers used
 SIZES = {
@@ -68,7 +68,7 @@ SIZES = {
 }
 
 
-def choose(
+def choose_entry(
     recipes: Sequence[Entry],
     setting: str,
     backbone: str,
@@ -122,10 +122,12 @@ def whole_entry(
 ) -> Entry | None:
     """The recipe that :func:`choose` finds. If it is trained, the backbone's values are beneath it, except for keys that the method
     sets itself: so two methods do not differ in their learning rates alone."""
-    entry = choose(recipes, setting, backbone, variant, shape)
+    entry = choose_entry(recipes, setting, backbone, variant, shape)
     if not trained:
         return entry
-    beneath = choose(read(BACKBONES, "backbones").recipes, setting, backbone, "", shape)
+    beneath = choose_entry(
+        read_recipes(BACKBONES, "backbones").recipes, setting, backbone, "", shape
+    )
     keys = set(harness_keys(method, trained=True)) - method.defaults.keys()
     values = {key: beneath.values[key] for key in beneath.values if key in keys} if beneath else {}
     if entry is None:
@@ -149,7 +151,7 @@ def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) 
     )
 
 
-def merge(
+def merge_recipe(
     method: type[Method],
     entry: Entry | None,
     variant: str,
@@ -187,7 +189,7 @@ def merge(
         values |= layer
     for key, text in overrides.items():
         if key in known:
-            values[key] = Value(parse(key, text, {**known, **values}[key].value), "--set")
+            values[key] = Value(parse_value(key, text, {**known, **values}[key].value), "--set")
     budget = values.pop("budget", Value(None, ""))
     if budget.value is not None and ("budget" in overrides or "epochs" not in overrides):
         if "epochs" in overrides:
@@ -217,7 +219,7 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
         folder = Path(inspect.getfile(method)).parent
     except (TypeError, OSError):  # typed into an interpreter
         return method.variants
-    of_file = read(folder, method.name).variants
+    of_file = read_recipes(folder, method.name).variants
     if twice := sorted(method.variants.keys() & of_file.keys()):
         raise BenchError(
             f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name, too",

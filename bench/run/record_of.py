@@ -38,7 +38,7 @@ from bench.run.plugins import Plugin
 from bench.score.suites import SuitePlugin
 
 
-def command_of(config: RunConfig) -> str:
+def command_of_run(config: RunConfig) -> str:
     """The command that made a run, with paths relative to the working directory, or by their names."""
     if not config.command:
         return recorded_command(["bench", *sys.argv[1:]])
@@ -49,7 +49,7 @@ def command_of(config: RunConfig) -> str:
     return recorded_command(words) if words else hide_paths(config.command)
 
 
-def recipe_of(run: PlannedRun) -> dict[str, RecipeValue]:
+def recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
     """Every hyperparameter. One that is a file, a folder or a backbone has its name; ``determines`` has its hash."""
     values = {
         key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()
@@ -91,7 +91,7 @@ def corpus_used(run: PlannedRun) -> CorpusUsed:
     )
 
 
-def code_of(plugin: Plugin | SuitePlugin) -> Code:
+def recorded_code(plugin: Plugin | SuitePlugin) -> Code:
     """A plugin's code. A file is named as a command of the working directory names it."""
     package = plugin.package
     if package.endswith(".py"):
@@ -127,16 +127,16 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
         setting=run.setting,
         backbone=recorded_path(run.backbone.name),
         seed=run.seed,
-        recipe=recipe_of(run),
+        recipe=recorded_recipe(run),
         scores=(),
         cost=Cost(),
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            command=command_of(config),
+            command=command_of_run(config),
             bench_version=__version__,
             git=git_state(run.plugin.folder),
             packages=devices.packages(),
-            plugin=code_of(run.plugin),
+            plugin=recorded_code(run.plugin),
             platform=devices.platform_facts(config.device),
             data={},
             corpus=corpus_used(run),

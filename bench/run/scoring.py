@@ -28,7 +28,7 @@ class TasksFailed(RunFailed):
     """Some tasks could not be scored; the run has scores of others."""
 
 
-def score(
+def score_run(
     method: Method,
     run: PlannedRun,
     store: RunsFolder,
@@ -114,7 +114,7 @@ Scored = tuple[KnownTask, TaskResult]
 
 def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
     """The suites among those of the tasks of which the record has scores that another code gave."""
-    here = {score.suite for score in record.scores}
+    here = {score_run.suite for score_run in record.scores}
     names = []
     for name in dict.fromkeys(known.suite for known in tasks):
         then = record.provenance.execution.suites.get(name)
@@ -129,9 +129,9 @@ def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
     """The record in which each score of a suite names its code, before some of them are replaced by scores of other code."""
     codes = dict(record.provenance.execution.suites)
     then = codes.get(name, Code())
-    for score in record.scores:
-        if score.suite == name and score.task != AVERAGE:
-            codes.setdefault(name_in_suites(*score.key), then)
+    for score_run in record.scores:
+        if score_run.suite == name and score_run.task != AVERAGE:
+            codes.setdefault(name_in_suites(*score_run.key), then)
     return with_execution(record, {"suites": codes})
 
 
@@ -149,15 +149,19 @@ def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, 
     """The scores, in which a new result replaces an older one of the same cell, with the average of each suite computed again."""
     known = suite_names()  # an average of a plugin's suite that is not here now stays as it is
     new = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
-    cells = {score.key: score for score in (*scores, new) if score.task != AVERAGE}
+    cells = {score_run.key: score_run for score_run in (*scores, new) if score_run.task != AVERAGE}
     groups: dict[tuple[str, str, str | None], list[Score]] = {}
-    for score in cells.values():
-        form = None if score.text and score.text.startswith("other-") else score.text
-        if score.suite in known:
-            groups.setdefault((score.suite, score.protocol, form), []).append(score)
+    for score_run in cells.values():
+        form = None if score_run.text and score_run.text.startswith("other-") else score_run.text
+        if score_run.suite in known:
+            groups.setdefault((score_run.suite, score_run.protocol, form), []).append(score_run)
     return (
         *cells.values(),
-        *(score for score in scores if score.task == AVERAGE and score.suite not in known),
+        *(
+            score_run
+            for score_run in scores
+            if score_run.task == AVERAGE and score_run.suite not in known
+        ),
         *filter(None, map(average, groups.values())),
     )
 

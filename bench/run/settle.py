@@ -11,7 +11,7 @@ from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.launched import launched
 from bench.run.cards import card_named, planned_device
-from bench.run.config import RunConfig, series
+from bench.run.config import RunConfig, combinations_of
 from bench.run.planned import PlannedRun
 from bench.run.target import Target
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
 
-def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None) -> RunConfig:
+def settle_config(
+    config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None
+) -> RunConfig:
     """The config with a device, a precision and a number of processes. Raises BenchError for what this machine cannot do.
 
     ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: those of this process, which agree on one precision.
@@ -27,7 +29,7 @@ def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None =
     config = (
         _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
     )
-    for values in series(config.values):
+    for values in combinations_of(config.values):
         budget = values.get("budget", "")
         if "gpu" in budget and not config.device.startswith("cuda"):
             raise BenchError(

@@ -29,7 +29,7 @@ from bench.board.board import Board, unused_name
 from bench.compare.formatting import setting_words, signed_number, variant_words
 from bench.compare.statistics.rows import Differs
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
-from bench.records.curve import read_curve, series
+from bench.records.curve import curve_series, read_curve
 from bench.records.record import Score
 from bench.records.run import Run
 from bench.records.searches import RECIPE, RUNNING, Study, Trial, expected_best
@@ -781,7 +781,7 @@ def learning(group: Group) -> Figure | None:
             return {}  # another set, or it is not known how much the run saw
         return {
             step * done.sentences / done.steps: score
-            for step, score in series(read_curve(group.runs[run].folder), "dev_score")
+            for step, score in curve_series(read_curve(group.runs[run].folder), "dev_score")
             if step > 0
         }
 

@@ -20,11 +20,11 @@ from bench.method.contract import STEPS, budget_of
 from bench.records.searches import Searched, Study
 from bench.records.selection import dev_test_pairs
 from bench.run.planned import PlannedRun, with_fingerprint
-from bench.run.search.space import Dimension, space_of, with_values
+from bench.run.search.space import Dimension, space_of, with_searched_values
 
 
 @dataclass(frozen=True)
-class Job:
+class SearchedMethod:
     """One method of a search: a run for each seed, without test scores, and what its trials differ in."""
 
     runs: tuple[PlannedRun, ...]
@@ -33,7 +33,7 @@ class Job:
     def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
         """The runs of a trial. Raises RunFailed if the method refuses the values."""
         first = self.runs[0]
-        recipe = with_values(first.recipe, values, source)
+        recipe = with_searched_values(first.recipe, values, source)
         try:
             first.plugin.cls.check(recipe, first.backbone.path)
         except BenchError as error:
@@ -41,9 +41,9 @@ class Job:
         return [with_fingerprint(replace(run, recipe=recipe)) for run in self.runs]
 
 
-def jobs_of(
+def find_searched_methods(
     planned: Sequence[PlannedRun], spaces: Mapping[str, str], fixed: Collection[str]
-) -> dict[str, Job]:
+) -> dict[str, SearchedMethod]:
     """The methods of a search by name. ``spaces``: --space; ``fixed``: recipe keys that have one value for all trials. Raises
     BenchError for a method that cannot be searched, and for a --space that no method has."""
     keys = {key for run in planned for key in run.recipe}
@@ -80,11 +80,11 @@ def jobs_of(
                 f"the space of {method} is empty: no recipe file says what to search",
                 "--space KEY=A,B,C, or --space KEY=LOW..HIGH",
             )
-        jobs[method] = Job(runs, space)
+        jobs[method] = SearchedMethod(runs, space)
     return jobs
 
 
-def plan_notes(jobs: Mapping[str, Job]) -> list[str]:
+def plan_notes(jobs: Mapping[str, SearchedMethod]) -> list[str]:
     """The plan's notes on each method, and whether a budget of steps is more training for one method than for another."""
     recipes = [job.runs[0].recipe for job in jobs.values()]
     notes = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
@@ -111,8 +111,8 @@ def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
     return f"{name}: {shared:,} of its {n:,} pairs ({100 * shared / n:.1f} %) are test pairs of the suite sts"
 
 
-def definition(
-    jobs: Mapping[str, Job],
+def define_study(
+    jobs: Mapping[str, SearchedMethod],
     *,
     name: str | None,
     trials: int,

@@ -41,7 +41,7 @@ from bench.run.config import RunConfig
 from bench.run.execute import execute
 from bench.run.planned import PlannedRun
 from bench.run.search.journal import ANEW, JOURNAL, JournalLock, check_journal
-from bench.run.search.study import Job, identity_of
+from bench.run.search.study import SearchedMethod, identity_of
 
 RESULT = "result"  # Optuna's user attribute with the Trial that ended
 STARTUP = 6  # the recipe and five random trials, before TPE and the median pruner use results
@@ -51,11 +51,11 @@ class Pruned(Interrupted):
     """The pruner ended a training."""
 
 
-class Worker:
+class SearchWorker:
     """One process that works on a search."""
 
     def __init__(
-        self, folder: Path, study: Study, jobs: Mapping[str, Job], options: RunConfig
+        self, folder: Path, study: Study, jobs: Mapping[str, SearchedMethod], options: RunConfig
     ) -> None:
         """Begins the search, or continues the one in the folder. Raises BenchError if the folder holds another one."""
         import optuna

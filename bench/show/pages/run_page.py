@@ -21,7 +21,7 @@ from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
 from bench.compare.statistics.table import Cell as ScoreCell
 from bench.compare.tables import verdict
-from bench.records.curve import read_curve, series
+from bench.records.curve import curve_series, read_curve
 from bench.records.packed import NAME, has_predictions
 from bench.records.record import RunRecord
 from bench.records.run import Run
@@ -208,8 +208,8 @@ def curves(run: Run) -> list[dict[str, Any]]:
         else ()
     )
     parts: list[tuple[str, Points, str, Points]] = [
-        ("loss", series(entries, "loss"), "{:.3g}", ()),
-        ((done and done.dev_task) or "dev", series(entries, "dev_score"), "{:.2f}", best),
+        ("loss", curve_series(entries, "loss"), "{:.3g}", ()),
+        ((done and done.dev_task) or "dev", curve_series(entries, "dev_score"), "{:.2f}", best),
     ]
     return [curve(*part) for part in parts if len(part[1]) > 1]
 

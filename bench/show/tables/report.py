@@ -16,7 +16,7 @@ from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap import overlaps_of
-from bench.records.curve import read_curve, series
+from bench.records.curve import curve_series, read_curve
 from bench.records.record import RunRecord, Score, is_given_by_user
 from bench.records.selection import dev_words
 from bench.show.grid import Column, Grid, grid
@@ -136,7 +136,7 @@ def training(record: RunRecord, folder: Path | None = None) -> Facts:
             facts += [("kept", best), ("chosen on", dev_words(record))]
     curve = [] if folder is None else read_curve(folder)
     for key in ("loss", "dev_score"):
-        if points := series(curve, key):
+        if points := curve_series(curve, key):
             facts.append(
                 (key.replace("_", " "), f"{score(points[0][1])} to {score(points[-1][1])}")
             )
