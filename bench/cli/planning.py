@@ -76,7 +76,7 @@ def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) 
     return Plan(
         tuple(
             settle_config(run, only_look=only_look, ranks=ranks)
-            for run in (plan.replaced(offline=True) if offline_now() else plan).runs
+            for run in (plan.with_values(offline=True) if offline_now() else plan).runs
         ),
         plan.question,
     )

@@ -41,7 +41,7 @@ from bench.method import Value
 from bench.records import RunRecord, RunsFolder
 from bench.records.record import AVERAGE
 from bench.run.batch import JOBS_FOLDER, JobBatch
-from bench.run.config import Plan, RunConfig, read_plan, with_recipes, write_plan
+from bench.run.config import Plan, RunConfig, with_recipes
 from bench.run.execute import execute
 from bench.run.jobs import check_target, new_batch, script_of, to_submit
 from bench.run.other_ranks import follow_first_rank
@@ -320,7 +320,7 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
         values["methods"] = tuple(methods)
     if plan_file is None:
         return Plan(tuple(with_recipes(RunConfig(**values), values)))
-    plan = read_plan(plan_file).replaced(**values)
+    plan = Plan.read(plan_file).with_values(**values)
     use_files([Path(file) for file in plan.runs[0].plugins])
     return plan
 
@@ -393,12 +393,12 @@ def run(
             "--only cannot be combined with --on slurm, ray or commands", "leave --only out"
         )
     if wait:
-        plan = plan.replaced(wait_seconds=FOR_EVER)
+        plan = plan.with_values(wait_seconds=FOR_EVER)
     with rank_process(plan.runs[0].device) as (device, ranks):
         code = (
             look(plan, dry_run, everything, to, as_json)
             if dry_run or plan.runs[0].target.elsewhere
-            else do(plan.replaced(device=device), only, ranks, plain or as_json, as_json)
+            else do(plan.with_values(device=device), only, ranks, plain or as_json, as_json)
         )
         raise click.exceptions.Exit(code)
 
@@ -436,7 +436,7 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     whole = plan_runs(plan, only_look=dry_run)
     missing, store = show_missing(whole.runs), RunsFolder(config.runs)
     if to is not None:
-        write_plan(to, typed)
+        typed.write(to)
         click.echo(f"next: bench run --plan {to}")
     elif config.target.elsewhere:
         return max(run_elsewhere(plan, whole.runs, store, dry_run), missing)
@@ -648,7 +648,7 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> Jo
     batch = new_batch(store, [run.run_id for run in planned], config.target)
     gpus = config.target.gpus or 1
     batch.write(
-        plan.replaced(
+        plan.with_values(
             on=f"torchrun:{gpus}" if gpus > 1 else "here",
             offline=True,
             fresh=False,

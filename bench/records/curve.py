@@ -15,9 +15,12 @@ from bench.records.names import CURVE
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:
-    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short. Empty without a curve.
+    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short.
 
-    Raises DataDamaged, naming the file, for a link, a pipe, a device, or a file too large for a curve.
+    Empty without a curve.
+
+    Raises DataDamaged, naming the file, for a link, a pipe, a device, or a file too large for a
+    curve.
     """
     file = folder / CURVE
     try:

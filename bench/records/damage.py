@@ -28,7 +28,8 @@ AGAIN_FRESH = "run its command again with --fresh; bench runs RUN shows it"
 def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     """What is wrong with which file of the checkpoint; None if nothing is.
 
-    A record without hashes (``bench.run/1``) cannot be checked. Files that the record does not name are ignored.
+    A record without hashes (``bench.run/1``) cannot be checked. Files that the record does not name
+    are ignored.
     """
     place = folder / CHECKPOINT
     if not place.is_dir():
@@ -52,7 +53,9 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
 def prediction_problems(
     record: RunRecord, folder: Path
 ) -> dict[tuple[str, str, str, str | None], str]:
-    """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or "altered"."""
+    """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or
+    "altered".
+    """
     return {
         score.key: problem
         for score in record.scores
@@ -76,7 +79,10 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
 
 
 def foreign_files(score: Score, folder: Path) -> list[Path]:
-    """The result files of the tool that scored the task. A record may be forged: paths outside of the tool's folder are ignored."""
+    """The result files of the tool that scored the task.
+
+    A record may be forged: paths outside of the tool's folder are ignored.
+    """
     named = score.detail.get("results")
     names = named if isinstance(named, list | tuple) else ()
     return [
@@ -87,7 +93,9 @@ def foreign_files(score: Score, folder: Path) -> list[Path]:
 
 
 def remembered_sha256(file: Path, inside: Path | None = None) -> str:
-    """As ``file_sha256``, without reading a large file that has not changed since it was last read. Raises OSError.
+    """As ``file_sha256``, without reading a large file that has not changed since it was last read.
+
+    Raises OSError.
 
     ``inside``: a folder above the file, below which no link is followed; None: the file's own.
     """

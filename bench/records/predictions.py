@@ -24,7 +24,9 @@ DIMENSIONS = {
     "accuracy": (2, 3),
     "clustering-accuracy": (3,),
 }
-"""Metrics that have statistics, by their names in run records -> how many dimensions predictions have."""
+"""Metrics that have statistics, by their names in run records -> how many dimensions predictions
+have.
+"""
 METRICS = tuple(DIMENSIONS)
 
 
@@ -32,30 +34,49 @@ METRICS = tuple(DIMENSIONS)
 class Predicted:
     """Predictions of one method on one task, with all its training seeds. Compared by identity.
 
-    Raises ValueError for a metric without statistics, shapes that do not fit, repeated seeds, and values that are not finite.
+    Raises ValueError for a metric without statistics, shapes that do not fit, repeated seeds, and
+    values that are not finite.
     """
 
     task: str
     metric: str
     """One of ``METRICS``."""
     seeds: tuple[int | None, ...]
-    """(S,) training seeds; None: nothing in this method is random. Only a single seed may be None."""
+    """(S,) training seeds; None: nothing in this method is random. Only a single seed may be None.
+    """
     prediction_SN: NDArray[np.generic]
-    """(S, N), or (S, N, R) for clusterings and few-shot draws (-1: not tested in this draw); items in the data's order."""
+    """(S, N), or (S, N, R) for clusterings and few-shot draws (-1: not tested in this draw); items
+    in the data's order.
+    """
     gold_N: NDArray[np.generic]
     fold_N: NDArray[np.generic] | None = None
-    """Accuracy only: the fold that each item was tested in. The value is the mean over folds, with equal weights."""
+    """Accuracy only: the fold that each item was tested in.
+
+    The value is the mean over folds, with equal weights.
+    """
     query_N: NDArray[np.generic] | None = None
-    """"spearman-bootstrap" only: the query of each pair. All queries have equal weights, shared by their pairs."""
+    """"spearman-bootstrap" only: the query of each pair.
+
+    All queries have equal weights, shared by their pairs.
+    """
     shared_NK: NDArray[np.integer] | None = None
-    """(N, 1) or (N, 2): numbers, from 0, of the units that an item may share with others: its two sentences, the images of its two
-    captions. None: pairs share their query, other items share nothing."""
+    """(N, 1) or (N, 2): numbers, from 0, of the units that an item may share with others: its two
+    sentences, the images of its two captions. None: pairs share their query, other items share
+    nothing.
+    """
     universe: str = ""
-    """Tasks with the same universe share the units with the same numbers. Empty: the numbers are of this task alone."""
+    """Tasks with the same universe share the units with the same numbers.
+
+    Empty: the numbers are of this task alone.
+    """
     moved_SN: Floats | None = None
-    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric that is not in ``METRICS``."""
+    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric
+    that is not in ``METRICS``.
+    """
     score_S: Floats | None = None
-    """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds within folds, CxC samples."""
+    """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds
+    within folds, CxC samples.
+    """
 
     def __post_init__(self) -> None:
         if problem := self._problem():
@@ -147,10 +168,12 @@ SENTENCES = "sentences of the STS sets"
 
 
 def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
-    """The predictions of a method's runs, one per seed, on the task of ``key``: float64, or integers as stored.
+    """The predictions of a method's runs, one per seed, on the task of ``key``: float64, or
+    integers as stored.
 
-    Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is not a predictions file or does not fit,
-    BenchError if the runs saw different items, or if the metric has no statistics.
+    Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is
+    not a predictions file or does not fit, BenchError if the runs saw different items, or if the
+    metric has no statistics.
     """
     if not runs:
         raise DataMissing(f"{key.task}: no runs")
@@ -183,7 +206,9 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
 
 
 def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -> str:
-    """What two runs' arrays do not share although they are of the same items, in words; "" if they do."""
+    """What two runs' arrays do not share although they are of the same items, in words; "" if they
+    do.
+    """
     for name in ("gold", "fold", "query", *_UNITS):
         if (name in arrays or name in first) and not _are_equal(arrays.get(name), first.get(name)):
             return f"differ in the items' {'shared' if name in _UNITS else name}"
@@ -220,7 +245,9 @@ _UNITS = ("image", "caption1", "caption2")
 
 
 def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None if they are not known."""
+    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None if
+    they are not known.
+    """
     if not set(_UNITS) <= set(arrays):
         return sentence_numbers(task, arrays["gold"])
     captions, first = np.unique(arrays["caption1"], return_index=True)

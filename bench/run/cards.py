@@ -23,14 +23,22 @@ class Card:
 
 
 SHARE = 0.20
-"""The share of a card's published peak that a training step reaches. Assumed; no GPU was measured. One report to compare with: the
-authors of SimCSE trained their unsupervised BERT base, in fp16, "for less than 1 hour" on one RTX 3090 (their repository, issue 135);
-this share gives half an hour."""
+"""The share of a card's published peak that a training step reaches.
+
+Assumed; no GPU was measured. One report to compare with: the authors of SimCSE trained their
+unsupervised BERT base, in fp16, "for less than 1 hour" on one RTX 3090 (their repository, issue
+135); this share gives half an hour.
+"""
 STEP_SECONDS = 0.015
-"""The shortest training step on a GPU, however small the batch: the time to start its kernels. Assumed."""
+"""The shortest training step on a GPU, however small the batch: the time to start its kernels.
+
+Assumed.
+"""
 EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
-"""The share of the measured speed of large matrix products that a training step reaches: from the built-in backbone on two CPU cores (at
-0.35, runs estimated at 140 s and 493 s took 227 s and 437 s). A GPU's share was never measured."""
+"""The share of the measured speed of large matrix products that a training step reaches: from the
+built-in backbone on two CPU cores (at 0.35, runs estimated at 140 s and 493 s took 227 s and 437
+s). A GPU's share was never measured.
+"""
 CARDS = {
     # SXM; the data sheet prints twice that, with sparsity
     "H100": Card("H100", 80, {"fp32": 67, "tf32": 494, "bf16": 989, "fp16": 989}),
@@ -41,13 +49,16 @@ CARDS = {
 
 
 def card_named(text: str) -> Card | None:
-    """The card that ``--device TEXT`` names: "A100", "cuda:A100", "RTX 3090", "3090"; None for anything else."""
+    """The card that ``--device TEXT`` names: "A100", "cuda:A100", "RTX 3090", "3090"; None for
+    anything else.
+    """
     plain = re.sub("[^A-Z0-9]", "", text.removeprefix("cuda:").upper())
     return CARDS.get(plain) or CARDS.get(f"RTX{plain}")
 
 
 def planned_device(text: str) -> str:
-    """The device of a plan: one that is here, or "cuda:NAME" of a card that is not; "cuda" where there is none means an A100.
+    """The device of a plan: one that is here, or "cuda:NAME" of a card that is not; "cuda" where
+    there is none means an A100.
 
     Raises BenchError for anything else.
     """
@@ -64,7 +75,9 @@ def planned_device(text: str) -> str:
 
 
 def speed_of(device: str, precision: str) -> tuple[float, str]:
-    """Floating point operations per second that a training step reaches, and the source of that number."""
+    """Floating point operations per second that a training step reaches, and the source of that
+    number.
+    """
     if (card := card_named(device)) is not None:
         return SHARE * card.tflops[precision] * 1e12, "time from its published speed"
     return EFFICIENCY[precision] * matrix_speed(
@@ -74,8 +87,11 @@ def speed_of(device: str, precision: str) -> tuple[float, str]:
 
 @lru_cache
 def matrix_speed(precision: str, device: str) -> float:
-    """Floating point operations per second of matrix products in a precision. A GPU's are queued before the wait, so that it is not idle
-    between them; a CPU's stop after half a second, since some compute bf16 and fp16 a hundred times slower than float32."""
+    """Floating point operations per second of matrix products in a precision.
+
+    A GPU's are queued before the wait, so that it is not idle between them; a CPU's stop after half
+    a second, since some compute bf16 and fp16 a hundred times slower than float32.
+    """
     import torch
 
     from bench.method.torch_method import float32_products

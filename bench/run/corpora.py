@@ -1,4 +1,6 @@
-"""The training text that ``--corpus`` or a recipe names: a file, a name that recipes use, a text of the hub, or a text by its hash."""
+"""The training text that ``--corpus`` or a recipe names: a file, a name that recipes use, a text of
+the hub, or a text by its hash.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)
 
 
 class AbsentCorpus(Corpus):
-    """A corpus of a plan that is only fetched later: its columns and its number of rows, 0 if that is not known."""
+    """A corpus of a plan that is only fetched later: its columns and its number of rows, 0 if that
+    is not known.
+    """
 
     def __init__(self, name: str, columns: tuple[str, ...], rows: int) -> None:
         self.name, self.columns, self._facts = name, columns, ("unknown", rows)
@@ -49,8 +53,11 @@ class AbsentCorpus(Corpus):
 def open_corpus(
     name: str, requested: bool, data: DataFolder, scored: Sequence[KnownTask]
 ) -> Corpus:
-    """The corpus of that name. ``requested``: --corpus names it, which may be a file, and not a recipe. Raises DataMissing if it is not
-    on this machine."""
+    """The corpus of that name.
+
+    ``requested``: --corpus names it, which may be a file, and not a recipe. Raises DataMissing if
+    it is not on this machine.
+    """
     name = HUB_CORPORA.get(name, name)
     if name == TARGET:
         return (
@@ -122,7 +129,8 @@ def _of_recipes(file: str, data: DataFolder) -> Corpus:
 
 
 def found_by_hash(requested: str, data: DataFolder) -> Path:
-    """The file with the text of that sha256 (of its decompressed content), here or in train/ of the data folders.
+    """The file with the text of that sha256 (of its decompressed content), here or in train/ of the
+    data folders.
 
     Raises DataMissing if no file has it. A file that is not a corpus is skipped; hashes are cached.
     """
@@ -138,9 +146,11 @@ def found_by_hash(requested: str, data: DataFolder) -> Path:
 
 
 def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
-    """All distinct sentences of the tasks that are scored, in their order: what the papers' transductive rows were trained on.
+    """All distinct sentences of the tasks that are scored, in their order: what the papers'
+    transductive rows were trained on.
 
-    If a task also scores sentences that it makes (with words removed), only those of the data count (``original``).
+    If a task also scores sentences that it makes (with words removed), only those of the data count
+    (``original``).
     """
     sentences = dict.fromkeys(
         " ".join(sentence.split()) or " "

@@ -1,8 +1,10 @@
-"""What a command runs on, and what a run takes there: the device, the precision and the number of processes are settled before anything is
-planned; steps, seconds and memory are estimated from shapes and the speed of a device, or of a card that is not here.
+"""What a command runs on, and what a run takes there: the device, the precision and the number of
+processes are settled before anything is planned; steps, seconds and memory are estimated from
+shapes and the speed of a device, or of a card that is not here.
 
-A training does 6 floating point operations for each trained parameter of the encoder's layers and each token, encoding does 2. ``bench run``,
-``bench search`` and ``bench reproduce`` plan with the same functions. Nothing is trained; on a device that is here a few matrix products are timed.
+A training does 6 floating point operations for each trained parameter of the encoder's layers and
+each token, encoding does 2. ``bench run``, ``bench search`` and ``bench reproduce`` plan with the
+same functions. Nothing is trained; on a device that is here a few matrix products are timed.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ from bench.run.planned import PlannedRun
 FILLED = 0.8  # of the longest sentence that a recipe allows, the length of an average one
 # encoded for each dev score
 DEV_SENTENCES = {"STS-B dev": 3_000, "sts-dev-clean": 1_698, "captions dev": 2_250}
-# Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
-# at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
+# Bytes of memory while training all of an encoder. Counted by watching every tensor of a step
+# (tests/training/test_memory_estimate.py): at the end of the forward pass there are no gradients
+# yet, at the end of the backward pass no activations any more.
 VALUE, VALUE_AND_MOMENTS, GRADIENT = 4, 12, 4  # of a frozen or a trained parameter, in float32
-# Per token and layer, for each hidden and each inner number: of an encoder that trains or is frozen, in full or half precision.
+# Per token and layer, for each hidden and each inner number: of an encoder that trains or is
+# frozen, in full or half precision.
 STORED = {
     ("trained", "full"): (46, 8),
     ("trained", "half"): (40, 4),
@@ -35,8 +39,9 @@ STORED = {
     ("frozen", "half"): (37, 1),
 }
 ON_DISK = 2 * VALUE + 3 * VALUE_AND_MOMENTS
-"""Bytes of a trained parameter on the disk, at most, while it trains: two best checkpoints, two states to resume from, and one that is
-being written. One checkpoint stays."""
+"""Bytes of a trained parameter on the disk, at most, while it trains: two best checkpoints, two
+states to resume from, and one that is being written. One checkpoint stays.
+"""
 FROZEN = "the encoder is frozen"  # in ``Method.trains``
 PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
 USABLE = 0.9  # of a device's memory: the rest is lost between blocks, or used by other processes
@@ -64,8 +69,8 @@ class Weights:
 def weights_of(run: PlannedRun) -> Weights | None:
     """From the shape of the backbone; None if that is not known.
 
-    A method whose ``trains`` says that the encoder is frozen trains a prompt and a head. With ``mlm`` it holds an LM head, whose decoder is
-    as large as the word embeddings.
+    A method whose ``trains`` says that the encoder is frozen trains a prompt and a head. With
+    ``mlm`` it holds an LM head, whose decoder is as large as the word embeddings.
     """
     sizes, recipe = run.backbone.sizes(), run.recipe
     hidden, depth = sizes.get("hidden_size", 0), sizes.get("num_hidden_layers", 0)
@@ -90,7 +95,8 @@ def estimate(
     device: str,
     chunk: int | None = None,
 ) -> Estimate:
-    """From the speed of an ``earlier`` run of the same method, setting and backbone, if there is one; else from arithmetic.
+    """From the speed of an ``earlier`` run of the same method, setting and backbone, if there is
+    one; else from arithmetic.
 
     ``device``: as :func:`planned_device` says. ``chunk``: rows of a batch that are held at once.
     """
@@ -158,8 +164,11 @@ def training_seconds(
     speed: float,
     chunk: int | None = None,
 ) -> float:
-    """For ``steps`` without dev scores; ``speed``: floating point operations per second. For each parameter of a layer and each token,
-    forward and backward take 2 operations each, the gradient of a trained parameter 2 more, and ``chunk`` a second forward pass."""
+    """For ``steps`` without dev scores; ``speed``: floating point operations per second.
+
+    For each parameter of a layer and each token, forward and backward take 2 operations each, the
+    gradient of a trained parameter 2 more, and ``chunk`` a second forward pass.
+    """
     operations = 4 if FROZEN in run.plugin.cls.trains else 6
     if chunk is not None and chunk < run.recipe.batch_size:
         operations += 2
@@ -168,14 +177,17 @@ def training_seconds(
 
 
 def encoding_seconds(run: PlannedRun, weights: Weights, sentences: float, speed: float) -> float:
-    """One forward pass over sentences of average length: 2 operations for each parameter of a layer and each token."""
+    """One forward pass over sentences of average length: 2 operations for each parameter of a layer
+    and each token.
+    """
     return 2 * weights.layers * sentences * FILLED * float(run.recipe.max_seq_length) / speed
 
 
 def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None = None) -> int:
     """Bytes, at most, while a method trains.
 
-    ``chunk``: the rows of a batch that are held at once; while later ones are computed, the gradients of earlier ones are held, too.
+    ``chunk``: the rows of a batch that are held at once; while later ones are computed, the
+    gradients of earlier ones are held, too.
     """
     sizes, rows = run.backbone.sizes(), run.recipe.batch_size
     hidden, half = sizes["hidden_size"], run.precision in ("bf16", "fp16")
@@ -199,7 +211,9 @@ def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None 
 
 
 def disk_bytes(runs: Sequence[PlannedRun]) -> int:
-    """The most disk space that training these runs one after the other takes; 0 for those whose shape is not known."""
+    """The most disk space that training these runs one after the other takes; 0 for those whose
+    shape is not known.
+    """
     trained = [
         weights.trained
         for run in runs
@@ -210,7 +224,9 @@ def disk_bytes(runs: Sequence[PlannedRun]) -> int:
 
 
 def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
-    """Raises BenchError if training needs more space than the disk of the runs folder has; saved states of these runs count as there."""
+    """Raises BenchError if training needs more space than the disk of the runs folder has; saved
+    states of these runs count as there.
+    """
     pending = [run for run in runs if not is_trained(run, store)]
     needed, folder = disk_bytes(pending), store.path.absolute()
     for run in pending:
@@ -232,7 +248,9 @@ def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
 
 
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:
-    """The largest power of two for --chunk on a device; None if not even one row fits, or the method's batch cannot be split."""
+    """The largest power of two for --chunk on a device; None if not even one row fits, or the
+    method's batch cannot be split.
+    """
     weights = weights_of(run)
     if weights is None or not run.plugin.cls.is_split():
         return None
@@ -243,8 +261,9 @@ def fitting_chunk(run: PlannedRun, device: str) -> int | None:
 
 
 def _views(run: PlannedRun) -> int:
-    """Sentences that a step encodes for each row: as many as the method says, else two views of one or the columns of a wider corpus; with
-    ``mlm`` also a masked copy of each."""
+    """Sentences that a step encodes for each row: as many as the method says, else two views of one
+    or the columns of a wider corpus; with ``mlm`` also a masked copy of each.
+    """
     if run.plugin.cls.texts_per_row is not None:
         return run.plugin.cls.texts_per_row
     columns = max(2, len(run.corpus.columns)) if run.corpus else 2
@@ -252,7 +271,9 @@ def _views(run: PlannedRun) -> int:
 
 
 def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:
-    """(method, setting, backbone) -> sentences per second of a training on this device or card; every record is read once."""
+    """(method, setting, backbone) -> sentences per second of a training on this device or card;
+    every record is read once.
+    """
     card, speeds = card_named(device), dict[tuple[str, str, str], float]()
     name = "" if card else devices.device_name(device)
     for record in store.records()[0]:

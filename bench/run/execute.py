@@ -1,7 +1,7 @@
 """One run in this process: the training and the scoring that are not done yet, and their record.
 
-:func:`execute` leads from a planned run to its record; it reads from top to bottom. The other ranks of a training (``--on torchrun:N``)
-are in :func:`follow`.
+:func:`execute` leads from a planned run to its record; it reads from top to bottom. The other ranks
+of a training (``--on torchrun:N``) are in :func:`follow`.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ def execute(
 ) -> tuple[RunRecord, bool]:
     """Train and score one planned run; returns its record and whether there was anything to do.
 
-    Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its protocol, its data or the checkpoint
-    changed, or if its predictions are no longer as recorded. A run that was finished stays finished, with the scores that it had, however
-    this ends. Raises RunFailed (recorded as "failed"; a run that has scores stays finished if only other tasks could not be scored),
-    Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this process can do no other run), or another BenchError if
-    nothing was started.
+    Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its
+    protocol, its data or the checkpoint changed, or if its predictions are no longer as recorded. A
+    run that was finished stays finished, with the scores that it had, however this ends. Raises
+    RunFailed (recorded as "failed"; a run that has scores stays finished if only other tasks could
+    not be scored), Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this
+    process can do no other run), or another BenchError if nothing was started.
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
@@ -98,7 +99,9 @@ def execute(
 
 
 AFRESH = ".afresh"
-"""In the runs folder: runs that are made again, each until it is finished and takes the place of the earlier one."""
+"""In the runs folder: runs that are made again, each until it is finished and takes the place of
+the earlier one.
+"""
 
 
 def execute_afresh(
@@ -108,10 +111,11 @@ def execute_afresh(
     reporter: Reporter,
     ranks: Ranks | None,
 ) -> RunRecord:
-    """Execute a finished run again, beside its folder: its scores stand until those of the new weights are there. The caller holds its lock.
+    """Execute a finished run again, beside its folder: its scores stand until those of the new
+    weights are there. The caller holds its lock.
 
-    A training that was interrupted here goes on if the same command is given again. Raises as :func:`execute` does; then the earlier run is
-    as it was.
+    A training that was interrupted here goes on if the same command is given again. Raises as
+    :func:`execute` does; then the earlier run is as it was.
     """
     aside = RunsFolder(store.path / AFRESH)
     made = aside.folder(run.run_id)
@@ -146,9 +150,12 @@ def job_here() -> dict[str, str | int]:
 
 @contextmanager
 def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iterator[None]:
-    """Record how a run fails or is interrupted. Whatever a plugin's code raises becomes a RunFailed.
+    """Record how a run fails or is interrupted.
 
-    A run that was finished stays so: the failure is noted beside its scores, and that scoring was stopped is not.
+    Whatever a plugin's code raises becomes a RunFailed.
+
+    A run that was finished stays so: the failure is noted beside its scores, and that scoring was
+    stopped is not.
     """
     status, end = "failed", BenchError("")
     try:
@@ -165,7 +172,8 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
         with suppress(OSError):
             trace.write_text(traceback.format_exc(), encoding="utf-8")
         end = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
-        # every later call to the GPU fails, as after a failed assertion in a kernel; not so after running out of memory
+        # every later call to the GPU fails, as after a failed assertion in a kernel; not so after
+        # running out of memory
         if "CUDA error" in str(error) and "out of memory" not in str(error):
             end = DeviceLost(
                 f"the GPU cannot be used any more: {end.message}",
@@ -183,7 +191,9 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
 
 
 def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Reporter) -> RunRecord:
-    """The stored record, or a new one, which is written to the disk. A damaged checkpoint that was not trained is removed.
+    """The stored record, or a new one, which is written to the disk.
+
+    A damaged checkpoint that was not trained is removed.
 
     Raises RunFailed if trained weights are damaged: record and scores stay as they are.
     """
@@ -214,7 +224,10 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
 
 
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
-    """Remove everything that a run has made; the caller holds its lock. New weights invalidate the scores of all suites."""
+    """Remove everything that a run has made; the caller holds its lock.
+
+    New weights invalidate the scores of all suites.
+    """
     old = store.get(run.run_id, run.fingerprint)
     suites = {score_run.suite for score_run in old.scores} if old else set()
     if gone := ",".join(sorted(suites - {task.suite for task in run.tasks})):

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 
 def follow_first_rank(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> None:
-    """What all ranks except the first do: train the runs whose folders rank 0 names, until it names none.
+    """What all ranks except the first do: train the runs whose folders rank 0 names, until it names
+    none.
 
-    Rank 0 reports a failure of all ranks. A failure of this rank alone is raised, because the process has to end.
+    Rank 0 reports a failure of all ranks. A failure of this rank alone is raised, because the
+    process has to end.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 gets them, too, and decides
         signal.signal(number, signal.SIG_IGN)

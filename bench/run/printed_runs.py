@@ -40,12 +40,15 @@ def runs_of(
     backbones: Sequence[str] = (),
     released: bool = False,
 ) -> tuple[TableRun, ...]:
-    """The runs of a table or a figure, in its order; rows that mean the same run are one. Those that cannot be run say why.
+    """The runs of a table or a figure, in its order; rows that mean the same run are one.
 
-    ``filters`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
-    that name) that the part has choose rows; any other one stands in for all of them. A row that the paper itself took from a
-    checkpoint is that checkpoint; ``released``: so is every row with a known one, and what would be trained is left out.
-    Raises BenchError for a filter or a backbone that fits no row.
+    Those that cannot be run say why.
+
+    ``filters`` choose rows: a setting, a method, "own" or "copied", or part of a row's label.
+    ``backbones``: names (or folders of that name) that the part has choose rows; any other one
+    stands in for all of them. A row that the paper itself took from a checkpoint is that
+    checkpoint; ``released``: so is every row with a known one, and what would be trained is left
+    out. Raises BenchError for a filter or a backbone that fits no row.
     """
     printed = {row.first.backbone for row in printed_rows(part)} or {
         name for one in figure_runs() for name in one.backbones
@@ -98,11 +101,16 @@ def merge_runs(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
 
 
 Place = tuple[str, tuple[str, ...]]
-"""A backbone as bench run takes it, and the printed one that it stands in for; () if it is the printed one."""
+"""A backbone as bench run takes it, and the printed one that it stands in for; () if it is the
+printed one.
+"""
 
 
 def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Place]:
-    """The backbones on which the rows of a printed one are run. ``printed``: names that choose rows."""
+    """The backbones on which the rows of a printed one are run.
+
+    ``printed``: names that choose rows.
+    """
     return [
         *((one, ()) for one in backbones or [name] if Path(one).name == name),
         *((one, (name,)) for one in backbones if Path(one).name not in printed),
@@ -110,7 +118,10 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
 
 
 def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[Row]:
-    """The rows of a table that ``filters`` choose; a figure has none. Raises BenchError for a word that fits none."""
+    """The rows of a table that ``filters`` choose; a figure has none.
+
+    Raises BenchError for a word that fits none.
+    """
     every = rows([cell for cell in results(paper=part.paper) if cell.table == part.short])
     for word in filters:
         if not any(_fits(row, word) for row in every):

@@ -99,7 +99,10 @@ def ray_script(batch: JobBatch) -> str:
 
 
 def run_worker(command: list[str], log: str) -> int:
-    """A task: the worker of one run; returns its exit code. Raises WorkerKilled where a signal ended it."""
+    """A task: the worker of one run; returns its exit code.
+
+    Raises WorkerKilled where a signal ended it.
+    """
     import ray
 
     # Ray cancels a task by SIGINT, which everything that a script starts in the background ignores
@@ -140,7 +143,8 @@ def follow_batch(
 ) -> dict[str, str]:
     """Wait until every run of the batch has ended; run id -> "finished", "failed" or "cancelled".
 
-    ``should_stop``: cancel all of them; each saves its state. A task that is still running after that ends with this process.
+    ``should_stop``: cancel all of them; each saves its state. A task that is still running after
+    that ends with this process.
     """
     import ray
 
@@ -185,7 +189,9 @@ def _outcome(ref: Any) -> str:
 
 
 def check_ray_head() -> None:
-    """Raises RunFailed if the head was restarted without its data: it has lost this driver, whose tasks would never end."""
+    """Raises RunFailed if the head was restarted without its data: it has lost this driver, whose
+    tasks would never end.
+    """
     import ray
 
     try:
@@ -202,7 +208,9 @@ def check_ray_head() -> None:
 
 
 def ray_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
-    """The runs that living drivers have not seen end: a driver removes a run that has ended from its ``runs.txt``."""
+    """The runs that living drivers have not seen end: a driver removes a run that has ended from
+    its ``runs.txt``.
+    """
     jobs: dict[str, ClusterJob] = {}
     for folder, runs in batches.items():
         if (driver := RunsFolder(folder.parent).worked_on_by(folder.name)) is None:

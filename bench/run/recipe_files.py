@@ -1,4 +1,6 @@
-"""Recipe files: those of methods and backbones, and a file for one run (``bench run --recipe FILE``)."""
+"""Recipe files: those of methods and backbones, and a file for one run (``bench run --recipe
+FILE``).
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,10 @@ class RecipeFile(
 
 @cache
 def read_recipes(folder: Path, method: str) -> RecipeFile:
-    """The recipe file of a method; empty if there is none. Raises BenchError, naming the file, if it is malformed."""
+    """The recipe file of a method; empty if there is none.
+
+    Raises BenchError, naming the file, if it is malformed.
+    """
     file = folder / "recipes" / f"{method}.toml"
     if not file.exists():
         return RecipeFile()
@@ -125,8 +130,9 @@ def fits_selector(names: str | Sequence[str] | None, name: str) -> bool:
 
 
 class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
-    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, if a search chose them, ``[search]``.
-    The command or the method gives what is missing."""
+    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, if
+    a search chose them, ``[search]``. The command or the method gives what is missing.
+    """
 
     method: str
     values: dict[str, Value]
@@ -138,8 +144,10 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     file: str = ""  # where it stands
 
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
-        """Notes on the values of a search; ``plugin`` is the hash of the method's code now. Raises BenchError for a seed of the search, whose
-        dev score chose the values."""
+        """Notes on the values of a search; ``plugin`` is the hash of the method's code now.
+
+        Raises BenchError for a seed of the search, whose dev score chose the values.
+        """
         name = self.search.get("name", "the search")
         if used := set(seeds).intersection(self.search.get("seeds", [])):
             raise BenchError(

@@ -46,7 +46,10 @@ def _kind(key: str, like: Any) -> Any:
 
 
 def parse_value(key: str, text: str, like: Any) -> Any:
-    """The value of ``text``, with the type of ``like``, the value that it replaces. Raises BenchError if it has another type."""
+    """The value of ``text``, with the type of ``like``, the value that it replaces.
+
+    Raises BenchError if it has another type.
+    """
     kind = _kind(key, like)
     if text.lower() in {"none", "null", ""} and not _wrong(None, kind):
         return None

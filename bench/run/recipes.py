@@ -1,8 +1,10 @@
 """Recipes: the files they are in, the layers they are merged from, and the source of every value.
 
-harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
+harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this
+setting and backbone < variant < ``--set``
 
-A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper and authors' code disagree::
+A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper
+and authors' code disagree::
 
     family = "contrastive"                       # optional: a filter of the pages; any word, or one that other methods use
 
@@ -75,10 +77,12 @@ def choose_entry(
     variant: str,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe for a backbone, or for the nearest one that has a recipe: same family, then nearest size.
+    """The recipe for a backbone, or for the nearest one that has a recipe: same family, then
+    nearest size.
 
-    Of two that are equally near, the one for the variant; a recipe without a variant holds for all. ``shape``: family and hidden
-    size of the backbone, if its config has them; else they are guessed from its name.
+    Of two that are equally near, the one for the variant; a recipe without a variant holds for all.
+    ``shape``: family and hidden size of the backbone, if its config has them; else they are guessed
+    from its name.
     """
     family, size = SIZES.get(backbone) or shape or _guess(backbone)
 
@@ -120,8 +124,11 @@ def whole_entry(
     trained: bool,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe that :func:`choose` finds. If it is trained, the backbone's values are beneath it, except for keys that the method
-    sets itself: so two methods do not differ in their learning rates alone."""
+    """The recipe that :func:`choose` finds.
+
+    If it is trained, the backbone's values are beneath it, except for keys that the method sets
+    itself: so two methods do not differ in their learning rates alone.
+    """
     entry = choose_entry(recipes, setting, backbone, variant, shape)
     if not trained:
         return entry
@@ -136,9 +143,11 @@ def whole_entry(
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
-    """Settings with a recipe for this backbone; only the variant's, if it has recipes for any backbone.
+    """Settings with a recipe for this backbone; only the variant's, if it has recipes for any
+    backbone.
 
-    Settings whose recipe has a number that the paper prints (``expect``) come first; among equals, unsupervised.
+    Settings whose recipe has a number that the paper prints (``expect``) come first; among equals,
+    unsupervised.
     """
     of_variant = [e for e in recipes if variant and e.variant == variant]
     here = [
@@ -211,7 +220,8 @@ def sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
 
 
 def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
-    """Name -> recipe values of every variant: those that the method declares, and those of its recipe file.
+    """Name -> recipe values of every variant: those that the method declares, and those of its
+    recipe file.
 
     A class without a file has only the former.
     """

@@ -1,4 +1,6 @@
-"""What a record says of a planned run without giving away a folder of this machine: names in the place of absolute paths."""
+"""What a record says of a planned run without giving away a folder of this machine: names in the
+place of absolute paths.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ def command_of_run(config: RunConfig) -> str:
 
 
 def recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
-    """Every hyperparameter. One that is a file, a folder or a backbone has its name; ``determines`` has its hash."""
+    """Every hyperparameter.
+
+    One that is a file, a folder or a backbone has its name; ``determines`` has its hash.
+    """
     values = {
         key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()
     }
@@ -151,7 +156,9 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
 
 
 def git_state(folder: Path) -> Checkout:
-    """The commit, and whether the working tree differs from it; neither if ``folder`` is not in a git checkout, or git takes too long."""
+    """The commit, and whether the working tree differs from it; neither if ``folder`` is not in a
+    git checkout, or git takes too long.
+    """
     git = ["git", "-c", "core.abbrev=40", "-C", str(folder)]
     call = partial(subprocess.run, capture_output=True, text=True, timeout=10, check=True)
     try:
@@ -182,10 +189,12 @@ def measure_cost(method: Method, folder: Path, *, trained: bool) -> Cost:
 
 
 def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
-    """Fields of a record's cost, counted after everything is built; empty without torch. A run that trains nothing has no trainable
-    parameters.
+    """Fields of a record's cost, counted after everything is built; empty without torch.
 
-    A part is an attribute of the method: the first component of a parameter's name. Shared parameters count for the first part.
+    A run that trains nothing has no trainable parameters.
+
+    A part is an attribute of the method: the first component of a parameter's name. Shared
+    parameters count for the first part.
     """
     if not hasattr(method, "named_parameters"):
         return {}

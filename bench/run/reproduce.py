@@ -1,4 +1,6 @@
-"""A printed table or figure, run again: the runs that it means, in an order in which they can be done, with their seeds and plans."""
+"""A printed table or figure, run again: the runs that it means, in an order in which they can be
+done, with their seeds and plans.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,18 @@ from bench.run.recipes import merge_recipe
 from bench.run.table_run import TableRun
 
 FIRST_SEED = 42
-"""Of one run; further runs have the seeds that follow it, so that a larger number of runs includes a smaller one."""
+"""Of one run; further runs have the seeds that follow it, so that a larger number of runs includes
+a smaller one.
+"""
 
 
 def with_set(
     runs: Sequence[TableRun], registry: Registry, overrides: Mapping[str, str]
 ) -> tuple[TableRun, ...]:
-    """The runs with the user's recipe values, each with those that its method knows. Raises UnknownName for a key that none of them
-    knows, BenchError for a series."""
+    """The runs with the user's recipe values, each with those that its method knows.
+
+    Raises UnknownName for a key that none of them knows, BenchError for a series.
+    """
     for key, text in overrides.items():
         if len(combinations_of({key: text})) > 1:
             raise BenchError(
@@ -54,8 +60,10 @@ def runs_in_order(runs: Sequence[TableRun]) -> list[TableRun]:
 
 
 def seeds_of(run: TableRun, runs: Sequence[TableRun], chosen: Sequence[int]) -> tuple[int, ...]:
-    """The user's, or as many as the printed numbers have, also those of the runs that need this one. One if the paper does not say, for a
-    figure, and for a trial, which is not compared with the paper."""
+    """The user's, or as many as the printed numbers have, also those of the runs that need this
+    one. One if the paper does not say, for a figure, and for a trial, which is not compared with
+    the paper.
+    """
     if chosen:
         return tuple(chosen)
     meant = [
@@ -75,7 +83,10 @@ def plan_table_runs(
     data: DataFolder,
     ready: Callable[[Reference], Reference],
 ) -> list[PlannedRun]:
-    """Plan each of these runs, as ``bench run`` does, or note the error that prevents it. The seeds of ``config`` are the user's."""
+    """Plan each of these runs, as ``bench run`` does, or note the error that prevents it.
+
+    The seeds of ``config`` are the user's.
+    """
     for run in runs:
         run.planned, run.error = (), None
         try:

@@ -37,10 +37,12 @@ def score_run(
     reporter: Reporter,
     should_stop: Callable[[], bool],
 ) -> RunRecord:
-    """Score the tasks; each is recorded as soon as it is done. Raises RunFailed at the end if one could not be scored.
+    """Score the tasks; each is recorded as soon as it is done.
 
-    Scores that another code of their suite gave are replaced together, once all tasks of the suite are scored, so that an average is of one
-    code.
+    Raises RunFailed at the end if one could not be scored.
+
+    Scores that another code of their suite gave are replaced together, once all tasks of the suite
+    are scored, so that an average is of one code.
     """
     began, before, device = time.perf_counter(), record.cost, method.context.device
     failed: list[RunFailed] = []
@@ -75,7 +77,8 @@ def score_run(
             speed = vectors.encoded / max(vectors.seconds, 1e-9)
             cost = replace(cost, encode_sentences_per_second=round(speed, 1))
         record = replace(record, cost=cost)
-        # the last score is written with the overlap: a run that has every score and is finished is not looked at again
+        # the last score is written with the overlap: a run that has every score and is finished is
+        # not looked at again
         if should_stop():
             store.write(record)
             raise Interrupted(
@@ -126,7 +129,9 @@ def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
 
 
 def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
-    """The record in which each score of a suite names its code, before some of them are replaced by scores of other code."""
+    """The record in which each score of a suite names its code, before some of them are replaced by
+    scores of other code.
+    """
     codes = dict(record.provenance.execution.suites)
     then = codes.get(name, Code())
     for score_run in record.scores:
@@ -146,7 +151,9 @@ def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRe
 
 
 def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, ...]:
-    """The scores, in which a new result replaces an older one of the same cell, with the average of each suite computed again."""
+    """The scores, in which a new result replaces an older one of the same cell, with the average of
+    each suite computed again.
+    """
     known = suite_names()  # an average of a plugin's suite that is not here now stays as it is
     new = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
     cells = {score_run.key: score_run for score_run in (*scores, new) if score_run.task != AVERAGE}
@@ -169,10 +176,12 @@ def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, 
 def with_overlap(
     record: RunRecord, run: PlannedRun, reporter: Reporter, should_stop: Callable[[], bool]
 ) -> CorpusUsed:
-    """``record.provenance.corpus`` with counts of the sentences of the scored tasks that are in the corpus.
+    """``record.provenance.corpus`` with counts of the sentences of the scored tasks that are in the
+    corpus.
 
-    Earlier counts come from the cache. If the corpus can no longer be read, a note says so and nothing else changes: the scores do not
-    depend on it. Tasks whose sentences only mteb knows have no counts. Raises Interrupted.
+    Earlier counts come from the cache. If the corpus can no longer be read, a note says so and
+    nothing else changes: the scores do not depend on it. Tasks whose sentences only mteb knows have
+    no counts. Raises Interrupted.
     """
     corpus, about = run.corpus, record.provenance.corpus
     scored = [

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 def settle_config(
     config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None
 ) -> RunConfig:
-    """The config with a device, a precision and a number of processes. Raises BenchError for what this machine cannot do.
+    """The config with a device, a precision and a number of processes.
 
-    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: those of this process, which agree on one precision.
+    Raises BenchError for what this machine cannot do.
+
+    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: those of this
+    process, which agree on one precision.
     """
     config = (
         _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
@@ -77,7 +80,10 @@ def is_launched() -> bool:
 
 
 def process_count(target: Target, device: str) -> int:
-    """How many processes train together. Raises BenchError for a number that is missing or too large."""
+    """How many processes train together.
+
+    Raises BenchError for a number that is missing or too large.
+    """
     if (process := launched()) is not None:
         return process.count
     if target.name != "torchrun":

@@ -71,7 +71,9 @@ def build_for_run(
 
 
 def check_measured_noise(method: Any, run: PlannedRun) -> None:
-    """Raises BenchError as :func:`check_noise`, if the backbone's config names no dropout: its class may have some all the same."""
+    """Raises BenchError as :func:`check_noise`, if the backbone's config names no dropout: its
+    class may have some all the same.
+    """
     if run.setting not in type(method).by_dropout or own_dropout(run.backbone.config()) is not None:
         return
     try:
@@ -83,7 +85,10 @@ def check_measured_noise(method: Any, run: PlannedRun) -> None:
 
 
 def prepare_training(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
-    """The training of a run, on its corpus as the method reads it: as token ids, or as text. Raises Interrupted."""
+    """The training of a run, on its corpus as the method reads it: as token ids, or as text.
+
+    Raises Interrupted.
+    """
     from bench.method.torch_method import TorchMethod
     from bench.training import loop
 
@@ -172,7 +177,10 @@ def train_weights(
 
 
 def end_together(work: Callable[[], Any], ranks: Ranks) -> Any:
-    """What ``work`` returns or raises, once all ranks have ended it. If one does not get there, ``ranks.broken`` is set."""
+    """What ``work`` returns or raises, once all ranks have ended it.
+
+    If one does not get there, ``ranks.broken`` is set.
+    """
     try:
         value = work()
     except (Exception, SystemExit) as error:  # a plugin may call sys.exit

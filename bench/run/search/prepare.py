@@ -1,4 +1,6 @@
-"""A search from its options to the moment before the first trial, for ``bench search`` and ``bench.search_recipes``."""
+"""A search from its options to the moment before the first trial, for ``bench search`` and
+``bench.search_recipes``.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ SEEDS = (901,)
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The options of a search that was asked for, ready to be planned. ``fixed``: recipe values that are the same in all trials."""
+    """The options of a search that was asked for, ready to be planned.
+
+    ``fixed``: recipe values that are the same in all trials.
+    """
 
     config: RunConfig
     suites: tuple[str, ...]
@@ -43,8 +48,11 @@ def check_optuna() -> None:
 def search_options(
     configs: Sequence[RunConfig], select: str | None, *, seeds_named: bool
 ) -> SearchOptions:
-    """The options of the trials of a search. ``select``: the dev set, None for the usual one. Raises BenchError for more than one recipe
-    for a method, and for more than one backbone."""
+    """The options of the trials of a search.
+
+    ``select``: the dev set, None for the usual one. Raises BenchError for more than one recipe for
+    a method, and for more than one backbone.
+    """
     config, *others = configs
     check_config(config)
     suites = expand_suites(config.suites)
@@ -112,8 +120,9 @@ def plan_search(
 ) -> PlannedSearch:
     """Plan a search of the methods of these runs.
 
-    ``planned``: the runs of ``config``, which is that of ``options`` once it is settled. ``spaces``: recipe key -> the values to
-    search, as ``--space`` takes them. Raises BenchError for a method or a key that cannot be searched.
+    ``planned``: the runs of ``config``, which is that of ``options`` once it is settled.
+    ``spaces``: recipe key -> the values to search, as ``--space`` takes them. Raises BenchError for
+    a method or a key that cannot be searched.
     """
     jobs = find_searched_methods(planned, spaces, options.fixed)
     study = define_study(

@@ -24,7 +24,10 @@ NOT_SEARCHED = (
     "corpus_column",
     "patience",
 )
-"""Recipe keys that define the comparison: how long a trial trains, on what, and what selects it. All trials share them."""
+"""Recipe keys that define the comparison: how long a trial trains, on what, and what selects it.
+
+All trials share them.
+"""
 EXAMPLE = (
     "--space temperature=0.03,0.05,0.1, --space dropout=0.05..0.2, "
     "or --space learning_rate=log:1e-5..1e-3"
@@ -34,9 +37,11 @@ EXAMPLE = (
 class Dimension(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A line of ``[space.values]``: ``values`` to choose from, or a range from ``low`` to ``high``, both included.
+    """A line of ``[space.values]``: ``values`` to choose from, or a range from ``low`` to ``high``,
+    both included.
 
-    Ends that are ints mean whole numbers only. ``factor`` is how a file may state low and high: see :func:`dimension`.
+    Ends that are ints mean whole numbers only. ``factor`` is how a file may state low and high: see
+    :func:`dimension`.
     """
 
     source: Annotated[str, msgspec.Meta(pattern=r"\S")]
@@ -47,7 +52,9 @@ class Dimension(
     factor: float | None = None
 
     def rounded(self, value: Any) -> Any:
-        """A value from a range with three digits, because people read recipes; one of ``values`` unchanged."""
+        """A value from a range with three digits, because people read recipes; one of ``values``
+        unchanged.
+        """
         if self.values or isinstance(self.low, int):
             return value if self.values else round(value)
         return min(max(float(f"{value:.3g}"), self.low), self.high)
@@ -94,9 +101,11 @@ def space_of(
     options: Mapping[str, str] | None = None,
     fixed: Collection[str] = (),
 ) -> dict[str, Dimension]:
-    """What is searched of a method: ``options`` (--space KEY=...), else the method's own file, else what is common to all.
+    """What is searched of a method: ``options`` (--space KEY=...), else the method's own file, else
+    what is common to all.
 
-    Keys of ``fixed`` have one value for all trials. Raises BenchError, with the file and the key, for wrong bounds.
+    Keys of ``fixed`` have one value for all trials. Raises BenchError, with the file and the key,
+    for wrong bounds.
     """
     lines = [
         (f"{folder / 'recipes' / name}.toml: space of {key}", key, bounds)
@@ -130,7 +139,10 @@ def check_searched_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> 
 
 
 def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
-    """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``. Raises BenchError for anything else."""
+    """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``.
+
+    Raises BenchError for anything else.
+    """
     scale, _, ends = text.rpartition(":")
     low, dots, high = ends.partition("..")
     label, bounds = f"--space {key}={text}", dict[str, Any](source="--space")
@@ -147,8 +159,10 @@ def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
 
 
 def read_dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
-    """A recipe key with the ``bounds`` of a file's line: values; low, high and scale; or factor, which is from the recipe's value divided
-    by it to the value times it. Raises BenchError, beginning with ``label``, if they are wrong."""
+    """A recipe key with the ``bounds`` of a file's line: values; low, high and scale; or factor,
+    which is from the recipe's value divided by it to the value times it. Raises BenchError,
+    beginning with ``label``, if they are wrong.
+    """
     current = recipe[key]
     whole = key in WHOLE or (isinstance(current, int) and not isinstance(current, bool))
     try:

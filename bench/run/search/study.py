@@ -25,7 +25,9 @@ from bench.run.search.space import Dimension, space_of, with_searched_values
 
 @dataclass(frozen=True)
 class SearchedMethod:
-    """One method of a search: a run for each seed, without test scores, and what its trials differ in."""
+    """One method of a search: a run for each seed, without test scores, and what its trials differ
+    in.
+    """
 
     runs: tuple[PlannedRun, ...]
     space: Mapping[str, Dimension]  # by recipe key
@@ -44,8 +46,11 @@ class SearchedMethod:
 def find_searched_methods(
     planned: Sequence[PlannedRun], spaces: Mapping[str, str], fixed: Collection[str]
 ) -> dict[str, SearchedMethod]:
-    """The methods of a search by name. ``spaces``: --space; ``fixed``: recipe keys that have one value for all trials. Raises
-    BenchError for a method that cannot be searched, and for a --space that no method has."""
+    """The methods of a search by name.
+
+    ``spaces``: --space; ``fixed``: recipe keys that have one value for all trials. Raises
+    BenchError for a method that cannot be searched, and for a --space that no method has.
+    """
     keys = {key for run in planned for key in run.recipe}
     for key in spaces.keys() - keys:
         raise UnknownName("recipe key", key, keys, "of these methods")
@@ -85,7 +90,9 @@ def find_searched_methods(
 
 
 def plan_notes(jobs: Mapping[str, SearchedMethod]) -> list[str]:
-    """The plan's notes on each method, and whether a budget of steps is more training for one method than for another."""
+    """The plan's notes on each method, and whether a budget of steps is more training for one
+    method than for another.
+    """
     recipes = [job.runs[0].recipe for job in jobs.values()]
     notes = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
     budget = budget_of(recipes[0])
@@ -98,7 +105,10 @@ def plan_notes(jobs: Mapping[str, SearchedMethod]) -> list[str]:
 
 
 def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
-    """How many pairs of the dev set are test pairs of the suite sts. From hashes: no test data are read."""
+    """How many pairs of the dev set are test pairs of the suite sts.
+
+    From hashes: no test data are read.
+    """
     assert run.dev is not None
     name, pairs = run.dev.name, f"{run.dev.name}: {run.dev.n:,} pairs"
     if name == "captions dev":
@@ -122,9 +132,13 @@ def define_study(
     fixed: Sequence[str],
     command: str = "",
 ) -> Study:
-    """What is searched. ``command``: what a record says made it; "": this process's command line. The default name is a hash of everything but the number of trials, so that more trials continue a search.
+    """What is searched.
 
-    Raises BenchError if a grid has fewer points than there are trials: every method gets the same number.
+    ``command``: what a record says made it; "": this process's command line. The default name is a
+    hash of everything but the number of trials, so that more trials continue a search.
+
+    Raises BenchError if a grid has fewer points than there are trials: every method gets the same
+    number.
     """
     for method, job in jobs.items():
         points = math.prod(len(axis.grid()) for axis in job.space.values())
@@ -180,7 +194,10 @@ def _named_recipe(run: PlannedRun) -> dict[str, Any]:
 
 
 def identity_of(study: Study) -> dict[str, Any]:
-    """What the commands of one search have in common, as JSON. A search of an earlier bench may hold absolute paths."""
+    """What the commands of one search have in common, as JSON.
+
+    A search of an earlier bench may hold absolute paths.
+    """
     content = hidden_values(json.loads(msgspec.json.encode(study)))
     content |= {
         f"{method}.{key}": fact

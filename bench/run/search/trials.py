@@ -15,7 +15,9 @@ from bench.run.search.worker import SearchWorker
 
 
 class TrialReporter(Reporter, Protocol):
-    """Shows the progress of trials: a :class:`bench.cli.planning.RunReporter`, or one that says nothing."""
+    """Shows the progress of trials: a :class:`bench.cli.planning.RunReporter`, or one that says
+    nothing.
+    """
 
     def plan(self, runs: Sequence[Any]) -> None: ...
 
@@ -27,8 +29,9 @@ class TrialReporter(Reporter, Protocol):
 
 
 def run_trials(worker: SearchWorker, reporter: TrialReporter) -> None:
-    """Do the trials of a search that no other process does: all methods get their first before any gets its second, so that a search that
-    was stopped is fair."""
+    """Do the trials of a search that no other process does: all methods get their first before any
+    gets its second, so that a search that was stopped is fair.
+    """
     order = [(method, n) for n in range(worker.study.trials + 1) for method in worker.jobs]
     reporter.plan(order)
     for place, (method, number) in enumerate(order, 1):
@@ -55,7 +58,9 @@ def label_of_trial(trial: Trial) -> str:
 
 
 def write_found(worker: SearchWorker) -> tuple[Search, dict[str, Path | None]]:
-    """Write the summary of a search and the recipe file of each method that has a score; returns both."""
+    """Write the summary of a search and the recipe file of each method that has a score; returns
+    both.
+    """
     with worker.lock:
         results = worker.write()
         files = {
