@@ -69,8 +69,9 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
         arrays = Run(record, folder).predictions(score.key)
         if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
             return "altered"
-        for file in foreign_files(score, folder) if score.suite in FOREIGN else ():
-            json.loads(read_plain_file(file, SETTINGS_BYTES, folder))
+        if score.suite in FOREIGN:
+            for file in foreign_files(score, folder):
+                json.loads(read_plain_file(file, SETTINGS_BYTES, folder))
     except (DataMissing, FileNotFoundError, NotADirectoryError):
         return MISSING
     except (DataDamaged, OSError, ValueError, RecursionError):

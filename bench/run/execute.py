@@ -229,7 +229,7 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
     New weights invalidate the scores of all suites.
     """
     old = store.get(run.run_id, run.fingerprint)
-    suites = {score_run.suite for score_run in old.scores} if old else set()
+    suites = {score.suite for score in old.scores} if old else set()
     if gone := ",".join(sorted(suites - {task.suite for task in run.tasks})):
         reporter.note(f"scores of the old weights were removed: --suite {gone} scores the new ones")
     folder = store.folder(run.run_id)

@@ -74,9 +74,10 @@ def runs_of(
             f"--released: no released checkpoint is listed for these rows of {part.name}",
             "bench references checkpoints",
         )
-    for run in runs if released else ():
-        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting)):
-            run.why_not = "--released: no released checkpoint of it is listed"
+    if released:
+        for run in runs:
+            if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting)):
+                run.why_not = "--released: no released checkpoint of it is listed"
     return merge_runs(runs)
 
 
@@ -197,7 +198,9 @@ def _of_row(row: Row, place: Place, registry: Registry, released: bool) -> Table
         if cell.own_result and any(word in cell.note for word in OPEN)
     ]
     suites = (SUITES[first.metric],)
-    checkpoint = None if instead_of else released_for(first) if released else scored_from(first)
+    checkpoint = None
+    if not instead_of:
+        checkpoint = released_for(first) if released else scored_from(first)
     if checkpoint is not None:
         run = TableRun(rows=(row,), suites=suites, notes=tuple(dict.fromkeys(open_notes)))
         return _from_checkpoint(run, checkpoint)

@@ -40,9 +40,17 @@ IN_ENGLISH = {
 
 
 def _kind(key: str, like: Any) -> Any:
-    return KINDS.get(
-        key, Any if like is None else str | None if isinstance(like, str) else type(like)
-    )
+    """Return the type of a key's values.
+
+    ``like``: a value that it has; it decides for keys of a method.
+    """
+    if key in KINDS:
+        return KINDS[key]
+    if like is None:
+        return Any
+    if isinstance(like, str):
+        return str | None
+    return type(like)
 
 
 def parse_value(key: str, text: str, like: Any) -> Any:

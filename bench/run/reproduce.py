@@ -60,19 +60,20 @@ def runs_in_order(runs: Sequence[TableRun]) -> list[TableRun]:
 
 
 def seeds_of(run: TableRun, runs: Sequence[TableRun], chosen: Sequence[int]) -> tuple[int, ...]:
-    """The user's, or as many as the printed numbers have, also those of the runs that need this
-    one. One if the paper does not say, for a figure, and for a trial, which is not compared with
-    the paper.
+    """Return the user's seeds, or as many as the printed numbers have.
+
+    The numbers of the runs that need this one count, too. One seed if the paper does not say, for a
+    figure, and for a trial, which is not compared with the paper.
     """
     if chosen:
         return tuple(chosen)
-    meant = [
-        row.first.repeats
-        for one in [run, *(one for one in runs if one.on is run)]
-        for row in one.rows
-        if not one.differs_from(row.first)
-    ]
-    return tuple(range(FIRST_SEED, FIRST_SEED + max(meant, default=1)))
+    count = 1
+    needing = [other for other in runs if other.on is run]
+    for table_run in [run, *needing]:
+        for row in table_run.rows:
+            if not table_run.differs_from(row.first):
+                count = max(count, row.first.repeats)
+    return tuple(range(FIRST_SEED, FIRST_SEED + count))
 
 
 def plan_table_runs(

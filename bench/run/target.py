@@ -53,7 +53,8 @@ def parse_target(text: str) -> Target:
         rest = f"gpus={rest}"
     values: dict[str, Any] = {}
     options = []
-    for part in re.split(r",(?=[\w-]+=)", rest) if rest else ():
+    parts = re.split(r",(?=[\w-]+=)", rest) if rest else []
+    for part in parts:
         key, equals, value = part.partition("=")
         if key in KEYS[name]:
             values[key] = value

@@ -101,25 +101,28 @@ def space_of(
     options: Mapping[str, str] | None = None,
     fixed: Collection[str] = (),
 ) -> dict[str, Dimension]:
-    """What is searched of a method: ``options`` (--space KEY=...), else the method's own file, else
-    what is common to all.
+    """Return the space of a method: ``options`` (--space KEY=...), else its own file, else what is
+    common to all.
 
     Keys of ``fixed`` have one value for all trials. Raises BenchError, with the file and the key,
     for wrong bounds.
     """
-    lines = [
-        (f"{folder / 'recipes' / name}.toml: space of {key}", key, bounds)
-        for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name))
-        for table in read_recipes(folder, name).spaces
-        if fits_selector(table.setting, setting) and fits_selector(table.variant, variant)
-        if fits_selector(table.backbone, backbone)
-        for key, bounds in table.values.items()
-        if name == plugin.name or recipe.get(key) is not None  # it may lack a common key
-    ]
     space: dict[str, Dimension] = {}
-    for label, key, bounds in lines:
-        check_searched_key(key, recipe, plugin, f"in {label}")
-        space[key] = read_dimension(key, bounds, recipe, label)
+    for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name)):
+        file = f"{folder / 'recipes' / name}.toml"
+        for table in read_recipes(folder, name).spaces:
+            if not (
+                fits_selector(table.setting, setting)
+                and fits_selector(table.variant, variant)
+                and fits_selector(table.backbone, backbone)
+            ):
+                continue
+            for key, bounds in table.values.items():
+                if name != plugin.name and recipe.get(key) is None:
+                    continue  # the method lacks this common key
+                label = f"{file}: space of {key}"
+                check_searched_key(key, recipe, plugin, f"in {label}")
+                space[key] = read_dimension(key, bounds, recipe, label)
     for key, text in (options or {}).items():
         if key in recipe:  # one of several methods may lack it
             check_searched_key(key, recipe, plugin, f"of {plugin.name}")
