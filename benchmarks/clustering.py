@@ -38,13 +38,14 @@ def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
         from bench.backbones import load, quiet, resolve
         from bench.method import Context
         from bench.methods.pretrained import Pretrained
-        from bench.run.recipes import merge
+        from bench.run.recipes import merge_recipe
 
         quiet()
         made = Pretrained()
         made.context = Context(folder=Path(tempfile.gettempdir()))
         made.build(
-            load(resolve(folder or minilm_folder())), merge(Pretrained, None, "", {}, trained=False)
+            load(resolve(folder or minilm_folder())),
+            merge_recipe(Pretrained, None, "", {}, trained=False),
         )
         return made.requires_grad_(False).eval()
 

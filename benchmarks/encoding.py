@@ -73,12 +73,12 @@ def ours(folder: str, tasks: Sequence[Any]) -> Callable[[], Scores]:
     from bench.backbones import resolve
     from bench.method import Context
     from bench.methods.pretrained import Pretrained
-    from bench.run.recipes import merge
+    from bench.run.recipes import merge_recipe
     from bench.score.encoding import VectorStore
 
     method = Pretrained()
     method.context = Context(folder=Path(tempfile.gettempdir()))
-    recipe = merge(Pretrained, None, "", {}, trained=False)
+    recipe = merge_recipe(Pretrained, None, "", {}, trained=False)
     method.build(Pretrained.read_backbone(resolve(folder), recipe, method.context), recipe)
     method.requires_grad_(False).eval()
 

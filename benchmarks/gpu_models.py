@@ -332,10 +332,10 @@ def cases_of(entry: str) -> list[Case]:
 def _fits(cls: type[Any], setting: str, variant: str) -> bool:
     from bench.base.errors import BenchError
     from bench.run.planned import learns
-    from bench.run.recipes import merge
+    from bench.run.recipes import merge_recipe
 
     try:
-        cls.needs(setting, merge(cls, None, variant, {}, trained=learns(cls, setting)))
+        cls.needs(setting, merge_recipe(cls, None, variant, {}, trained=learns(cls, setting)))
     except BenchError:  # the two do not go together
         return False
     return True
@@ -368,13 +368,15 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
 
     from bench.backbones import load, resolve
     from bench.method import Context, Recipe, Value, seed_for
-    from bench.run.recipe_files import read
-    from bench.run.recipes import choose, merge
+    from bench.run.recipe_files import read_recipes
+    from bench.run.recipes import choose_entry, merge_recipe
 
     cls, tiny = case.cls, tiny_folder(place)
     folder = Path(sys.modules[cls.__module__].__file__ or "").parent
-    entry = choose(read(folder, cls.name).recipes, case.setting, "bert-base-uncased", case.variant)
-    recipe = merge(cls, entry, case.variant, {}, trained=case.trained)
+    entry = choose_entry(
+        read_recipes(folder, cls.name).recipes, case.setting, "bert-base-uncased", case.variant
+    )
+    recipe = merge_recipe(cls, entry, case.variant, {}, trained=case.trained)
     values = (
         {key: tiny for key in MODELS if key in cls.defaults} | VALUES.get(cls.name, {}) | values
     )

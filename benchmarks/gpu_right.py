@@ -205,7 +205,7 @@ def method(place: Place, entry: str) -> Outcome:
 
 def one_case(place: Place, case: Case) -> dict[str, Any]:
     """How far the device is from the CPU: largest difference of vectors, and (losses, gradients) of each precision."""
-    from bench.training.loop import train
+    from bench.training.loop import train_method
 
     ready = built(
         case,
@@ -217,7 +217,7 @@ def one_case(place: Place, case: Case) -> dict[str, Any]:
     if case.trained and not case.in_the_loop:  # fitted in one pass
         corpus = corpus_of(case, ready, place.size(512, 96))
         for one in (here, there):
-            train(one, corpus, one.context)
+            train_method(one, corpus, one.context)
     vectors, seen = here.encode(texts), there.encode(texts)
     found: dict[str, Any] = {
         "vectors": float(np.abs(vectors - seen).max() / np.abs(vectors).max()),
@@ -271,7 +271,7 @@ def resumed(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.base.errors import Interrupted
-    from bench.training.loop import train
+    from bench.training.loop import train_method
 
     steps, problems, done = place.size(STEPS, 4), [], []
     torch.use_deterministic_algorithms(True, warn_only=True)
@@ -287,17 +287,17 @@ def resumed(place: Place) -> Outcome:
             corpus = corpus_of(case, ready, BATCH * 6)
             for precision in place.precisions:
                 whole, first = (copied(ready, place, place.device, precision) for _ in range(2))
-                train(whole, corpus, whole.context)
+                train_method(whole, corpus, whole.context)
                 asked = iter([False] * (steps // 2) + [True])
                 first.context = replace(first.context, should_stop=lambda asked=asked: next(asked))
                 try:
-                    train(first, corpus, first.context)
+                    train_method(first, corpus, first.context)
                     problems.append(f"{case} in {precision} did not stop")
                 except Interrupted:
                     pass
                 second = copied(ready, place, place.device, precision)
                 second.context = replace(second.context, folder=first.context.folder)
-                train(second, corpus, second.context)
+                train_method(second, corpus, second.context)
                 one, two = whole.training_state(), second.training_state()
                 different = [name for name in one if not torch.equal(one[name], two[name])]
                 if different:
@@ -375,7 +375,7 @@ def auto_batch(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.backbones import load, resolve
-    from bench.training.loop import train
+    from bench.training.loop import train_method
 
     notes: list[str] = []
     case = Case(methods_of("simcse")[0], "unsupervised", "")
@@ -392,10 +392,10 @@ def auto_batch(place: Place) -> Outcome:
     auto = copied(ready, place, place.device, precision, auto_batch=True)
     auto.context = replace(auto.context, reporter=_Notes(notes))
     with little_memory(auto, place):
-        report = train(auto, corpus, auto.context)
+        report = train_method(auto, corpus, auto.context)
     chunk = report.execution.get("chunk")
     plain = copied(ready, place, place.device, precision, chunk=chunk)
-    train(plain, corpus, plain.context)
+    train_method(plain, corpus, plain.context)
     start, one, two = (
         torch.cat([p.detach().float().cpu().flatten() for p in method.parameters()])
         for method in (ready, auto, plain)

@@ -152,11 +152,11 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
     from bench.run.estimates import estimate
     from bench.run.planned import PlannedRun
     from bench.run.plugins import Plugin
-    from bench.run.recipes import merge
+    from bench.run.recipes import merge_recipe
 
     case = case_of(name, "unsupervised")
     values = {"batch_size": str(batch), "max_seq_length": str(LENGTH), "max_steps": "1000"}
-    recipe = merge(case.cls, None, "", values, trained=True)
+    recipe = merge_recipe(case.cls, None, "", values, trained=True)
     run = PlannedRun(
         plugin=Plugin(name, case.cls, "checkout", "", ""),
         variant="",

@@ -287,9 +287,9 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from bench.data.corpora.token_cache import tokenise
     from bench.method import Context, seed_for
     from bench.methods.simcse import SimCSE
-    from bench.run.recipes import merge
+    from bench.run.recipes import merge_recipe
     from bench.score.encoding import VectorStore
-    from bench.training.loop import train
+    from bench.training.loop import train_method
 
     clock, scoring = Clock(setup.now, setup.device), [False]
 
@@ -328,7 +328,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
             "eval_steps": setup.steps,
         }
         torch.manual_seed(seed_for(42, "init"))
-        recipe = merge(
+        recipe = merge_recipe(
             SimCSE, None, "", {key: str(value) for key, value in values.items()}, trained=True
         )
         method.build(load(resolve(setup.folder)), recipe)
@@ -343,7 +343,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
             Path(scratch),
         )
         clock.before = setup.now() - began
-        clock.tokens = train(method, corpus, method.context).tokens
+        clock.tokens = train_method(method, corpus, method.context).tokens
     return clock
 
 

@@ -50,11 +50,13 @@ def minilm(sentences: list[str]) -> np.ndarray:
     from bench.backbones import load, resolve
     from bench.method import Context
     from bench.methods.pretrained import Pretrained
-    from bench.run.recipes import merge
+    from bench.run.recipes import merge_recipe
 
     method = Pretrained()
     method.context = Context(folder=Path(tempfile.gettempdir()))
-    method.build(load(resolve(minilm_folder())), merge(Pretrained, None, "", {}, trained=False))
+    method.build(
+        load(resolve(minilm_folder())), merge_recipe(Pretrained, None, "", {}, trained=False)
+    )
     method.requires_grad_(False).eval()
     return method.encode(sentences)
 

@@ -18,7 +18,7 @@ from bench.method.batch import Batch, Loss
 from bench.method.torch_method import TorchMethod
 from bench.run.planned import learns
 from bench.run.recipe_defaults import TRAINING
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 
 TEXT = """a man plays the guitar woman reads book in park dog runs fast over green grass child sleeps house near sea
 bank said prices rose march because oil market fell yesterday two three players win game"""
@@ -42,7 +42,7 @@ def built(
     **values: Any,
 ) -> Any:
     """A method as the executor builds it, without its recipes; ``values`` are recipe values."""
-    recipe = merge(cls, None, variant, {}, trained=learns(cls, setting))
+    recipe = merge_recipe(cls, None, variant, {}, trained=learns(cls, setting))
     recipe = Recipe(
         recipe.values_with_source() | {key: Value(value, "test") for key, value in values.items()}
     )

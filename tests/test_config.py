@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench.base.errors import BenchError
 from bench.cli.run import run
-from bench.run.config import Plan, RunConfig, from_table, read_plan, to_table, write_plan
+from bench.run.config import Plan, RunConfig
 from bench.run.target import Target, parse_target
 
 TEXTS = st.text("ab,=é\"'\\\n ", max_size=6)
@@ -38,10 +38,10 @@ def test_a_plan_is_read_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, config: RunConfig, question: str
 ) -> None:
     file = tmp_path_factory.mktemp("plan") / "plan.toml"
-    several = Plan((config,), question).replaced(seeds=(7,), overrides={"mlm": "true"}).runs
+    several = Plan((config,), question).with_values(seeds=(7,), overrides={"mlm": "true"}).runs
     for plan in (Plan((config,), question), Plan((config, *several), question)):
-        write_plan(file, plan)
-        assert read_plan(file) == plan
+        plan.write(file)
+        assert Plan.read(file) == plan
 
 
 @pytest.mark.parametrize(
@@ -127,6 +127,8 @@ def test_bench_run_has_at_most_28_options() -> None:
 
 
 def test_a_table_takes_numbers_and_lists() -> None:
-    config = from_table({"set": {"temperature": [0.03, 0.05], "mlm": True, "pooler": "a,b"}})
+    config = RunConfig.from_options(
+        {"set": {"temperature": [0.03, 0.05], "mlm": True, "pooler": "a,b"}}
+    )
     assert config.overrides == {"temperature": "0.03,0.05", "mlm": "true", "pooler": "a,b"}
-    assert to_table(RunConfig()) == {}
+    assert RunConfig().options() == {}

@@ -24,7 +24,7 @@ from bench.run.estimates import (
 )
 from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 
 REGISTRY = discover()
 SIMCSE = REGISTRY["simcse"].cls
@@ -35,7 +35,7 @@ def run_of(method: str = "simcse", rows: int = 1_000_000, **values: str) -> Plan
     corpus: Corpus = AbsentCorpus("text", ("sentence",), rows)
     plugin = REGISTRY[method]
     about: dict[str, Any] = {"variant": "", "setting": "unsupervised", "seed": 1}
-    recipe = merge(plugin.cls, None, "", values, trained=True)
+    recipe = merge_recipe(plugin.cls, None, "", values, trained=True)
     backbone = Reference(name="bert-base-uncased", revision="unknown", path=None, hub=True)
     return PlannedRun(plugin=plugin, backbone=backbone, recipe=recipe, corpus=corpus, **about)
 
@@ -103,7 +103,7 @@ def test_a_plugin_that_freezes_its_encoder_says_so_in_a_field() -> None:
         settings = ("unsupervised",)
 
     shape = EncoderShape(layers=2, hidden=8, inner=32, vocabulary=100)
-    recipe = merge(Probe, None, "", {}, trained=True)
+    recipe = merge_recipe(Probe, None, "", {}, trained=True)
     assert Probe.training_cost(recipe, shape, 1).trained == shape.weights == 2 * (256 + 512) + 800
     Probe.encoder_is_frozen = True
     assert Probe.training_cost(recipe, shape, 3) == TrainingCost(3, trained=64, frozen=2_336)
@@ -116,7 +116,7 @@ def test_the_number_of_processes_counts_if_the_method_says_so() -> None:
         ("whitening", {}, False),
     ):
         cls = REGISTRY[name].cls
-        recipe = merge(cls, None, "", values, trained=True)
+        recipe = merge_recipe(cls, None, "", values, trained=True)
         assert cls.depends_on_processes(recipe) == depends, (name, values)
 
 
@@ -153,7 +153,7 @@ def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> Non
     assert known_steps(run.recipe, 65) == 4
     assert seconds(run, 1e12, 65, 4) == pytest.approx(6 * LAYERS * 130 * 2 * 25.6 / 1e12)
     assert known_steps(run.recipe, None) is None
-    assert known_steps(merge(SIMCSE, None, "", {"max_steps": "7"}, trained=True), None) == 7
+    assert known_steps(merge_recipe(SIMCSE, None, "", {"max_steps": "7"}, trained=True), None) == 7
     for budget, rows, steps in (
         ("300steps", None, 300),
         ("1e6sentences", None, None),
@@ -161,5 +161,6 @@ def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> Non
         ("10m", 64, None),
     ):
         assert (
-            known_steps(merge(SIMCSE, None, "", {"budget": budget}, trained=True), rows) == steps
+            known_steps(merge_recipe(SIMCSE, None, "", {"budget": budget}, trained=True), rows)
+            == steps
         ), budget

@@ -10,13 +10,19 @@ import pytest
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import one_value
 from bench.method import Method, Value
-from bench.run.config import series
+from bench.run.config import combinations_of
 from bench.run.plugins import from_file
 from bench.run.recipe_checks import check_entries
 from bench.run.recipe_defaults import TRAINING
-from bench.run.recipe_files import Disagreement, Entry, read
-from bench.run.recipe_types import parse
-from bench.run.recipes import check_variant, choose, merge, settings_with_recipe, variants_of
+from bench.run.recipe_files import Entry, RecipeDisagreement, read_recipes
+from bench.run.recipe_types import parse_value
+from bench.run.recipes import (
+    check_variant,
+    choose_entry,
+    merge_recipe,
+    settings_with_recipe,
+    variants_of,
+)
 
 
 class Made(Method):
@@ -36,7 +42,7 @@ def entry(
 
 def test_each_layer_wins_over_the_one_before_and_names_itself() -> None:
     own = entry(batch_size=16, temperature=0.1, epochs=3)
-    recipe = merge(Made, own, "warm", {"epochs": "2", "words": "few"}, trained=True)
+    recipe = merge_recipe(Made, own, "warm", {"epochs": "2", "words": "few"}, trained=True)
     values = recipe.values_with_source()
     assert {key: (v.value, v.source) for key, v in values.items() if key not in TRAINING} == {
         "temperature": (0.5, "variant warm"),
@@ -85,7 +91,7 @@ REFUSED: list[tuple[str, Any, str, str]] = [
 
 @pytest.mark.parametrize(("key", "like", "text", "value"), TAKEN)
 def test_a_value_becomes_of_the_kind_that_it_replaces(key, like, text, value):
-    found = parse(key, text, like)
+    found = parse_value(key, text, like)
     assert found == value and type(found) is type(value)
 
 
@@ -93,7 +99,7 @@ def test_a_value_becomes_of_the_kind_that_it_replaces(key, like, text, value):
 def test_a_value_of_another_kind_is_one_line(key, like, texts, expected):
     for text in texts.split():
         with pytest.raises(BenchError, match=f"^--set {key}={text}: {expected}") as caught:
-            parse(key, text, like)
+            parse_value(key, text, like)
         assert "\n" not in caught.value.message
 
 
@@ -118,16 +124,16 @@ FOUND = (
     ],
 )
 def test_the_nearest_recipe_is_of_the_same_family_then_size(backbone, nearest):
-    found = choose(FOUND, "unsupervised", backbone, "")
+    found = choose_entry(FOUND, "unsupervised", backbone, "")
     assert found is not None and found.backbone == nearest
 
 
 def test_a_recipe_of_the_backbone_wins_over_the_variants_recipe_for_another() -> None:
     """Recipes without a variant hold for every variant: a rate for another size would be worse than none for the variant."""
     own = entry("unsupervised", "bert-base-uncased", "warm", epochs=1)
-    assert choose((*FOUND, own), "unsupervised", "bert-large-uncased", "warm") is FOUND[2]
-    assert choose((*FOUND, own), "unsupervised", "my-bert-base", "warm") is own
-    assert choose((*FOUND, own), "unsupervised", "my-bert-large", "warm") is FOUND[2]
+    assert choose_entry((*FOUND, own), "unsupervised", "bert-large-uncased", "warm") is FOUND[2]
+    assert choose_entry((*FOUND, own), "unsupervised", "my-bert-base", "warm") is own
+    assert choose_entry((*FOUND, own), "unsupervised", "my-bert-large", "warm") is FOUND[2]
 
 
 def printed(setting: str, variant: str = "") -> Entry:
@@ -213,7 +219,7 @@ use = "u"
 
 def test_recipes_share_what_stands_in_common_tables(tmp_path: Path, recipe_file: Path) -> None:
     recipe_file.write_text(SHARING)
-    file = read(tmp_path, "made")
+    file = read_recipes(tmp_path, "made")
     first, own, other = file.recipes
     shared = {"eval_steps": Value(125, "for all")}
     of_a_and_b, batch = Value(2, "for a and b"), Value(8, "a")
@@ -226,7 +232,7 @@ def test_recipes_share_what_stands_in_common_tables(tmp_path: Path, recipe_file:
         ("wiki1m", "of all", ""),
     ]
     assert all(e.facts == {"seed": Value(42, "for all")} and e.expect is None for e in file.recipes)
-    assert file.disagreements == (Disagreement("t", "p", "c", "u"),)
+    assert file.disagreements == (RecipeDisagreement("t", "p", "c", "u"),)
     assert file.printed == {"method": "theirs", "variants": {"own": "their own"}}
 
 
@@ -241,13 +247,13 @@ def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):
     )
     (registered,) = from_file(plugin)
     assert set(variants_of(registered.cls)) == {"hot", "cool"}
-    cool = merge(registered.cls, None, "cool", {}, trained=True).values_with_source()
+    cool = merge_recipe(registered.cls, None, "cool", {}, trained=True).values_with_source()
     assert cool["temperature"] == Value(0.01, "table 2")
-    assert merge(registered.cls, None, "hot", {}, trained=True).temperature == 0.5
+    assert merge_recipe(registered.cls, None, "hot", {}, trained=True).temperature == 0.5
     with pytest.raises(UnknownName, match="unknown variant 'col' of filed; nearest: cool"):
         check_variant(registered.cls, "col")
     file.write_text('[variants.hot]\ntemperature = { value = 0.01, source = "table 2" }\n')
-    read.cache_clear()
+    read_recipes.cache_clear()
     with pytest.raises(BenchError, match=r"filed.toml: \[variants.hot\]"):
         variants_of(registered.cls)
 
@@ -273,7 +279,7 @@ def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):
 def test_a_malformed_recipe_file_is_named(tmp_path: Path, recipe_file: Path, text: str) -> None:
     recipe_file.write_text(text)
     with pytest.raises(BenchError, match="is not a valid recipe file") as caught:
-        read(tmp_path, "made")
+        read_recipes(tmp_path, "made")
     assert str(recipe_file) in caught.value.message and "\n" not in caught.value.message
 
 
@@ -306,4 +312,4 @@ TIMES = [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1",
     ],
 )
 def test_values_with_commas_between_them_are_a_series(asked, meant):
-    assert series(asked) == meant
+    assert combinations_of(asked) == meant

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bench.base.errors import NotAModel
 from bench.records import BackboneUsed, RunsFolder
-from bench.run.finished import backbone_of, find_run, load_run
+from bench.run.finished import backbone_of, find_run, load_finished_run
 from bench.run.plugins import discover
 
 
@@ -49,7 +49,7 @@ def test_the_vectors_are_those_that_were_scored(method, options, tiny, tmp_path)
     stored = VectorStore(folder / "vectors", key)(texts)
     run = find_run(method, RunsFolder(tmp_path / "runs"))
     assert run.notes == () and run.folder == folder
-    assert np.allclose(load_run(run, offline=True).encode(texts), stored, atol=1e-5)
+    assert np.allclose(load_finished_run(run, offline=True).encode(texts), stored, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from bench.board.repeat import repeat
 from bench.data.sets import DataFolder, Later
 from bench.records.fingerprint import record_fingerprint
 from bench.records.record import CORPUS_PARTS, read_record
-from bench.run.config import RunConfig, from_table, to_table
+from bench.run.config import RunConfig
 from bench.run.corpora import corpus_arguments, name_with_content, open_corpus
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun
@@ -188,7 +188,7 @@ def test_the_commands_of_the_page_are_planned(registry: Registry) -> None:
 def test_a_plan_file_keeps_one_text_and_several() -> None:
     for corpus in ("x.txt", ("x.txt", "t.csv:q")):
         config = RunConfig(methods=("simcse",), corpus=corpus)
-        assert from_table(json.loads(json.dumps(to_table(config)))) == config
+        assert RunConfig.from_options(json.loads(json.dumps(config.options()))) == config
 
 
 @pytest.mark.slow(seconds=12)

@@ -84,13 +84,15 @@ def case(row: Row, backbone: str, folder: Path) -> Case:
 def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
     """What the method says of the backbone before anything is loaded: the ``check`` that a plan calls."""
     from bench.run.planned import learns
-    from bench.run.recipe_files import read
-    from bench.run.recipes import choose, merge
+    from bench.run.recipe_files import read_recipes
+    from bench.run.recipes import choose_entry, merge_recipe
 
     one = case(row, backbone, folder)
-    entry = choose(read(one.plugin.folder, row.method).recipes, row.setting, backbone, "")
+    entry = choose_entry(
+        read_recipes(one.plugin.folder, row.method).recipes, row.setting, backbone, ""
+    )
     trained = learns(one.plugin.cls, row.setting)
-    recipe = merge(one.plugin.cls, entry, "", one.overrides, trained=trained)
+    recipe = merge_recipe(one.plugin.cls, entry, "", one.overrides, trained=trained)
     try:
         one.plugin.cls.check(recipe, Path(backbone))
     except BenchError as error:

@@ -77,7 +77,7 @@ from bench.records.arrays import read_arrays
 from bench.records.curve import read_curve
 from bench.records.packed import NAME, Packed, read_manifest, read_packed
 from bench.records.record import Score, read_record
-from bench.run import recipes as recipe_files
+from bench.run import recipe_files
 from bench.verify import check_manifest
 
 HANGS = 10  # seconds of one file
@@ -150,8 +150,8 @@ def corpus(path: Path) -> int:
 
 
 def recipes(path: Path) -> object:
-    recipe_files.read.cache_clear()
-    return recipe_files.read(path.parent.parent, path.stem)
+    recipe_files.read_recipes.cache_clear()
+    return recipe_files.read_recipes(path.parent.parent, path.stem)
 
 
 def evaluation(parse: Callable[[Found], object], encoding: str = "utf-8", columns: int = 1) -> Read:

@@ -97,7 +97,6 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     from bench.base.errors import BenchError
     from bench.cli.planning import prepare
     from bench.run.config import RunConfig
-    from bench.run.plan import plan_config
 
     # with what the package carries alone, fingerprints are known
     suite = "check" if backbone == "builtin" else "sts"

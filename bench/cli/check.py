@@ -19,7 +19,7 @@ from bench.cli.options import (
     warn,
 )
 from bench.data.sets import DataFolder
-from bench.run.config import read_plan
+from bench.run.config import Plan
 from bench.run.plugins import discover
 from bench.run.recipe_checks import check_values
 from bench.run.recipe_files import read_custom
@@ -96,7 +96,7 @@ def _findings(
 def _check_toml(file: Path) -> str:
     """The file, and what it is. Raises BenchError for a plan or a recipe that cannot be used."""
     if file.is_file() and "[[run]]" in file.read_text(encoding="utf-8", errors="replace"):
-        return f"{file}: a plan of {len(read_plan(file).runs)} [[run]]"
+        return f"{file}: a plan of {len(Plan.read(file).runs)} [[run]]"
     recipe = read_custom(file)
     check_values(discover()[recipe.method].cls, recipe.values, str(file))
     return f"{file}: a recipe of {recipe.method}"

@@ -32,7 +32,7 @@ from bench.cli.options import (
 from bench.cli.planning import reporting
 from bench.data.corpora import open_corpus_file
 from bench.records import RunsFolder
-from bench.run.finished import find_run, load_run
+from bench.run.finished import find_run, load_finished_run
 from bench.score.suites import check_vectors
 
 FORMATS = (".npy", ".parquet")
@@ -95,7 +95,7 @@ def encode(
     }
     with reporting(plain or as_json) as shown, stop_signals() as should_stop:
         shown.start(f"{run.record.run_id}: {file} to {out}")
-        method = load_run(
+        method = load_finished_run(
             run, device=device, offline=offline, reporter=shown, should_stop=should_stop
         )
         shown.phase("encode", len(texts))

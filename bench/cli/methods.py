@@ -24,8 +24,8 @@ from bench.run.config import split_variant
 from bench.run.planned import learns
 from bench.run.plugins import Plugin, Registry
 from bench.run.recipe_defaults import HELP, TRAINING
-from bench.run.recipe_files import Entry, read
-from bench.run.recipes import check_variant, merge, variants_of, whole_entry
+from bench.run.recipe_files import Entry, read_recipes
+from bench.run.recipes import check_variant, merge_recipe, variants_of, whole_entry
 from bench.show.grid import Column, Grid, grid
 
 Facts = Mapping[str, Any]
@@ -92,7 +92,7 @@ def _list(registry: Registry, as_json: bool) -> None:
         {
             "name": plugin.name,
             "year": year_of(plugin.cls.paper),
-            "family": read(plugin.folder, plugin.name).family,
+            "family": read_recipes(plugin.folder, plugin.name).family,
             "settings": plugin.cls.settings,
             "variants": list(variants_of(plugin.cls)),
             "summary": plugin.cls.summary,
@@ -285,8 +285,8 @@ def _printed(facts: Facts) -> Grid:
 def describe(plugin: Plugin) -> dict[str, Any]:
     """Everything about a method. ``about`` is the docstring of the class or else of its module; ``keys`` are the recipe keys with their
     defaults; the ``values`` of a recipe are complete, merged as for a run."""
-    cls, file = plugin.cls, read(plugin.folder, plugin.name)
-    keys = merge(
+    cls, file = plugin.cls, read_recipes(plugin.folder, plugin.name)
+    keys = merge_recipe(
         cls, None, "", {}, trained=any(learns(cls, setting) for setting in cls.settings)
     ).values_with_source()
     printed = file.printed.get("method", plugin.name)
@@ -324,7 +324,7 @@ def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
     """A recipe, merged as for a run."""
     trained, where = learns(cls, entry.setting), (entry.setting, entry.backbone, entry.variant)
     whole = whole_entry(cls, [entry], *where, trained=trained)
-    merged = merge(cls, whole, entry.variant, {}, trained=trained)
+    merged = merge_recipe(cls, whole, entry.variant, {}, trained=trained)
     return {
         "setting": entry.setting,
         "backbone": entry.backbone,

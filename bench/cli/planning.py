@@ -54,8 +54,8 @@ from bench.run.estimates import (
 from bench.run.plan import plan_configs
 from bench.run.planned import PlannedRun, learns
 from bench.run.plugins import Registry, discover
-from bench.run.recipes import merge
-from bench.run.settle import check_chunks, settle_machine
+from bench.run.recipes import merge_recipe
+from bench.run.settle import check_chunks, settle_config
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.terminal import terminal_lines
 
@@ -76,8 +76,8 @@ def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) 
     DataFolder(plan.runs[0].data).check_root()
     return Plan(
         tuple(
-            settle_machine(run, only_look=only_look, ranks=ranks)
-            for run in (plan.replaced(offline=True) if offline_now() else plan).runs
+            settle_config(run, only_look=only_look, ranks=ranks)
+            for run in (plan.with_values(offline=True) if offline_now() else plan).runs
         ),
         plan.question,
     )
@@ -339,7 +339,9 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     lines = []
     for number, row in enumerate(rows, 1):
         run, name = row.runs[0], str(number) if len(rows) > 1 else ""
-        defaults = merge(run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting))
+        defaults = merge_recipe(
+            run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting)
+        )
         if run.corpus is not None:
             counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
             lines.append((name, "corpus", run.corpus.name, counted))

@@ -50,10 +50,10 @@ from bench.references import (
 )
 from bench.run.config import Plan, RunConfig
 from bench.run.printed_runs import runs_of
-from bench.run.reproduce import finished, in_order, plan_runs, seeds_of, with_set
+from bench.run.reproduce import finished_runs_of, plan_table_runs, runs_in_order, seeds_of, with_set
 from bench.run.table_run import TableRun
 from bench.show.figures import missing_library
-from bench.show.pages.printed import paper_figure, render_reproduced
+from bench.show.pages.printed import paper_figure
 
 
 @click.command(
@@ -146,7 +146,7 @@ def reproduce(
     )
     if part.how != SCORES and not dry_run and (lacks := missing_library("bench reproduce")):
         raise lacks
-    store, order = RunsFolder(config.runs), in_order(listed)
+    store, order = RunsFolder(config.runs), runs_in_order(listed)
     config = replace(
         checked(Plan((config,)), only_look=dry_run).runs[0],
         seeds=options["seeds"] or (),
@@ -156,7 +156,7 @@ def reproduce(
 
     def plan(stage: Sequence[TableRun], config: RunConfig) -> Planned:
         return prepare(
-            partial(plan_runs, stage, config, registry, store), config, only_look=dry_run
+            partial(plan_table_runs, stage, config, registry, store), config, only_look=dry_run
         )
 
     if dry_run:
@@ -272,7 +272,9 @@ def judged(listed: Sequence[TableRun], store: RunsFolder, text: str) -> dict[str
     """Title of a printed row and its run -> the results of its cells."""
     rows = [(run, row) for run in listed if not run.why_not for row in run.rows]
     beside = [
-        Beside(row.cells, [one for one, _ in finished(run, store)], run.differs_from(row.first))
+        Beside(
+            row.cells, [one for one, _ in finished_runs_of(run, store)], run.differs_from(row.first)
+        )
         for run, row in rows
     ]
     by_title: dict[str, list[Reproduced]] = {}
@@ -324,8 +326,8 @@ def write_page(
     file: Path, part: Part, listed: Sequence[TableRun], store: RunsFolder, text: str
 ) -> None:
     """The page of a figure that is drawn from our runs, or of a table's cells beside ours; and the rows that were not run."""
-    runs = {run.name: ours for run in listed if (ours := finished(run, store))}
-    page = render_reproduced(
+    runs = {run.name: ours for run in listed if (ours := finished_runs_of(run, store))}
+    page = render(
         f"{part.name}, run again",
         paper_figure(part, runs) if part.how != SCORES else None,
         {title: map(_columns, cells) for title, cells in judged(listed, store, text).items()},

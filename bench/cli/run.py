@@ -42,17 +42,17 @@ from bench.method import Value
 from bench.records import RunRecord, RunsFolder
 from bench.records.record import AVERAGE
 from bench.run.batch import JOBS_FOLDER, JobBatch
-from bench.run.config import Plan, RunConfig, read_plan, with_recipes, write_plan
+from bench.run.config import Plan, RunConfig, with_recipes
 from bench.run.execute import execute
 from bench.run.jobs import check_target, new_batch, script_of, to_submit
-from bench.run.other_ranks import follow
+from bench.run.other_ranks import follow_first_rank
 from bench.run.planned import PlannedRun, with_value
 from bench.run.plugins import from_file
 from bench.run.ray_cluster import follow_batch
 from bench.run.settle import is_launched
 from bench.run.slurm import submit_batch
 from bench.run.target import ENGINES, RESOURCES
-from bench.run.weights import tokenised
+from bench.run.weights import tokenise_for
 from bench.run.workers import copy_plugins, find_planned, stop_with_parent
 from bench.score.suites import split_names, use_files
 from bench.show.grid import Column, grid
@@ -335,7 +335,7 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
         values["methods"] = tuple(methods)
     if plan_file is None:
         return Plan(tuple(with_recipes(RunConfig(**values), values)))
-    plan = read_plan(plan_file).replaced(**values)
+    plan = Plan.read(plan_file).with_values(**values)
     use_files([Path(file) for file in plan.runs[0].plugins])
     return plan
 
@@ -408,12 +408,12 @@ def run(
             "--only cannot be combined with --on slurm, ray or commands", "leave --only out"
         )
     if wait:
-        plan = plan.replaced(wait_seconds=FOR_EVER)
+        plan = plan.with_values(wait_seconds=FOR_EVER)
     with rank_process(plan.runs[0].device) as (device, ranks):
         code = (
             look(plan, dry_run, everything, to, as_json)
             if dry_run or plan.runs[0].target.elsewhere
-            else do(plan.replaced(device=device), only, ranks, plain or as_json, as_json)
+            else do(plan.with_values(device=device), only, ranks, plain or as_json, as_json)
         )
         raise click.exceptions.Exit(code)
 
@@ -432,7 +432,7 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
         return launch(sys.argv[1:], config.ranks)
     missing, store = show_missing(planned), RunsFolder(config.runs)
     if ranks and not ranks.lead:
-        follow(planned, config, ranks)
+        follow_first_rank(planned, config, ranks)
         return 0
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, config, reporter, as_json, ranks=ranks)
@@ -451,7 +451,7 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     whole = plan_runs(plan, only_look=dry_run)
     missing, store = show_missing(whole.runs), RunsFolder(config.runs)
     if to is not None:
-        write_plan(to, typed)
+        typed.write(to)
         click.echo(f"next: bench run --plan {to}")
     elif config.target.elsewhere:
         return max(run_elsewhere(plan, whole.runs, store, dry_run), missing)
@@ -659,11 +659,11 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> Jo
     }
     for corpus, backbone in corpora.values():
         warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
-        tokenised(corpus, load(backbone, offline=True))
+        tokenise_for(corpus, load(backbone, offline=True))
     batch = new_batch(store, [run.run_id for run in planned], config.target)
     gpus = config.target.gpus or 1
     batch.write(
-        plan.replaced(
+        plan.with_values(
             on=f"torchrun:{gpus}" if gpus > 1 else "here",
             offline=True,
             fresh=False,

@@ -32,7 +32,7 @@ from bench.compare.formatting import heads, suite_scores
 from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord, read_record
 from bench.records.store import RunsFolder
 from bench.run.batch import JOBS_FOLDER, ClusterJob, EngineSilent
-from bench.run.jobs import batches_of, queued_jobs
+from bench.run.jobs import queued_jobs, submitted_batches
 from bench.run.target import ENGINES
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.tables import run_report
@@ -158,7 +158,7 @@ def print_job(name: str, store: RunsFolder, queue: Mapping[str, ClusterJob]) -> 
 
 def warn_of_lost(store: RunsFolder, queue: Mapping[str, ClusterJob]) -> None:
     """Warn of runs that were submitted, have not started, and are no longer queued."""
-    batches = [runs for engine in ENGINES for runs in batches_of(store, engine).values()]
+    batches = [runs for engine in ENGINES for runs in submitted_batches(store, engine).values()]
     if lost := set().union(*batches) - {*store.ids(), *queue}:
         warn(
             f"{list_names(sorted(lost), 1)}: submitted, never started, no longer queued; "

@@ -26,9 +26,9 @@ from bench.run.search.prepare import (
     search_options,
     spaces_of,
 )
-from bench.run.search.space import short
-from bench.run.search.study import Job
-from bench.run.search.trials import do_trials, values_of, write_found
+from bench.run.search.space import short_value
+from bench.run.search.study import SearchedMethod
+from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.show.figures import missing_library, write_figures
 
 
@@ -148,7 +148,7 @@ def search(
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with reporting(plain or as_json) as reporter:
-        do_trials(worker, reporter)
+        run_trials(worker, reporter)
     results, files = write_found(worker)
     facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
@@ -164,7 +164,7 @@ def search(
 
 
 def show_space(
-    jobs: Mapping[str, Job], study: Study, store: RunsFolder, device: str, as_json: bool
+    jobs: Mapping[str, SearchedMethod], study: Study, store: RunsFolder, device: str, as_json: bool
 ) -> None:
     """The plan: each recipe key with the source of its bounds, and the time of all trials."""
     earlier = speeds_of_earlier_runs(store, device)
@@ -176,7 +176,7 @@ def show_space(
     else:
         print_columns(
             (
-                (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
+                (method, key, short_value(job.runs[0].recipe[key]), axis.text(), axis.source)
                 for method, job in jobs.items()
                 for key, axis in job.space.items()
             ),
@@ -204,7 +204,7 @@ def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, A
                 "" if best is None else f"{best:.2f}",
                 " ".join(f"{curve[n - 1]:.2f}" for n in places),
                 ", ".join(f"{n} {state}" for state, n in Counter(t.state for t in tried).items()),
-                values_of(best_trial(trials)),
+                describe_values(best_trial(trials)),
             )
         )
     print_columns(

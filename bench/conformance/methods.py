@@ -35,9 +35,9 @@ from bench.method.torch_method import TorchMethod
 from bench.run.planned import learns
 from bench.run.plugins import Plugin
 from bench.run.recipe_checks import check_entries, check_overrides
-from bench.run.recipe_files import fits, read
-from bench.run.recipes import choose, merge, variants_of
-from bench.run.search.space import check_key, dimension, with_values
+from bench.run.recipe_files import fits_selector, read_recipes
+from bench.run.recipes import choose_entry, merge_recipe, variants_of
+from bench.run.search.space import check_searched_key, read_dimension, with_searched_values
 
 SENTENCES = [
     "A man is playing a guitar .",
@@ -56,7 +56,7 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
     """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError if the method cannot be built."""
     cls = plugin.cls
     check_overrides(overrides, [cls], any(learns(cls, setting) for setting in cls.settings))
-    check_entries(cls, read(plugin.folder, plugin.name).recipes)
+    check_entries(cls, read_recipes(plugin.folder, plugin.name).recipes)
     results: list[Finding] = []
     with tempfile.TemporaryDirectory() as folder:
         backbone = tiny_backbone(Path(folder) / "tiny", prefix=5 if PREFIX in cls.reads else 0)
@@ -144,13 +144,13 @@ class Case:
         backbone = (
             Reference(name=own, revision="unknown", path=None) if own else resolve(self.backbone)
         )
-        entry = choose(
-            read(self.plugin.folder, self.plugin.name).recipes,
+        entry = choose_entry(
+            read_recipes(self.plugin.folder, self.plugin.name).recipes,
             self.setting,
             self.backbone,
             self.variant,
         )
-        recipe = merge(cls, entry, self.variant, self.overrides, trained=trained)
+        recipe = merge_recipe(cls, entry, self.variant, self.overrides, trained=trained)
         cls.check(recipe, backbone.path)
         return build_method(
             cls, backbone, recipe, Context(seed=seed, folder=self.folder), learns=trained
@@ -390,14 +390,14 @@ def space_is_sound(case: Case) -> str:
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
     searched = [
         (key, bounds)
-        for table in read(plugin.folder, plugin.name).spaces
-        if fits(table.setting, case.setting) and fits(table.variant, case.variant)
+        for table in read_recipes(plugin.folder, plugin.name).spaces
+        if fits_selector(table.setting, case.setting) and fits_selector(table.variant, case.variant)
         for key, bounds in table.values.items()
     ]
     for key, bounds in searched:
-        check_key(key, recipe, plugin, f"in a space of {plugin.name}")
-        for value in dimension(key, bounds, recipe, f"space of {key}").grid():
-            plugin.cls.check(with_values(recipe, {key: value}, "space"), path)
+        check_searched_key(key, recipe, plugin, f"in a space of {plugin.name}")
+        for value in read_dimension(key, bounds, recipe, f"space of {key}").grid():
+            plugin.cls.check(with_searched_values(recipe, {key: value}, "space"), path)
     return ", ".join(dict.fromkeys(key for key, _ in searched)) or "nothing is searched"
 
 

@@ -16,7 +16,7 @@ from bench.export.results import results_text
 from bench.records.record import read_record
 from bench.records.run import Run
 from bench.records.store import RunsFolder
-from bench.run.finished import TrainedRun, find_run, load_run
+from bench.run.finished import TrainedRun, find_run, load_finished_run
 
 FOLDERS = ("sentence-transformers", "transformers", "mteb")
 Say = Callable[[str], None]
@@ -78,7 +78,7 @@ def write_model(wanted: ModelExport, to: Path) -> Exported:
     run = find_run(wanted.run, wanted.store, wanted.plugins)
     check_export(run.record, to)
     _say_notes(run, wanted.say)
-    return write_export(run, load_run(run, offline=wanted.offline), to, wanted.form)
+    return write_export(run, load_finished_run(run, offline=wanted.offline), to, wanted.form)
 
 
 def push_model(
@@ -95,7 +95,7 @@ def push_model(
         check_export(run.record, folder)
         check_repository(name, replace=replace, offline=wanted.offline)
         _say_notes(run, wanted.say)
-        method = load_run(run, offline=wanted.offline)
+        method = load_finished_run(run, offline=wanted.offline)
         done = write_export(run, method, folder, wanted.form, name)
         revision, url = upload(folder, name, done.run_id, private=private)
     return done, Pushed(url, revision)

@@ -15,7 +15,7 @@ from bench.method import prompted, task_prompt
 from bench.records import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.finished import backbone_of, find_run
-from bench.run.plan import of_run, plan_config
+from bench.run.plan import plan_config, plan_rescoring
 from bench.run.planned import NOT_TRAINED, PlannedRun
 from bench.run.plugins import Registry, discover
 
@@ -64,7 +64,7 @@ def _plan_run_again(
         backbone = ready(backbone)
     title = "".join(config.names) or str(run.record.provenance.backbone.title or "")
     backbone = replace(backbone, title=title)
-    planned = of_run(run.record, run.plugin, run.recipe, backbone, config, data)
+    planned = plan_rescoring(run.record, run.plugin, run.recipe, backbone, config, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(
             f"{folder} was renamed: its record is {run.record.run_id}",

@@ -16,7 +16,7 @@ from bench.cli.options import parse_seeds
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import Method
-from bench.run.config import RunConfig, as_typed, from_table
+from bench.run.config import RunConfig, as_typed
 from bench.run.plugins import Plugin, discover, from_file, register_class
 from bench.run.recipe_checks import OF_ENCODERS, OTHER_NAMES, plain_key
 from bench.run.recipe_defaults import ON_REQUEST, TRAINING
@@ -197,7 +197,7 @@ def run_config(
         "offline": options.get("offline", False) or offline_now(),
     }
     try:
-        return from_table(table)
+        return RunConfig.from_options(table)
     except ValueError as error:
         problem, _, place = str(error).partition(" - at `$.")
         name = place.rstrip("`").partition("[")[0]

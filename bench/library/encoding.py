@@ -17,7 +17,7 @@ from bench.library.results import Result
 from bench.method import Method
 from bench.records.store import RunsFolder
 from bench.run.finished import TrainedRun, find_run
-from bench.run.finished import load_run as load_method
+from bench.run.finished import load_finished_run as load_method
 from bench.score.suites import check_vectors
 
 if TYPE_CHECKING:

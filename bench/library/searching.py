@@ -37,7 +37,7 @@ from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, best_trial
 from bench.run.config import Plan, with_recipes
 from bench.run.search.prepare import TrialSettings, check_optuna, plan_search, search_options
-from bench.run.search.trials import do_trials, values_of, write_found
+from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.show.grid import Column, Grid, grid
 from bench.show.markup import as_html
 from bench.show.terminal import terminal_lines
@@ -87,7 +87,7 @@ class SearchResult:
             best = best_trial(trials)
             scores = (recipe, None if best is None else best.score)
             cells = ["" if score is None else f"{score:.2f}" for score in scores]
-            rows.append([method, *cells, values_of(best)])
+            rows.append([method, *cells, describe_values(best)])
         return grid(
             [
                 "method",
@@ -202,7 +202,7 @@ def search_recipes(
         reporter = shown or QuietReporter()
         for note in found.notes:
             reporter.note(note)
-        do_trials(worker, reporter)
+        run_trials(worker, reporter)
     results, files = write_found(worker)
     return SearchResult(worker.folder, results, _written(files))
 

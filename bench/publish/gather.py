@@ -43,8 +43,7 @@ from bench.records.searches import SUMMARY, Search, read_search
 from bench.records.store import RunsFolder
 from bench.records.value_sources import search_of
 from bench.run.plugins import Plugin, discover
-from bench.run.recipe_files import RecipeFile
-from bench.run.recipe_files import read as read_recipes
+from bench.run.recipe_files import RecipeFile, read_recipes
 from bench.score.suites import reduce_predictions
 from bench.verify.scores import check_average, check_hash, check_score
 

@@ -1,13 +1,16 @@
-"""Files of predictions, also forged ones: nothing is unpickled, and a false size does not exhaust the memory.
+"""Files of predictions, also forged ones: nothing is unpickled, and a false size does not exhaust
+the memory.
 
-A run's folder has one .npz file for each task. A published version may hold the predictions of all its runs in one Parquet file,
-``predictions.parquet``, with a row for each array of each predictions file:
+A run's folder has one .npz file for each task. A published version may hold the predictions of all
+its runs in one Parquet file, ``predictions.parquet``, with a row for each array of each predictions
+file:
 
-``file``: path below the version's folder that the array would have as an .npz file of its run (runs/ID/predictions/STS12.npz).
-``array``: its name there. ``dtype``, ``shape``, ``data``: its values in row order, little-endian; text is a JSON list.
-``same``: the row that holds these values (gold values are the same for every run), null if this row does.
-``dtype`` ``d2``: ``data`` are 16-bit differences to the values of the row ``same``, first all low bytes, then all high ones. Two runs
-rank the same pairs much alike, so that the differences take a quarter less room.
+``file``: path below the version's folder that the array would have as an .npz file of its run
+(runs/ID/predictions/STS12.npz). ``array``: its name there. ``dtype``, ``shape``, ``data``: its
+values in row order, little-endian; text is a JSON list. ``same``: the row that holds these values
+(gold values are the same for every run), null if this row does. ``dtype`` ``d2``: ``data`` are
+16-bit differences to the values of the row ``same``, first all low bytes, then all high ones. Two
+runs rank the same pairs much alike, so that the differences take a quarter less room.
 """
 
 from __future__ import annotations
@@ -46,10 +49,12 @@ DIRECTORY_BYTES = MIB
 def read_arrays(
     path: Path, only: Container[str] | None = None, inside: Path | None = None
 ) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file; if there is no such file, the arrays that its version has in ``predictions.parquet``. ``only``:
-    these arrays, if they are there. ``inside``: the run's folder, below which no link is followed; None: the file's own.
+    """The arrays of an .npz file; if there is no such file, the arrays that its version has in
+    ``predictions.parquet``. ``only``: these arrays, if they are there. ``inside``: the run's
+    folder, below which no link is followed; None: the file's own.
 
-    Raises DataMissing if there is no file, DataDamaged for a file with anything but arrays of numbers and text.
+    Raises DataMissing if there is no file, DataDamaged for a file with anything but arrays of
+    numbers and text.
     """
     try:
         return _unpack(read_plain_file(path, LARGEST, inside), only)
@@ -110,7 +115,9 @@ class Member(NamedTuple):
 
 
 END_RECORD = struct.Struct("<4s4H2LH")
-"""The end of an archive: signature, two disks, entries on this disk, entries, bytes and place of the list of members, length of a comment."""
+"""The end of an archive: signature, two disks, entries on this disk, entries, bytes and place of
+the list of members, length of a comment.
+"""
 ENTRY = struct.Struct("<4s4B4HL2L5H2L")
 """A member in that list."""
 LOCAL_HEADER = struct.Struct("<4s2B4HL2L2H")
@@ -118,9 +125,11 @@ LOCAL_HEADER = struct.Struct("<4s2B4HL2L2H")
 
 
 def _list_members(data: bytes) -> list[Member]:
-    """The files in an archive, read as zipfile reads them, at a fifth of its time: a table of thousands of runs opens each of their files.
+    """The files in an archive, read as zipfile reads them, at a fifth of its time: a table of
+    thousands of runs opens each of their files.
 
-    Raises ValueError and struct.error for anything but a plain archive without a comment, encryption or sizes of 64 bits.
+    Raises ValueError and struct.error for anything but a plain archive without a comment,
+    encryption or sizes of 64 bits.
     """
     place = len(data) - END_RECORD.size
     signature, *_, entries, size, start, comment = END_RECORD.unpack_from(data, place)
@@ -131,7 +140,8 @@ def _list_members(data: bytes) -> list[Member]:
     members = []
     at = start
     for _ in range(entries):
-        # the versions (4 bytes), flags, compression, time, date, CRC-32, packed and unpacked bytes, lengths, and where the member stands
+        # the versions (4 bytes), flags, compression, time, date, CRC-32, packed and unpacked bytes,
+        # lengths, and where the member stands
         fields = ENTRY.unpack_from(data, at)
         flags, compression = fields[5:7]
         crc32, packed, unpacked = fields[9:12]
@@ -154,7 +164,9 @@ def _list_members(data: bytes) -> list[Member]:
 
 
 HARMLESS = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 11
-"""Flags of a member that change nothing here: how well it is packed, that its sizes follow it too, that its name is UTF-8."""
+"""Flags of a member that change nothing here: how well it is packed, that its sizes follow it too,
+that its name is UTF-8.
+"""
 
 
 @functools.lru_cache(maxsize=64)
@@ -165,7 +177,10 @@ def _remembered_array(member: Member) -> np.ndarray:
 
 
 def _array(member: Member) -> np.ndarray:
-    """A member of the file, unpacked. Raises ValueError for anything but a complete array of plain values."""
+    """A member of the file, unpacked.
+
+    Raises ValueError for anything but a complete array of plain values.
+    """
     data = member.packed
     if member.compression == zipfile.ZIP_DEFLATED:
         # never more than it announces: what it unpacks to may be larger
@@ -187,7 +202,10 @@ def _array(member: Member) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def _read_header(data: bytes, file: str) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """(shape, whether values stand column by column, type) in the first bytes of a member. Raises ValueError for other than numbers and text."""
+    """(shape, whether values stand column by column, type) in the first bytes of a member.
+
+    Raises ValueError for other than numbers and text.
+    """
     header = io.BytesIO(data)
     if np.lib.format.read_magic(header) == (1, 0):
         shape, in_columns, dtype = np.lib.format.read_array_header_1_0(header)

@@ -1,7 +1,7 @@
 """One run id in several folders: copies of one run count once, two different runs are refused.
 
-An id names what determines a result, and that does not determine it wholly: a budget in minutes, another machine or another library gives
-other numbers under the same id.
+An id names what determines a result, and that does not determine it wholly: a budget in minutes,
+another machine or another library gives other numbers under the same id.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from bench.records.run import Run
 
 
 def distinct_runs(runs: Iterable[Run]) -> list[Run]:
-    """Each run once, in the order in which its id first came; of several copies the first that has predictions.
+    """Each run once, in the order in which its id first came; of several copies the first that has
+    predictions.
 
-    Copies have equal records, and equal predictions as far as both have them. Raises BenchError, with both folders, if two runs of one id
-    are not copies of each other.
+    Copies have equal records, and equal predictions as far as both have them. Raises BenchError,
+    with both folders, if two runs of one id are not copies of each other.
     """
     chosen: dict[str, Run] = {}
     for run in runs:

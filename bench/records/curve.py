@@ -15,9 +15,12 @@ from bench.records.names import CURVE
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:
-    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short. Empty without a curve.
+    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short.
 
-    Raises DataDamaged, naming the file, for a link, a pipe, a device, or a file too large for a curve.
+    Empty without a curve.
+
+    Raises DataDamaged, naming the file, for a link, a pipe, a device, or a file too large for a
+    curve.
     """
     file = folder / CURVE
     try:
@@ -34,7 +37,7 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: entry["step"])
 
 
-def series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+def curve_series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
     """(step, value) of every entry in which the key is a number."""
     return [
         (float(entry["step"]), float(entry[key])) for entry in curve if _is_number(entry.get(key))

@@ -29,7 +29,8 @@ AGAIN_FRESH = "run its command again with --fresh; bench runs RUN shows it"
 def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     """What is wrong with which file of the checkpoint; None if nothing is.
 
-    A record without hashes (``bench.run/1``) cannot be checked. Files that the record does not name are ignored.
+    A record without hashes (``bench.run/1``) cannot be checked. Files that the record does not name
+    are ignored.
     """
     place = folder / CHECKPOINT
     if not place.is_dir():
@@ -53,7 +54,9 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
 def prediction_problems(
     record: RunRecord, folder: Path
 ) -> dict[tuple[str, str, str, str | None], str]:
-    """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or "altered"."""
+    """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or
+    "altered".
+    """
     return {
         score.key: problem
         for score in record.scores
@@ -67,8 +70,9 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
         arrays = Run(record, folder).predictions(score.key)
         if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
             return "altered"
-        for file in foreign_files(score, folder) if score.suite in FOREIGN else ():
-            json.loads(read_plain_file(file, SETTINGS_BYTES, folder))
+        if score.suite in FOREIGN:
+            for file in foreign_files(score, folder):
+                json.loads(read_plain_file(file, SETTINGS_BYTES, folder))
     except (DataMissing, FileNotFoundError, NotADirectoryError):
         return MISSING
     except (DataDamaged, OSError, ValueError, RecursionError):
@@ -77,7 +81,10 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
 
 
 def foreign_files(score: Score, folder: Path) -> list[Path]:
-    """The result files of the tool that scored the task. A record may be forged: paths outside of the tool's folder are ignored."""
+    """The result files of the tool that scored the task.
+
+    A record may be forged: paths outside of the tool's folder are ignored.
+    """
     named = score.detail.get("results")
     names = named if isinstance(named, list | tuple) else ()
     return [
@@ -88,7 +95,9 @@ def foreign_files(score: Score, folder: Path) -> list[Path]:
 
 
 def remembered_sha256(file: Path, inside: Path | None = None) -> str:
-    """As ``file_sha256``, without reading a large file that has not changed since it was last read. Raises OSError.
+    """As ``file_sha256``, without reading a large file that has not changed since it was last read.
+
+    Raises OSError.
 
     ``inside``: a folder above the file, below which no link is followed; None: the file's own.
     """

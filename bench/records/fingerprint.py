@@ -1,9 +1,10 @@
 """What determines a run's result, and the hash that names it.
 
-The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`). A record holds enough to compute it
-again, so that a seed or recipe that was changed afterwards is noticed. The inputs without a field of their own are in
-``provenance.determines``. Recipe keys that name a file or a backbone ("places") count by their content, not by their name: they
-are stored there with the name of their content, or None if the recipe gives none.
+The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`). A
+record holds enough to compute it again, so that a seed or recipe that was changed afterwards is
+noticed. The inputs without a field of their own are in ``provenance.determines``. Recipe keys that
+name a file or a backbone ("places") count by their content, not by their name: they are stored
+there with the name of their content, or None if the recipe gives none.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import Any
 
 from bench.records.record import RunRecord
 
-# The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`). A record holds enough to compute it
-# again, so that a seed or recipe that was changed afterwards is noticed. The inputs without a field of their own are in
-# ``provenance.determines``. For recipe keys that name a file or a backbone ("places") the content counts, not the name: they are
-# stored there with the name of their content, or None if the recipe gives none.
+# The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`).
+# A record holds enough to compute it again, so that a seed or recipe that was changed afterwards is
+# noticed. The inputs without a field of their own are in ``provenance.determines``. For recipe keys
+# that name a file or a backbone ("places") the content counts, not the name: they are stored there
+# with the name of their content, or None if the recipe gives none.
 
 
 def fingerprint_of(determines: Mapping[str, Any]) -> str:
@@ -27,7 +29,8 @@ def fingerprint_of(determines: Mapping[str, Any]) -> str:
 
 
 def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None) -> str | None:
-    """The fingerprint computed again from a record; None if an older record does not hold all its inputs.
+    """The fingerprint computed again from a record; None if an older record does not hold all its
+    inputs.
 
     ``rest`` replaces ``provenance.determines``.
     """

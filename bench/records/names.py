@@ -17,7 +17,9 @@ FAILED_BATCH = "failed-batch.tsv"
 
 
 def data_key(task: str, text: str | None, suite: str = "") -> str:
-    """A set's name in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have the same name."""
+    """A set's name in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have
+    the same name.
+    """
     prefix = f"{suite}/" if suite in FOREIGN else ""
     return f"{prefix}{task}" if text in (None, "tokenised") else f"{prefix}{task}@{text}"
 

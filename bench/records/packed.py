@@ -136,7 +136,9 @@ def cached(digest: str) -> Path:
 
 
 def find_packed(path: Path) -> tuple[Path, Path] | None:
-    """(version that holds ``path``, its file of predictions, which may have to be fetched); None for other paths."""
+    """(version that holds ``path``, its file of predictions, which may have to be fetched); None
+    for other paths.
+    """
     for version in list(path.absolute().parents)[:DEPTH]:
         if is_plain_file(version / NAME):
             return version, version / NAME
@@ -155,9 +157,11 @@ def has_predictions(folder: Path) -> bool:
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
-    """The arrays of the predictions file ``path`` from its version's one file; None if that has none of them.
+    """The arrays of the predictions file ``path`` from its version's one file; None if that has
+    none of them.
 
-    Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have written.
+    Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have
+    written.
     """
     if (located := find_packed(path)) is None:
         return None

@@ -35,8 +35,10 @@ def paths_in(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
 
 
 def refuse_paths(value: Any, what: str) -> None:
-    """Raises DataDamaged for the first absolute path in a JSON value. Its message has the field and the last part of the path alone: pages
-    print it."""
+    """Raises DataDamaged for the first absolute path in a JSON value.
+
+    Its message has the field and the last part of the path alone: pages print it.
+    """
     for where, path in paths_in(value):
         field = f"{what}: {where}" if where else what
         raise DataDamaged(

@@ -31,23 +31,33 @@ class Predicted:
     metric: str
     """Its name in run records."""
     seeds: tuple[int | None, ...]
-    """(S,) training seeds; None: nothing in this method is random. Only a single seed may be None."""
+    """(S,) training seeds; None: nothing in this method is random. Only a single seed may be None.
+    """
     prediction_SN: NDArray[np.generic]
-    """(S, N), or (S, N, R) for clusterings and few-shot draws (-1: not tested in this draw); items in the data's order."""
+    """(S, N), or (S, N, R) for clusterings and few-shot draws (-1: not tested in this draw); items
+    in the data's order.
+    """
     gold_N: NDArray[np.generic]
     fold_N: NDArray[np.generic] | None = None
     """The fold that each item was tested in, if there are any. The value is the mean over folds, with equal weights."""
     query_N: NDArray[np.generic] | None = None
     """The query of each pair, if a metric weighs by query. All queries have equal weights, shared by their pairs."""
     shared_NK: NDArray[np.integer] | None = None
-    """(N, 1) or (N, 2): numbers, from 0, of the units that an item may share with others: its two sentences, the images of its two
-    captions. None: pairs share their query, other items share nothing."""
+    """(N, 1) or (N, 2): numbers, from 0, of the units that an item may share with others: its two
+    sentences, the images of its two captions. None: pairs share their query, other items share
+    nothing.
+    """
     universe: str = ""
-    """Tasks with the same universe share the units with the same numbers. Empty: the numbers are of this task alone."""
+    """Tasks with the same universe share the units with the same numbers.
+
+    Empty: the numbers are of this task alone.
+    """
     moved_SN: Floats | None = None
     """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric without an influence function."""
     score_S: Floats | None = None
-    """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds within folds, CxC samples."""
+    """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds
+    within folds, CxC samples.
+    """
 
     def __post_init__(self) -> None:
         if problem := self._problem():
@@ -169,7 +179,9 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False
 
 
 def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -> str:
-    """What two runs' arrays do not share although they are of the same items, in words; "" if they do."""
+    """What two runs' arrays do not share although they are of the same items, in words; "" if they
+    do.
+    """
     for name in ("gold", "fold", "query", *_UNITS):
         if (name in arrays or name in first) and not _are_equal(arrays.get(name), first.get(name)):
             return f"differ in the items' {'shared' if name in _UNITS else name}"
@@ -199,7 +211,9 @@ _UNITS = ("image", "caption1", "caption2")
 
 
 def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None if they are not known."""
+    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None if
+    they are not known.
+    """
     if not set(_UNITS) <= set(arrays):
         return sentence_numbers(task, arrays["gold"])
     captions, first = np.unique(arrays["caption1"], return_index=True)

@@ -1,10 +1,12 @@
-"""The run record: what one run was, what it scored, what it cost, where it came from, and how its checkpoint was chosen.
+"""The run record: what one run was, what it scored, what it cost, where it came from, and how its
+checkpoint was chosen.
 
 See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged or forged.
 
-What was not recorded is None, never a guess. A record agrees with ``schema/run-4.schema.json`` (a test holds them together); the
-first thing that does not fit is named by its path, such as ``scores[2].value``. A record of an older schema is brought up one
-step at a time by ``UPGRADES``; a newer one is refused.
+What was not recorded is None, never a guess. A record agrees with ``schema/run-4.schema.json`` (a
+test holds them together); the first thing that does not fit is named by its path, such as
+``scores[2].value``. A record of an older schema is brought up one step at a time by ``UPGRADES``; a
+newer one is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from bench.base.reading import RECORD_BYTES, read_plain_file
 
 SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
-REDUCED = "reduced"  # the array by which stored predictions say that only what the score needs is left of them
+# the array by which stored predictions say that only what the score needs is left of them
+REDUCED = "reduced"
 SET, BUDGET = "--set", "--budget"
 """How the source of a recipe value that a user gave begins."""
 STATUSES = ("finished", "failed", "interrupted")
@@ -39,11 +42,14 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
 Value = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBER``
-# bound of free numbers in a record: any seed or count of 64 bits, and nothing that arithmetic could make infinite
+# bound of free numbers in a record: any seed or count of 64 bits, and nothing that arithmetic could
+# make infinite
 LARGEST_NUMBER = 2.0**64
 # version n -> function that turns the JSON object of version n into one of version n + 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    1: dict,  # 2 has more fields, all optional: hashes of predictions and checkpoint, what the fingerprint is of
+    # 2 has more fields, all optional: hashes of predictions and checkpoint, what the fingerprint is
+    # of
+    1: dict,
     2: dict,  # 3 too: tokens, memory of the host, how it was executed
     3: lambda content: content | {"provenance": _without_null(content.get("provenance"))},
 }
@@ -66,10 +72,12 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     )
     detail: Facts = {}
     predictions_sha256: Name | None = (
-        None  # of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
+        # of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
+        None
     )
     reduced_sha256: Name | None = (
-        None  # of their reduced form in a version that stores only what scores need; None: not reduced
+        # of their reduced form in a version that stores only what scores need; None: not reduced
+        None
     )
 
     @property
@@ -78,7 +86,9 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         return ScoreKey(self.suite, self.task, self.protocol, self.text)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
-        """The recorded hash of its predictions' values, of the form that is stored, whole or reduced; None if none is recorded."""
+        """The recorded hash of its predictions' values, of the form that is stored, whole or
+        reduced; None if none is recorded.
+        """
         if REDUCED in arrays:
             return self.reduced_sha256 or (
                 None if self.predictions_sha256 is None else "no hash of them"
@@ -87,10 +97,14 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
 
 
 class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What encoding took, as ``bench speed`` of earlier versions measured it. Two of them say something about each other where all but the first two fields are equal."""
+    """What encoding took, as ``bench speed`` of earlier versions measured it.
+
+    Two of them say something about each other where all but the first two fields are equal.
+    """
 
     sentences_per_second: Amount  # median of several passes
-    memory_bytes: Count  # the most that was in use: on the GPU where there is one, else resident in the process
+    # the most that was in use: on the GPU where there is one, else resident in the process
+    memory_bytes: Count
     device: str
     threads: Count
     precision: str
@@ -122,7 +136,10 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the checkpoint was chosen. ``dev_score`` is that of ``best_step``; None: the last step was kept."""
+    """How the checkpoint was chosen.
+
+    ``dev_score`` is that of ``best_step``; None: the last step was kept.
+    """
 
     steps: Count
     best_step: Count | None = None
@@ -137,12 +154,16 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def name_in_suites(suite: str, task: str, protocol: str, text: str | None) -> str:
-    """The name, in ``provenance.execution.suites``, of a score that is of other code than the rest of its suite: "sts STS12 senteval-all/1 raw"."""
+    """The name, in ``provenance.execution.suites``, of a score that is of other code than the rest
+    of its suite: "sts STS12 senteval-all/1 raw".
+    """
     return " ".join([suite, task, protocol, text or ""]).strip()
 
 
 class ScoreKey(NamedTuple):
-    """What makes two scores the same cell of a table: two numbers compare only where all four are equal."""
+    """What makes two scores the same cell of a table: two numbers compare only where all four are
+    equal.
+    """
 
     suite: str
     task: str
@@ -159,7 +180,10 @@ class RecipeValue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
 
 class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A plugin's code: of a method, or of a suite. ``package`` is its distribution, or the file that it was loaded from."""
+    """A plugin's code: of a method, or of a suite.
+
+    ``package`` is its distribution, or the file that it was loaded from.
+    """
 
     package: str | None = None
     version: str | None = None
@@ -167,15 +191,21 @@ class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Checkout(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The git checkout that the method's code lies in. ``dirty``: the working tree differs; None: git did not answer in time."""
+    """The git checkout that the method's code lies in.
+
+    ``dirty``: the working tree differs; None: git did not answer in time.
+    """
 
     commit: str | None = None
     dirty: bool | None = None
 
 
 class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The training text. ``overlap``: its sentences that test sets have as well, see ``bench.data.overlap``; ``warning``: what was not as
-    it was expected when it was first fetched."""
+    """The training text.
+
+    ``overlap``: its sentences that test sets have as well, see ``bench.data.overlap``; ``warning``:
+    what was not as it was expected when it was first fetched.
+    """
 
     name: str | None = None
     sha256: str | None = None
@@ -186,7 +216,10 @@ class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class BackboneUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The backbone. ``title``: its name in tables, if that differs; ``model``: facts about a finished encoder."""
+    """The backbone.
+
+    ``title``: its name in tables, if that differs; ``model``: facts about a finished encoder.
+    """
 
     name: str | None = None
     revision: str | None = None
@@ -214,7 +247,10 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a run comes from; ``created`` is ISO 8601. A field of an object that was not recorded has its default."""
+    """Where a run comes from; ``created`` is ISO 8601.
+
+    A field of an object that was not recorded has its default.
+    """
 
     created: Annotated[str, Meta(pattern=MOMENT)]
     command: str | None = None
@@ -234,7 +270,9 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 PRETRAINED = "pretrained"
 """The method that builds a finished encoder out of a folder or a model of the hub."""
 EVALUATED = ("object", "vectors", "server")
-"""Methods that stand for a model from outside; they are in no list, for their models come with them and not from a backbone."""
+"""Methods that stand for a model from outside; they are in no list, for their models come with them
+and not from a backbone.
+"""
 
 
 class RunRecord(
@@ -245,7 +283,10 @@ class RunRecord(
     tag_field="schema",
     tag=f"{SCHEMA}/{VERSION}",
 ):
-    """One run: method x variant x setting x backbone x seed, trained and scored. Fields are in the order in which a reader wants them."""
+    """One run: method x variant x setting x backbone x seed, trained and scored.
+
+    Fields are in the order in which a reader wants them.
+    """
 
     run_id: Annotated[str, Meta(pattern=RUN_ID)]
     fingerprint: Name  # sha256 of what determines the result
@@ -270,7 +311,9 @@ class RunRecord(
 
     @property
     def model_name(self) -> str:
-        """The name of an evaluated object, vectors or server; "" for the run of a method, also of a plugin with such a name."""
+        """The name of an evaluated object, vectors or server; "" for the run of a method, also of a
+        plugin with such a name.
+        """
         return (
             self.backbone_name
             if self.method in EVALUATED and self.provenance.plugin.package == "bench"
@@ -279,7 +322,9 @@ class RunRecord(
 
     @property
     def evaluated_as(self) -> str:
-        """The name of any finished encoder that was evaluated, also of one from a folder or the hub; "" for all others."""
+        """The name of any finished encoder that was evaluated, also of one from a folder or the
+        hub; "" for all others.
+        """
         return self.backbone_name if self.method == PRETRAINED else self.model_name
 
     @property
@@ -289,7 +334,9 @@ class RunRecord(
 
     @property
     def backbone_name(self) -> str:
-        """The backbone's name in tables: the name that was chosen for it or that its model card gives, else its own."""
+        """The backbone's name in tables: the name that was chosen for it or that its model card
+        gives, else its own.
+        """
         return public_name(str(self.provenance.backbone.title or self.backbone))
 
     def score(
@@ -314,7 +361,10 @@ class RunRecord(
 
     @classmethod
     def from_json(cls, content: Any) -> RunRecord:
-        """The record in a parsed JSON object. Raises RecordDamaged, naming the path of the first field that does not fit."""
+        """The record in a parsed JSON object.
+
+        Raises RecordDamaged, naming the path of the first field that does not fit.
+        """
         try:
             return msgspec.convert(upgrade(content), cls)._checked()
         except msgspec.ValidationError as error:
@@ -324,9 +374,12 @@ class RunRecord(
 
     @classmethod
     def decode(cls, data: bytes) -> RunRecord:
-        """The record in JSON. Raises RecordDamaged, naming the path of the first field that does not fit."""
-        # an older schema, or damaged, if this fails
-        # UnicodeDecodeError: of a key or a schema's name, which msgspec does not turn into its own error
+        """The record in JSON.
+
+        Raises RecordDamaged, naming the path of the first field that does not fit.
+        """
+        # an older schema, or damaged, if this fails UnicodeDecodeError: of a key or a schema's
+        # name, which msgspec does not turn into its own error
         with contextlib.suppress(
             msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError
         ):
@@ -368,7 +421,9 @@ DEEPEST = 64
 
 
 def _problem_of(value: Any) -> str:
-    """What is wrong with a free JSON value; "" if every number fits into sums and squares, and nothing is nested too deep."""
+    """What is wrong with a free JSON value; "" if every number fits into sums and squares, and
+    nothing is nested too deep.
+    """
     level = [value]
     for _ in range(DEEPEST):
         below: list[Any] = []
@@ -392,7 +447,10 @@ several, or of columns that were chosen. ``provenance.corpus.sha256`` covers all
 
 
 def _check_determines(determines: Facts | None) -> None:
-    """Raises RecordDamaged for a part of the fingerprint's inputs that has another type. Parts that this version does not know may be anything."""
+    """Raises RecordDamaged for a part of the fingerprint's inputs that has another type.
+
+    Parts that this version does not know may be anything.
+    """
     if determines is None:
         return
     where = "provenance.determines"
@@ -416,7 +474,9 @@ def is_given_by_user(source: str) -> bool:
 
 
 def public_name(backbone: str) -> str:
-    """A backbone by its own name: that of the hub as it is, of a local folder its last part that says something."""
+    """A backbone by its own name: that of the hub as it is, of a local folder its last part that
+    says something.
+    """
     # a hub name has at most one slash; a folder is given absolutely, from here, or through several
     absolute = backbone.startswith(("/", ".", "~", "\\")) or re.match(r"[A-Za-z]:[\\/]", backbone)
     if not absolute and backbone.count("/") <= 1:
@@ -428,7 +488,10 @@ _DECODER = msgspec.json.Decoder(RunRecord)
 
 
 def upgrade(content: Any) -> dict[str, Any]:
-    """Bring the JSON object of any older schema to this one. Raises RecordDamaged for anything else, and for a newer schema."""
+    """Bring the JSON object of any older schema to this one.
+
+    Raises RecordDamaged for anything else, and for a newer schema.
+    """
     if not isinstance(content, dict):
         raise RecordDamaged("the record is not a JSON object")
     name = content.get("schema")
@@ -447,7 +510,9 @@ def upgrade(content: Any) -> dict[str, Any]:
 
 
 def _without_null(provenance: Any) -> Any:
-    """In 4 the objects below ``provenance`` have typed fields; null, which stood for "not recorded", is left out."""
+    """In 4 the objects below ``provenance`` have typed fields; null, which stood for "not
+    recorded", is left out.
+    """
     return (
         {key: value for key, value in provenance.items() if value is not None}
         if isinstance(provenance, dict)
@@ -456,7 +521,9 @@ def _without_null(provenance: Any) -> Any:
 
 
 def _message(error: str) -> str:
-    """msgspec's sentence, "Expected `float`, got `str` - at `$.scores[2].value`", with the place first."""
+    """msgspec's sentence, "Expected `float`, got `str` - at `$.scores[2].value`", with the place
+    first.
+    """
     reason, _, path = error.partition(" - at `$")
     reason = reason.replace("`", "'").replace("Object", "the object")
     return f"{path.rstrip('`').lstrip('.') or 'the record'}: {reason[0].lower()}{reason[1:]}"

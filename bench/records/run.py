@@ -41,7 +41,10 @@ class Run(NamedTuple):
     def predictions(
         self, key: ScoreKey, names: Container[str] | None = None
     ) -> dict[str, np.ndarray]:
-        """The stored arrays; with ``names`` only these, if they are there. Raises DataMissing (PredictionsElsewhere), DataDamaged."""
+        """The stored arrays; with ``names`` only these, if they are there.
+
+        Raises DataMissing (PredictionsElsewhere), DataDamaged.
+        """
         try:
             return read_arrays(self.predictions_file(key), names, self.folder)
         except PredictionsElsewhere:

@@ -1,7 +1,9 @@
-"""The record of a search for recipe values: ``search.json`` in its folder holds the search space and the result of each trial.
+"""The record of a search for recipe values: ``search.json`` in its folder holds the search space
+and the result of each trial.
 
-Boards and figures read this file; the search itself works on Optuna's storage next to it (:mod:`bench.run.search`). A version
-of the leaderboards holds the same file. The record of a tuned run describes its search in ``provenance.execution.search``.
+Boards and figures read this file; the search itself works on Optuna's storage next to it
+(:mod:`bench.run.search`). A version of the leaderboards holds the same file. The record of a tuned
+run describes its search in ``provenance.execution.search``.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ SCHEMA = "bench.search/1"
 SUMMARY = "search.json"
 RUNNING, FINISHED, FAILED, PRUNED = "running", "finished", "failed", "pruned"
 RECIPE = 0
-"""The number of the trial with the unchanged recipe: every method has it, and it is not counted as a trial."""
+"""The number of the trial with the unchanged recipe: every method has it, and it is not counted as
+a trial.
+"""
 
 
 class Trial(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,14 +110,19 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return msgspec.json.encode(self) + b"\n"
 
     def of(self, record: RunRecord) -> bool:
-        """Whether the record's values can be from this search: by its name, seeds and selection set."""
+        """Whether the record's values can be from this search: by its name, seeds and selection
+        set.
+        """
         study = self.study
         mine = {"name": study.name, "seeds": list(study.seeds), "select_on": study.select_on}
         return record.method in self.trials and mine.items() <= {**search_of(record)}.items()
 
 
 def read_search(file: Path) -> Search | None:
-    """The search in a file ``search.json``; None if there is no file. Raises BenchError if it is damaged."""
+    """The search in a file ``search.json``; None if there is no file.
+
+    Raises BenchError if it is damaged.
+    """
     try:
         return msgspec.json.decode(read_plain_file(file, SEARCH_BYTES), type=Search)
     except FileNotFoundError:
@@ -137,7 +146,8 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
 def drawn_before(trial: Trial, trials: Sequence[Trial], recipe: Mapping[str, Any]) -> Trial | None:
     """Return the first earlier trial with the same values, or None.
 
-    ``trials``: those of the trial's method. ``recipe``: the method's unchanged recipe; trial 0 has its values.
+    ``trials``: those of the trial's method. ``recipe``: the method's unchanged recipe; trial 0 has
+    its values.
     """
     for earlier in trials:
         if earlier.number >= trial.number:
@@ -151,10 +161,12 @@ def drawn_before(trial: Trial, trials: Sequence[Trial], recipe: Mapping[str, Any
 
 
 def expected_best(scores: Sequence[float | None]) -> list[float]:
-    """The expected maximum of n dev scores (Dodge et al. 2019, "Show Your Work", section 3.1), for n from 1 to their number: n draws, with replacement, from the scores of the trials.
+    """The expected maximum of n dev scores (Dodge et al. 2019, "Show Your Work", section 3.1), for
+    n from 1 to their number: n draws, with replacement, from the scores of the trials.
 
-    With N of them sorted, the highest of n draws is the i-th or a lower one with probability (i / N)^n. None is a trial without
-    a score, which failed or was pruned: it counts as the lowest score. Empty if no trial has a score.
+    With N of them sorted, the highest of n draws is the i-th or a lower one with probability (i /
+    N)^n. None is a trial without a score, which failed or was pruned: it counts as the lowest
+    score. Empty if no trial has a score.
     """
     if not (known := [score for score in scores if score is not None]):
         return []

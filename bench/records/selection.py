@@ -1,4 +1,6 @@
-"""The pairs on which a checkpoint was selected that are test pairs, too: from hashes alone, without the data."""
+"""The pairs on which a checkpoint was selected that are test pairs, too: from hashes alone, without
+the data.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from bench.records.record import RunRecord
 
 
 def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tuple[int, int] | None:
-    """(pairs of a selection set that are test pairs of one of these sets of the suite sts, pairs); None if that is not known.
+    """(pairs of a selection set that are test pairs of one of these sets of the suite sts, pairs);
+    None if that is not known.
 
     A pair is identified by its letters and digits, whichever sentence comes first.
     """
@@ -27,8 +30,9 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
 
 
 def dev_words(record: RunRecord) -> str:
-    """How many of the pairs that a checkpoint was selected on are test pairs; "" without a selection, or without scores of the suite
-    sts."""
+    """How many of the pairs that a checkpoint was selected on are test pairs; "" without a
+    selection, or without scores of the suite sts.
+    """
     done = record.training
     if done is None or done.dev_score is None or all(s.suite != "sts" for s in record.scores):
         return ""
@@ -44,6 +48,7 @@ def dev_words(record: RunRecord) -> str:
 def known_sets() -> dict[str, Any]:
     """Read ``given.json``, which ``python tools/make_given.py DATA`` writes.
 
-    "dev_pairs": for each selection set, names of sts sets separated by blanks -> pairs that exactly those sets test.
+    "dev_pairs": for each selection set, names of sts sets separated by blanks -> pairs that exactly
+    those sets test.
     """
     return dict(json.loads(Path(__file__).with_name("given.json").read_bytes()))

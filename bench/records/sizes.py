@@ -52,7 +52,9 @@ def bytes_below(folder: Path) -> int:
 
 
 def remove_vectors(store: RunsFolder) -> tuple[int, list[str]]:
-    """Remove the stored vectors of all runs; returns the bytes that are free now, and a line for each run that is left as it is."""
+    """Remove the stored vectors of all runs; returns the bytes that are free now, and a line for
+    each run that is left as it is.
+    """
     freed, left = 0, []
     for size in measure_runs(store):
         if not size.vectors:

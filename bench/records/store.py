@@ -1,7 +1,9 @@
-"""The folder that holds runs: ``RUNS/<run-id>/`` with ``run.json``, ``predictions/``, ``checkpoint/``, ``curve.jsonl``.
+"""The folder that holds runs: ``RUNS/<run-id>/`` with ``run.json``, ``predictions/``,
+``checkpoint/``, ``curve.jsonl``.
 
-A file is written whole or not at all: next to its place, synced, then renamed over it. A large file is hashed once: its hash is
-cached under its path, size and times, and it is read again if one of them changed.
+A file is written whole or not at all: next to its place, synced, then renamed over it. A large file
+is hashed once: its hash is cached under its path, size and times, and it is read again if one of
+them changed.
 """
 
 from __future__ import annotations
@@ -59,7 +61,10 @@ class RunsFolder:
     # --- records ---
 
     def write(self, record: RunRecord) -> Path:
-        """Write ``run.json`` whole or not at all and return its path. Raises RecordDamaged for a record that could not be read back."""
+        """Write ``run.json`` whole or not at all and return its path.
+
+        Raises RecordDamaged for a record that could not be read back.
+        """
         try:
             content = record.to_json()
             RunRecord.from_json(content)  # names the first field that does not fit
@@ -72,7 +77,10 @@ class RunsFolder:
         return path
 
     def read(self, run_id: str) -> RunRecord:
-        """The record of a run. Raises UnknownName if there is none, RecordDamaged if it does not fit the schema."""
+        """The record of a run.
+
+        Raises UnknownName if there is none, RecordDamaged if it does not fit the schema.
+        """
         file = self.folder(run_id) / RECORD
         try:
             record = read_record(file)
@@ -87,7 +95,10 @@ class RunsFolder:
         return record
 
     def get(self, run_id: str, fingerprint: str | None = None) -> RunRecord | None:
-        """The record of a run; None if there is none, it is damaged, or it has another fingerprint. Reads no other run."""
+        """The record of a run; None if there is none, it is damaged, or it has another fingerprint.
+
+        Reads no other run.
+        """
         try:
             record = read_record(self.folder(run_id) / RECORD)
         except RecordDamaged:
@@ -143,8 +154,9 @@ class RunsFolder:
         return records, damaged
 
     def record_files(self, reference: str) -> list[Path]:
-        """The records' files for an id, the beginning of ids, a path, or the name of an evaluated model. Raises UnknownName if there
-        is none."""
+        """The records' files for an id, the beginning of ids, a path, or the name of an evaluated
+        model. Raises UnknownName if there is none.
+        """
         ids = [] if os.sep in reference or not reference else self.ids()
         names = [name for name in ids if name.startswith(reference)]
         if reference not in names and (path := _by_path(reference)) is not None:
@@ -177,11 +189,13 @@ class RunsFolder:
     def lock(
         self, run_id: str, wait_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None
     ) -> Iterator[None]:
-        """Hold the run for this process. Raises RunLocked, naming the owner, if it is not free in time.
+        """Hold the run for this process.
 
-        The kernel's lock on ``RUN/.lock`` decides, on this machine and between machines that share the folder; it is
-        released when its holder dies, however it dies. The file's content, HOST:PID, only names the holder. ``say``
-        gets one line if this process has to wait.
+        Raises RunLocked, naming the owner, if it is not free in time.
+
+        The kernel's lock on ``RUN/.lock`` decides, on this machine and between machines that share
+        the folder; it is released when its holder dies, however it dies. The file's content,
+        HOST:PID, only names the holder. ``say`` gets one line if this process has to wait.
         """
         path = self.folder(run_id) / LOCK
         refuse_links(path.parent)
@@ -221,7 +235,8 @@ class RunsFolder:
         try:
             with open_plain_file(self.folder(run_id) / LOCK) as handle:
                 holder = handle.read(200).decode("utf-8", "replace").strip()
-                # a killed process leaves its name, so the lock is tried; without a name it is not, so that no process is disturbed
+                # a killed process leaves its name, so the lock is tried; without a name it is not,
+                # so that no process is disturbed
                 return holder if holder and not is_free(handle.fileno()) else None
         except OSError:
             return None
@@ -229,9 +244,11 @@ class RunsFolder:
     # --- predictions ---
 
     def predictions_path(self, run_id: str, task: str, text: str | None, suite: str = "") -> Path:
-        """``predictions/STS12.npz`` for the tokenised or only form, ``predictions/STS12@raw.npz`` for others.
+        """``predictions/STS12.npz`` for the tokenised or only form, ``predictions/STS12@raw.npz``
+        for others.
 
-        The tasks of a suite that others named have a separate folder: ``predictions/mteb/STS12.npz``.
+        The tasks of a suite that others named have a separate folder:
+        ``predictions/mteb/STS12.npz``.
         """
         return self.folder(run_id) / predictions_name(task, text, suite)
 
@@ -245,8 +262,9 @@ class RunsFolder:
     ) -> Path:
         """Write "prediction", "gold", "subset", ... with one row per item, in the data's order.
 
-        Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError if
-        the three named first differ in length, or an array holds Python objects.
+        Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold").
+        Raises ValueError if the three named first differ in length, or an array holds Python
+        objects.
         """
         if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
             raise ValueError(

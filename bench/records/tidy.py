@@ -14,8 +14,11 @@ COLUMNS = ("run", "name", *FACTS, *SCORE, *COST)
 
 
 def tidy_rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """One mapping with the keys of ``COLUMNS`` for each run and score, in the runs' order. ``value`` has the papers' scale: correlation and
-    accuracy x 100; a value that was not recorded is None."""
+    """One mapping with the keys of ``COLUMNS`` for each run and score, in the runs' order.
+
+    ``value`` has the papers' scale: correlation and accuracy x 100; a value that was not recorded
+    is None.
+    """
     return [
         {
             "run": record.run_id,

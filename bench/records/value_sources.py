@@ -28,7 +28,9 @@ DECISIVE = (
     "temperature",
     "prompt_length",
 )
-"""Recipe values that every paper of this field states; with one of them from elsewhere, a row is not a paper's."""
+"""Recipe values that every paper of this field states; with one of them from elsewhere, a row is
+not a paper's.
+"""
 
 
 def search_of(record: RunRecord) -> Mapping[str, Any]:
@@ -45,7 +47,9 @@ def is_tuned(value: RecipeValue) -> bool:
 
 
 def kind_of_values(record: RunRecord) -> str:
-    """ "tuned: 12 trials", "paper" if the decisive values name a paper or its authors' code, else "recipe"; "" if nothing is trained."""
+    """ "tuned: 12 trials", "paper" if the decisive values name a paper or its authors' code, else
+    "recipe"; "" if nothing is trained.
+    """
     if record.training is None or "learning_rate" not in record.recipe:
         return ""
     if search := search_of(record):

@@ -1,1 +1,3 @@
-"""From what was asked to records: methods, recipes, plans, execution, and the papers' tables run again."""
+"""From what was asked to records: methods, recipes, plans, execution, and the papers' tables run
+again.
+"""

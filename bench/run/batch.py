@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.run.config import Plan, write_plan
+from bench.run.config import Plan
 from bench.run.target import Target
 from bench.run.workers import WORKER, worker_environment
 
@@ -63,7 +63,7 @@ class JobBatch:
     def write(self, plan: Plan) -> None:
         """Raises BenchError where a file cannot be written."""
         self.write_runs(self.runs)
-        write_plan(self.folder / "plan.toml", plan)
+        plan.write(self.folder / "plan.toml")
         write_or_fail(self.folder / "worker.sh", self.worker.encode())
         (self.folder / "logs").mkdir(exist_ok=True)
 
@@ -73,7 +73,10 @@ class JobBatch:
 
 @dataclass(frozen=True)
 class ClusterJob:
-    """A run that an engine has. ``cancel`` is the engine's own command; ``log``: the output of its workers."""
+    """A run that an engine has.
+
+    ``cancel`` is the engine's own command; ``log``: the output of its workers.
+    """
 
     engine: str
     state: str  # "queued" or "running"

@@ -1,4 +1,5 @@
-"""What runs are made with: the options of ``bench run``, the arguments of ``bench.train``, what a worker is handed, one [[run]] of a plan.
+"""What runs are made with: the options of ``bench run``, the arguments of ``bench.train``, what a
+worker is handed, one [[run]] of a plan.
 
 A plan is runs that answer a question, in a TOML file that ``bench run --plan FILE`` runs::
 
@@ -45,9 +46,12 @@ def seconds_between_states() -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """Which runs, and how they are done. Several methods, backbones, seeds and values stand for every combination.
+    """Which runs, and how they are done.
 
-    The first block determines results and with them fingerprints; the second changes no result by intent.
+    Several methods, backbones, seeds and values stand for every combination.
+
+    The first block determines results and with them fingerprints; the second changes no result by
+    intent.
     """
 
     methods: tuple[str, ...] = ()  # "promcse", or with a variant "promcse+eh"
@@ -85,7 +89,10 @@ class RunConfig:
 
     @property
     def ranks(self) -> int:
-        """Processes that train a run together. Of torchrun it is only known once the config is settled."""
+        """Processes that train a run together.
+
+        Of torchrun it is only known once the config is settled.
+        """
         return self.target.gpus or 1
 
     @property
@@ -98,11 +105,44 @@ class RunConfig:
 
     @property
     def values(self) -> dict[str, str]:
-        """The recipe values of ``overrides`` and ``budget``, as text: "2epochs" is ``epochs``, another unit ``budget``. A value may be
-        a series."""
+        """The recipe values of ``overrides`` and ``budget``, as text: "2epochs" is ``epochs``,
+        another unit ``budget``. A value may be a series.
+        """
         if self.budget is None:
             return dict(self.overrides)
         return {**self.overrides, self.budget_key: re.sub(r"\s*epochs?\b", "", self.budget)}
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> RunConfig:
+        """Return the config of options by name, as :meth:`options` returns them, or a person writes
+        them in a plan.
+
+        ``set``: recipe values, which may also be numbers and lists. Raises UnknownName for an
+        unknown key, and ValueError for a value of the wrong type.
+        """
+        values = dict(options)
+        overrides = values.pop("set", {})
+        if not isinstance(overrides, Mapping):
+            raise ValueError("`set` is not a table of recipe values")
+        known = {"set", *FIELDS} - {"overrides"}
+        unknown = options.keys() - known
+        if unknown:
+            raise UnknownName("key", min(unknown), known, "of a run")
+        values["overrides"] = {key: as_typed(value) for key, value in overrides.items()}
+        return msgspec.convert(values, cls)
+
+    def options(self) -> dict[str, Any]:
+        """Return the fields that differ from the defaults, as numbers, texts, lists and tables."""
+        default = RunConfig()
+        options = {}
+        for name in FIELDS:
+            value = getattr(self, name)
+            if value != getattr(default, name):
+                options["set" if name == "overrides" else name] = msgspec.to_builtins(value)
+        if self.recipes:
+            # else a recipe file would decide
+            options["backbones"] = list(self.backbones)
+        return options
 
     @property
     def budget_key(self) -> str:
@@ -114,15 +154,17 @@ FIELDS = tuple(item.name for item in fields(RunConfig))
 
 
 def split_variant(name: str) -> tuple[str, str]:
-    """ "promcse+eh" -> ("promcse", "eh"); "promcse" -> ("promcse", "")."""
-    return name.partition("+")[::2]
+    """Return ("promcse", "eh") for "promcse+eh", and ("promcse", "") for "promcse"."""
+    method, _, variant = name.partition("+")
+    return method, variant
 
 
-def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
-    """Every combination of the values of ``--set``, the last key moving first: {"a": "1,2", "b": "3"} -> a=1 b=3, a=2 b=3.
+def combinations_of(overrides: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return every combination of the values of ``--set``, the last key moving first: {"a": "1,2",
+    "b": "3"} -> a=1 b=3, a=2 b=3.
 
-    A comma that belongs to a value is written ``\\,``; the name of a file or folder that exists is one value. Raises BenchError where
-    there is nothing between two commas.
+    A comma that belongs to a value is written ``\\,``; the name of a file or folder that exists is
+    one value. Raises BenchError if there is nothing between two commas.
     """
     return [
         dict(zip(overrides, values, strict=True))
@@ -142,35 +184,10 @@ def _values_of(key: str, text: str) -> list[str]:
     return values if len(values) == 1 else [value.strip() for value in values]
 
 
-def to_table(config: RunConfig) -> dict[str, Any]:
-    """What differs from the defaults, as numbers, texts, lists and tables."""
-    table = {
-        name: msgspec.to_builtins(getattr(config, name))
-        for name in FIELDS
-        if getattr(config, name) != getattr(RunConfig(), name)
-    }
-    if config.recipes:  # else a recipe file would decide
-        table["backbones"] = list(config.backbones)
-    return {"set" if name == "overrides" else name: value for name, value in table.items()}
-
-
-def from_table(table: Mapping[str, Any]) -> RunConfig:
-    """The config of a table as :func:`to_table` writes it, or a person: ``set`` takes numbers and lists, too.
-
-    Raises UnknownName for an unknown key, and ValueError for a value of the wrong type.
-    """
-    values, overrides = {**table}, table.get("set", {})
-    if not isinstance(overrides, Mapping):
-        raise ValueError("`set` is not a table of recipe values")
-    known = {"set", *FIELDS} - {"overrides"}
-    if unknown := values.keys() - known:
-        raise UnknownName("key", min(unknown), known, "of a run")
-    values["overrides"] = {key: as_typed(value) for key, value in overrides.items()}
-    return msgspec.convert(values, RunConfig)
-
-
 def as_typed(value: Any) -> str:
-    """A recipe value as one types it behind ``--set KEY=``: a list is a series, and a comma in one of its values is escaped."""
+    """Return a recipe value as one types it behind ``--set KEY=``: a list is a series, and a comma
+    in one of its values is escaped.
+    """
     if isinstance(value, list):
         return ",".join(as_typed(item).replace(",", "\\,") for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -182,92 +199,101 @@ SHARED = ("device", "on", "chunk", "compile", "fresh", "offline", "data", "runs"
 
 @dataclass(frozen=True)
 class Plan:
+    """Runs that answer a question.
+
+    Raises BenchError if the runs disagree on a field of the whole command.
+    """
+
     runs: tuple[RunConfig, ...]
     question: str = ""
 
     def __post_init__(self) -> None:
-        """Raises BenchError where the runs disagree on a field of the whole command."""
-        if mixed := [k for k in SHARED if len({getattr(config, k) for config in self.runs}) > 1]:
+        for name in SHARED:
+            if len({getattr(config, name) for config in self.runs}) > 1:
+                raise BenchError(
+                    f"all runs of a plan need the same value of {name}", "set it in [common]"
+                )
+
+    @classmethod
+    def read(cls, file: Path) -> Plan:
+        """Read a plan. Raises BenchError, naming the file, if it is none."""
+        try:
+            content = tomllib.loads(file.read_text(encoding="utf-8"))
+            common = content.pop("common", {})
+            tables = content.pop("run", [])
+            question = str(content.pop("question", ""))
+            if content or not tables:
+                found = ", ".join(content)
+                raise ValueError(f"expected [[run]], [common], question; found {found}")
+            runs: list[RunConfig] = []
+            for table in tables:
+                # a table's values win over the common ones; those of `set` one by one
+                values = {**common.get("set", {}), **table.get("set", {})}
+                options = {**common, **table, "set": values}
+                runs += with_recipes(RunConfig.from_options(options), options)
+            return cls(tuple(runs), question)
+        except OSError as error:
+            raise BenchError(f"--plan {file}: {error.strerror or error}") from None
+        except (ValueError, TypeError, AttributeError) as error:
             raise BenchError(
-                f"all runs of a plan need the same value of {mixed[0]}", "set it in [common]"
-            )
+                f"--plan {file}: {error}", "bench run ... --dry-run --to FILE writes one"
+            ) from None
 
-    def replaced(self, *, overrides: Mapping[str, str] = {}, **values: Any) -> Plan:
-        """The plan with these fields in every run; recipe values are added to those of the runs."""
-        return replace(
-            self,
-            runs=tuple(
-                replace(config, overrides={**config.overrides, **overrides}, **values)
-                for config in self.runs
-            ),
-        )
+    def write(self, file: Path) -> None:
+        """Write the plan. Raises BenchError if it cannot be written."""
+        lines = []
+        if self.question:
+            lines.append(f"question = {_toml(self.question)}")
+        for config in self.runs:
+            lines += ["", "[[run]]", *toml_lines(config.options())]
+        write_or_fail(file, ("\n".join(lines).strip() + "\n").encode())
 
-
-def read_plan(file: Path) -> Plan:
-    """Raises BenchError, naming the file, where it is not a plan."""
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-        common, tables = content.pop("common", {}), content.pop("run", [])
-        question = str(content.pop("question", ""))
-        if content or not tables:
-            raise ValueError(f"expected [[run]], [common], question; found {', '.join(content)}")
-        runs: list[RunConfig] = []
-        for table in tables:  # over the common one; of `set` value by value
-            whole = {**common, **table, "set": {**common.get("set", {}), **table.get("set", {})}}
-            runs += with_recipes(from_table(whole), whole)
-        return Plan(tuple(runs), question)
-    except OSError as error:
-        raise BenchError(f"--plan {file}: {error.strerror or error}") from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise BenchError(
-            f"--plan {file}: {error}", "bench run ... --dry-run --to FILE writes one"
-        ) from None
-
-
-def write_plan(file: Path, plan: Plan) -> None:
-    """Raises BenchError where it cannot be written."""
-    lines = [f"question = {_toml(plan.question)}"] if plan.question else []
-    for table in map(to_table, plan.runs):
-        lines += ["", "[[run]]", *toml_lines(table)]
-    write_or_fail(file, ("\n".join(lines).strip() + "\n").encode())
+    def with_values(self, *, overrides: Mapping[str, str] = {}, **values: Any) -> Plan:
+        """Return the plan with these fields in every run; recipe values are added to those of the
+        runs.
+        """
+        runs = []
+        for config in self.runs:
+            merged = {**config.overrides, **overrides}
+            runs.append(replace(config, overrides=merged, **values))
+        return replace(self, runs=tuple(runs))
 
 
 def toml_lines(values: Mapping[str, Any]) -> list[str]:
-    """Lines of TOML, which writes texts, numbers, truth values and lists as JSON does. None is left out."""
+    """Return lines of TOML, which writes texts, numbers, truth values and lists as JSON does.
+
+    None is left out.
+    """
     return [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
 
 
 def _toml(value: Any) -> str:
-    return (
-        f"{{ {', '.join(toml_lines(value))} }}"
-        if isinstance(value, Mapping)
-        else json.dumps(value, ensure_ascii=False)
-    )
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(toml_lines(value))} }}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def with_recipes(config: RunConfig, typed: Container[str]) -> list[RunConfig]:
-    """A config for each recipe file, and one for the methods that have none; the config alone where it has no recipe files.
+    """Return a config for each recipe file, and one for the methods that have none; the config
+    alone if it has no recipe files.
 
-    A file gives method and variant, and backbone, setting and corpus unless they are ``typed``. Raises BenchError for a file that is
-    not a recipe.
+    A file gives method and variant, and backbone, setting and corpus unless they are ``typed``.
+    Raises BenchError for a file that is not a recipe.
     """
-    configs, named = [], dict(config.named)
+    configs = []
+    named = dict(config.named)
     for file in config.recipes:
         recipe = read_custom(Path(file))
         variant = named.pop(recipe.method, config.variant) or recipe.variant
-        values: dict[str, Any] = {
-            "backbones": recipe.backbone and (recipe.backbone,),
-            "setting": recipe.setting,
-            "corpus": recipe.corpus,
-        }
-        configs.append(
-            replace(
-                config,
-                methods=(f"{recipe.method}+{variant}" if variant else recipe.method,),
-                recipes=(file,),
-                **{key: value for key, value in values.items() if value and key not in typed},
-            )
-        )
+        method = f"{recipe.method}+{variant}" if variant else recipe.method
+        values: dict[str, Any] = {}
+        if recipe.backbone and "backbones" not in typed:
+            values["backbones"] = (recipe.backbone,)
+        if recipe.setting and "setting" not in typed:
+            values["setting"] = recipe.setting
+        if recipe.corpus and "corpus" not in typed:
+            values["corpus"] = recipe.corpus
+        configs.append(replace(config, methods=(method,), recipes=(file,), **values))
     others = tuple(name for name in config.methods if split_variant(name)[0] in named)
     if others or not configs:
         configs.append(replace(config, methods=others, recipes=()))

@@ -1,4 +1,6 @@
-"""The training text that ``--corpus`` or a recipe names: a file, a name that recipes use, a text of the hub, or a text by its hash."""
+"""The training text that ``--corpus`` or a recipe names: a file, a name that recipes use, a text of
+the hub, or a text by its hash.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)
 
 
 class AbsentCorpus(Corpus):
-    """A corpus of a plan that is only fetched later: its columns and its number of rows, 0 if that is not known."""
+    """A corpus of a plan that is only fetched later: its columns and its number of rows, 0 if that
+    is not known.
+    """
 
     def __init__(
         self, name: str, columns: tuple[str, ...], rows: int, parts: tuple[Corpus, ...] = ()
@@ -253,9 +257,11 @@ def find_by_hash(requested: str, data: DataFolder, columns: Sequence[str] = ()) 
 
 
 def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
-    """All distinct sentences of the tasks that are scored, in their order: what the papers' transductive rows were trained on.
+    """All distinct sentences of the tasks that are scored, in their order: what the papers'
+    transductive rows were trained on.
 
-    If a task also scores sentences that it makes (with words removed), only those of the data count (``original``).
+    If a task also scores sentences that it makes (with words removed), only those of the data count
+    (``original``).
     """
     sentences = dict.fromkeys(
         " ".join(sentence.split()) or " "

@@ -22,10 +22,12 @@ DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     STSB_DEV: ("bench.score.suites.sts", "dev_task", ("STS-B",)),
     "sts-dev-clean": ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
 }
-"""Name in recipes -> module and function that read it from a data folder, and its sets in the manifest."""
+"""Name in recipes -> module and function that read it from a data folder, and its sets in the
+manifest.
+"""
 
 
-def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
+def open_dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
     """The set that selects the checkpoint; None for "last". Raises DataMissing, DataDamaged."""
     if select_on == "last":
         return None

@@ -15,7 +15,7 @@ from bench.records.record import Code, RunRecord, name_in_suites
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.planned import PlannedRun
-from bench.run.record_of import code_of
+from bench.run.record_of import recorded_code
 from bench.score.suites import KnownTask, Task, built_in_code, suite_plugin
 
 
@@ -27,7 +27,9 @@ def has_weights(run: PlannedRun, record: RunRecord) -> bool:
 def unscored_tasks(
     run: PlannedRun, record: RunRecord, folder: Path, reporter: Reporter
 ) -> tuple[KnownTask, ...]:
-    """The tasks without a score or with damaged predictions; in the second case the vectors may be damaged, too, and are removed."""
+    """The tasks without a score or with damaged predictions; in the second case the vectors may be
+    damaged, too, and are removed.
+    """
     damaged = prediction_problems(record, folder)
     tasks: list[KnownTask] = []
     for task, known in zip(run.tasks, run.task_data, strict=True):
@@ -61,7 +63,8 @@ def is_finished_at_all(run: PlannedRun, store: RunsFolder) -> bool:
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
-    """Does the record have a score of the task under this protocol, on this data and by this code of its suite?
+    """Does the record have a score of the task under this protocol, on this data and by this code
+    of its suite?
 
     Records did not always say by which code a suite of this package scored.
     """
@@ -83,5 +86,5 @@ def code_of_suite(name: str) -> Code:
     """The code that scores a suite: of a plugin, or of this package."""
     plugin = suite_plugin(name)
     if plugin is not None:
-        return code_of(plugin)
+        return recorded_code(plugin)
     return Code(package=BUILT_IN, version=__version__, sha256=built_in_code(name))

@@ -1,7 +1,7 @@
 """One run in this process: the training and the scoring that are not done yet, and their record.
 
-:func:`execute` leads from a planned run to its record; it reads from top to bottom. The other ranks of a training (``--on torchrun:N``)
-are in :func:`follow`.
+:func:`execute` leads from a planned run to its record; it reads from top to bottom. The other ranks
+of a training (``--on torchrun:N``) are in :func:`follow`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from bench.run.config import RunConfig
 from bench.run.done import has_weights, is_finished_at_all, unscored_tasks
 from bench.run.planned import PlannedRun
 from bench.run.record_of import new_record, remember_places, with_execution, with_provenance
-from bench.run.scoring import TasksFailed, score
-from bench.run.weights import build, save, train
+from bench.run.scoring import TasksFailed, score_run
+from bench.run.weights import build_for_run, save_weights, train_weights
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -56,11 +56,12 @@ def execute(
 ) -> tuple[RunRecord, bool]:
     """Train and score one planned run; returns its record and whether there was anything to do.
 
-    Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its protocol, its data or the checkpoint
-    changed, or if its predictions are no longer as recorded. A run that was finished stays finished, with the scores that it had, however
-    this ends. Raises RunFailed (recorded as "failed"; a run that has scores stays finished if only other tasks could not be scored),
-    Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this process can do no other run), or another BenchError if
-    nothing was started.
+    Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its
+    protocol, its data or the checkpoint changed, or if its predictions are no longer as recorded. A
+    run that was finished stays finished, with the scores that it had, however this ends. Raises
+    RunFailed (recorded as "failed"; a run that has scores stays finished if only other tasks could
+    not be scored), Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this
+    process can do no other run), or another BenchError if nothing was started.
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
@@ -82,21 +83,21 @@ def execute(
             stop_signals(insistent=ranks is None and not job) as should_stop,
         ):
             reporter.phase("load")
-            method = build(run, config, reporter, folder, should_stop, ranks)
+            method = build_for_run(run, config, reporter, folder, should_stop, ranks)
             if trained:
                 method.load(folder / CHECKPOINT)
             else:
                 shutil.rmtree(folder / VECTORS, ignore_errors=True)  # never of other weights
                 record = (
-                    save(method, folder, record)
+                    save_weights(method, folder, record)
                     if run.corpus is None
-                    else train(method, run, folder, record, ranks)
+                    else train_weights(method, run, folder, record, ranks)
                 )
                 store.write(record)
             shutil.rmtree(folder / "state", ignore_errors=True)  # also of one killed right here
             if record.status != "finished":
                 record = replace(record, status="interrupted")
-            record = score(method, run, store, record, tasks, reporter, should_stop)
+            record = score_run(method, run, store, record, tasks, reporter, should_stop)
             record = replace(record, status="finished", error=None)
             store.write(record)
         (folder / TRACEBACK).unlink(missing_ok=True)
@@ -104,7 +105,9 @@ def execute(
 
 
 AFRESH = ".afresh"
-"""In the runs folder: runs that are made again, each until it is finished and takes the place of the earlier one."""
+"""In the runs folder: runs that are made again, each until it is finished and takes the place of
+the earlier one.
+"""
 
 
 def execute_afresh(
@@ -114,10 +117,11 @@ def execute_afresh(
     reporter: Reporter,
     ranks: Ranks | None,
 ) -> RunRecord:
-    """Execute a finished run again, beside its folder: its scores stand until those of the new weights are there. The caller holds its lock.
+    """Execute a finished run again, beside its folder: its scores stand until those of the new
+    weights are there. The caller holds its lock.
 
-    A training that was interrupted here goes on if the same command is given again. Raises as :func:`execute` does; then the earlier run is
-    as it was.
+    A training that was interrupted here goes on if the same command is given again. Raises as
+    :func:`execute` does; then the earlier run is as it was.
     """
     aside = RunsFolder(store.path / AFRESH)
     made = aside.folder(run.run_id)
@@ -152,9 +156,12 @@ def job_here() -> dict[str, str | int]:
 
 @contextmanager
 def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iterator[None]:
-    """Record how a run fails or is interrupted. Whatever a plugin's code raises becomes a RunFailed.
+    """Record how a run fails or is interrupted.
 
-    A run that was finished stays so: the failure is noted beside its scores, and that scoring was stopped is not.
+    Whatever a plugin's code raises becomes a RunFailed.
+
+    A run that was finished stays so: the failure is noted beside its scores, and that scoring was
+    stopped is not.
     """
     status, end = "failed", BenchError("")
     try:
@@ -171,7 +178,8 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
         with suppress(OSError):
             trace.write_text(traceback.format_exc(), encoding="utf-8")
         end = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
-        # every later call to the GPU fails, as after a failed assertion in a kernel; not so after running out of memory
+        # every later call to the GPU fails, as after a failed assertion in a kernel; not so after
+        # running out of memory
         if "CUDA error" in str(error) and "out of memory" not in str(error):
             end = DeviceLost(
                 f"the GPU cannot be used any more: {end.message}",
@@ -189,7 +197,9 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
 
 
 def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Reporter) -> RunRecord:
-    """The stored record, or a new one, which is written to the disk. A damaged checkpoint that was not trained is removed.
+    """The stored record, or a new one, which is written to the disk.
+
+    A damaged checkpoint that was not trained is removed.
 
     Raises RunFailed if trained weights are damaged: record and scores stay as they are.
     """
@@ -220,7 +230,10 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
 
 
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
-    """Remove everything that a run has made; the caller holds its lock. New weights invalidate the scores of all suites."""
+    """Remove everything that a run has made; the caller holds its lock.
+
+    New weights invalidate the scores of all suites.
+    """
     old = store.get(run.run_id, run.fingerprint)
     suites = {score.suite for score in old.scores} if old else set()
     if gone := ",".join(sorted(suites - {task.suite for task in run.tasks})):

@@ -1,4 +1,6 @@
-"""A finished run, found again: its method on its backbone, with the trained weights, ready to encode."""
+"""A finished run, found again: its method on its backbone, with the trained weights, ready to
+encode.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ class TrainedRun:
 def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
     """The run that an id, the beginning of an id, or a path names.
 
-    ``plugins`` are files given with --plugin. Raises UnknownName for an unknown run or method, RecordDamaged, and NotAModel
-    if the run has no finished checkpoint.
+    ``plugins`` are files given with --plugin. Raises UnknownName for an unknown run or method,
+    RecordDamaged, and NotAModel if the run has no finished checkpoint.
     """
     file = runs.record_file(reference)
     record, folder = read_record(file), file.parent
@@ -72,13 +74,15 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         record,
         folder,
         plugin,
-        recipe_of(record, plugin, folder.absolute().parent),
+        recipe_of_record(record, plugin, folder.absolute().parent),
         registry.warnings + ((note,) if changed else ()),
     )
 
 
-def recipe_of(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
-    """The recipe of a finished run, in which files and folders stand where this machine has them, as the runs folder knows."""
+def recipe_of_record(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
+    """The recipe of a finished run, in which files and folders stand where this machine has them,
+    as the runs folder knows.
+    """
     contents = (record.provenance.determines or {}).get("places") or {}
     values = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
     for key in plugin.cls.places:
@@ -92,8 +96,11 @@ def recipe_of(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
 
 
 def backbone_of(record: RunRecord, plugin: Plugin, runs: Path | None = None) -> Reference:
-    """The backbone that a run was made with; from the hub, the same commit. ``runs``: the folder of the run's folder, which knows where
-    this machine has it. Raises NotAModel if a folder has changed since, or is not here."""
+    """The backbone that a run was made with; from the hub, the same commit.
+
+    ``runs``: the folder of the run's folder, which knows where this machine has it. Raises
+    NotAModel if a folder has changed since, or is not here.
+    """
     known = record.provenance.backbone
     name, revision = known.name or record.backbone, str(known.revision)
     if plugin.cls.own_backbone is not None:
@@ -107,7 +114,7 @@ def backbone_of(record: RunRecord, plugin: Plugin, runs: Path | None = None) -> 
     return reference
 
 
-def load_run(
+def load_finished_run(
     run: TrainedRun,
     *,
     device: str = "cpu",
@@ -115,9 +122,12 @@ def load_run(
     reporter: Reporter | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Method:
-    """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
+    """The run's method, in evaluation mode on ``device``, ready to ``encode``.
 
-    Raises NotAModel if the backbone is not available, BenchError if checkpoint, backbone and recipe do not fit together.
+    Nothing is written to the run's folder.
+
+    Raises NotAModel if the backbone is not available, BenchError if checkpoint, backbone and recipe
+    do not fit together.
     """
     from bench.method.building import build_method
 

@@ -1,6 +1,7 @@
 """Runs on other machines: what Slurm and Ray are given, and what they have queued.
 
-An engine gets one job for each run; ``--on commands`` prints a command for each. Their files are in ``RUNS/.jobs/ENGINE-TIME-ID/``:
+An engine gets one job for each run; ``--on commands`` prints a command for each. Their files are in
+``RUNS/.jobs/ENGINE-TIME-ID/``:
 
     runs.txt           the ids of the runs, one on each line; with Ray only those whose end its driver has not seen
     plan.toml          the config of these runs, which the workers read
@@ -9,15 +10,16 @@ An engine gets one job for each run; ``--on commands`` prints a command for each
     logs/RUN.log       the output of a run's workers, from the first attempt to the last
     job.sh             Slurm's script
 
-A worker is a command line, ``sh worker.sh RUN_ID``. The folder of the run says what is done, its lock
-who is working on it, and the engine what is queued.
+A worker is a command line, ``sh worker.sh RUN_ID``. The folder of the run says what is done, its
+lock who is working on it, and the engine what is queued.
 
-Slurm is used through ``sbatch``, ``squeue`` and ``scontrol`` alone: one array for a plan, each element one run. The script of an element
-starts the worker, starts it again if it was killed, and, when the time limit is near, lets it save its state and asks Slurm to queue the
-same job again (a new ``sbatch`` would escape the array's limit of jobs at once).
+Slurm is used through ``sbatch``, ``squeue`` and ``scontrol`` alone: one array for a plan, each
+element one run. The script of an element starts the worker, starts it again if it was killed, and,
+when the time limit is near, lets it save its state and asks Slurm to queue the same job again (a
+new ``sbatch`` would escape the array's limit of jobs at once).
 
-With Ray each run is a task that starts a worker. The driver, this process, stays until its runs have ended; if it dies, its runs stop
-too, each with its last state saved.
+With Ray each run is a task that starts a worker. The driver, this process, stays until its runs
+have ended; if it dies, its runs stop too, each with its last state saved.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def new_batch(store: RunsFolder, runs: Sequence[str], target: Target) -> JobBatc
     return JobBatch((store.path / JOBS_FOLDER / name).absolute(), tuple(runs), target)
 
 
-def batches_of(store: RunsFolder, name: str) -> dict[Path, list[str]]:
+def submitted_batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
     """Folder -> ids of the runs, of every batch of an engine, oldest first."""
     found: dict[Path, list[str]] = {}
     for file in sorted((store.path / JOBS_FOLDER).glob(f"{name}-*/runs.txt")):
@@ -59,15 +61,20 @@ def batches_of(store: RunsFolder, name: str) -> dict[Path, list[str]]:
 
 def queued_jobs(store: RunsFolder) -> dict[str, ClusterJob]:
     """Run id -> job, of all runs that engines have queued or running. Raises EngineSilent."""
-    submitted = batches_of(store, "slurm")
-    return (slurm_queue(submitted) if submitted else {}) | ray_queue(batches_of(store, "ray"))
+    submitted = submitted_batches(store, "slurm")
+    return (slurm_queue(submitted) if submitted else {}) | ray_queue(
+        submitted_batches(store, "ray")
+    )
 
 
 def to_submit(
     planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
 ) -> Sequence[PlannedRun]:
-    """The runs that are neither finished nor queued. With ``fresh`` all of them, and their results are removed now, because a requeued
-    run resumes. Raises BenchError for ``fresh`` if one is queued."""
+    """The runs that are neither finished nor queued.
+
+    With ``fresh`` all of them, and their results are removed now, because a requeued run resumes.
+    Raises BenchError for ``fresh`` if one is queued.
+    """
     queued = queued_jobs(store)
     if not fresh:
         return [r for r in planned if r.run_id not in queued and not is_finished(r, store)]
@@ -84,7 +91,9 @@ def to_submit(
 
 
 def check_target(target: Target, connect: bool) -> None:
-    """Raises BenchError for options that the engine lacks; with ``connect`` also where there is no engine."""
+    """Raises BenchError for options that the engine lacks; with ``connect`` also where there is no
+    engine.
+    """
     (check_slurm if target.name == "slurm" else check_ray)(target, connect)
 
 

@@ -1,4 +1,6 @@
-"""Notes of a plan on how long a training is: the limit of steps ends it before what was asked for, or its warm-up never ends."""
+"""Notes of a plan on how long a training is: the limit of steps ends it before what was asked for,
+or its warm-up never ends.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from bench.method.recipe import Recipe, Value
 def length_notes(recipe: Recipe, rows: int, *, epochs_requested: bool) -> list[str]:
     """Return a note for each way in which a training is shorter than its recipe says.
 
-    ``rows``: of the corpus, 0 if they are not known yet. ``epochs_requested``: the user named the number of epochs; that the limit of a
-    recipe or backbone ends the epochs of a recipe is no news.
+    ``rows``: of the corpus, 0 if they are not known yet. ``epochs_requested``: the user named the
+    number of epochs; that the limit of a recipe or backbone ends the epochs of a recipe is no news.
     """
     notes = []
     if _is_cut(recipe, rows, epochs_requested):
@@ -26,7 +28,9 @@ def length_notes(recipe: Recipe, rows: int, *, epochs_requested: bool) -> list[s
 
 
 def _is_cut(recipe: Recipe, rows: int, epochs_requested: bool) -> bool:
-    """Return whether max_steps ends the training before its budget, or before the epochs that were asked for."""
+    """Return whether max_steps ends the training before its budget, or before the epochs that were
+    asked for.
+    """
     most = recipe.get("max_steps")
     budget = budget_of(recipe)
     if not most:

@@ -12,16 +12,18 @@ from bench.base.signals import stop_signals
 from bench.method import SilentReporter
 from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun
-from bench.run.weights import build, prepared, settle
+from bench.run.weights import build_for_run, end_together, prepare_training
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
 
-def follow(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> None:
-    """What all ranks except the first do: train the runs whose folders rank 0 names, until it names none.
+def follow_first_rank(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> None:
+    """What all ranks except the first do: train the runs whose folders rank 0 names, until it names
+    none.
 
-    Rank 0 reports a failure of all ranks. A failure of this rank alone is raised, because the process has to end.
+    Rank 0 reports a failure of all ranks. A failure of this rank alone is raised, because the
+    process has to end.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 gets them, too, and decides
         signal.signal(number, signal.SIG_IGN)
@@ -29,7 +31,7 @@ def follow(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> No
     while (place := ranks.share(None)) is not None:
         folder = Path(place)
         try:
-            settle(partial(_train_rank, runs[folder.name], folder, config, ranks), ranks)
+            end_together(partial(_train_rank, runs[folder.name], folder, config, ranks), ranks)
         except (Exception, SystemExit):
             if ranks.broken:
                 raise
@@ -37,5 +39,5 @@ def follow(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> No
 
 def _train_rank(run: PlannedRun, folder: Path, config: RunConfig, ranks: Ranks) -> None:
     with stop_signals(insistent=False) as should_stop:
-        method = build(run, config, SilentReporter(), folder, should_stop, ranks)
-        prepared(method, run)()
+        method = build_for_run(run, config, SilentReporter(), folder, should_stop, ranks)
+        prepare_training(method, run)()

@@ -19,7 +19,7 @@ from bench.data.sets import (
 )
 from bench.method.recipe import Recipe
 from bench.records.record import RunRecord
-from bench.run.config import RunConfig, series
+from bench.run.config import RunConfig, combinations_of
 from bench.run.planned import PlannedRun, learns
 from bench.run.planner import Planner
 from bench.run.plugins import Plugin, Registry
@@ -49,7 +49,7 @@ def plan_configs(
     plan is provisional. ``ready``: may fetch a backbone whose revision is not known yet.
     """
     for config in configs:
-        check_names(config)
+        check_config(config)
     classes = [registry[name].cls for config in configs for name, _ in config.named]
     trained = any(learns(cls, setting) for cls in classes for setting in cls.settings)
     scored: dict[tuple[tuple[str, ...], str], ScoredTasks] = {}
@@ -73,7 +73,7 @@ def _runs_of(planner: Planner, registry: Registry) -> Iterator[PlannedRun]:
     for name, variant in config.named:
         plugin = registry[name]
         for backbone in planner.backbones(plugin):
-            for overrides in series(config.values):
+            for overrides in combinations_of(config.values):
                 with plugin_code(f"the method {name}"):
                     runs = planner.plan(plugin, variant, backbone, overrides)
                 yield from runs
@@ -89,7 +89,7 @@ def _each_once(planned: Iterable[PlannedRun]) -> list[PlannedRun]:
     return list(unique.values())
 
 
-def check_names(config: RunConfig) -> None:
+def check_config(config: RunConfig) -> None:
     """Raises BenchError if nothing is named, and for a backbone's name, a text form or a suite that
     is not valid.
     """
@@ -116,7 +116,7 @@ def check_names(config: RunConfig) -> None:
         check_suite(name)
 
 
-def of_run(
+def plan_rescoring(
     record: RunRecord,
     plugin: Plugin,
     recipe: Recipe,
@@ -128,7 +128,7 @@ def of_run(
 
     Raises DataMissing if their data is not here.
     """
-    check_names(config)
+    check_config(config)
     scored = find_scored_tasks(config.suites, config.text, data)
     return PlannedRun(
         plugin=plugin,

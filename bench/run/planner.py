@@ -29,13 +29,13 @@ from bench.run.corpora import (
     is_composed,
     open_corpus,
 )
-from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, dev_task
+from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
 from bench.run.length import length_notes
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.plugins import Plugin
 from bench.run.recipe_checks import check_entries, check_values
-from bench.run.recipe_files import CustomRecipe, Entry, read
-from bench.run.recipes import merge, settings_with_recipe, whole_entry
+from bench.run.recipe_files import CustomRecipe, Entry, read_recipes
+from bench.run.recipes import merge_recipe, settings_with_recipe, whole_entry
 from bench.run.scored_tasks import ScoredTasks
 
 ABSENT = "unknown"
@@ -87,7 +87,7 @@ class Planner:
         notes = [note for known in self.scored.data for note in known.notes]
 
         # the setting, and the recipe of a paper for it
-        recipes = read(plugin.folder, plugin.name).recipes
+        recipes = read_recipes(plugin.folder, plugin.name).recipes
         check_entries(cls, recipes)
         setting = choose_setting(plugin, recipes, config.setting, backbone.model, variant)
         trained = learns(cls, setting)
@@ -145,7 +145,7 @@ class Planner:
         dev = None
         if trained and setting != NOT_TRAINED:
             try:
-                dev = dev_task(str(recipe["select_on"]), self.data)
+                dev = open_dev_task(str(recipe["select_on"]), self.data)
             except NotFetchedYet:
                 absent = True
 
@@ -217,19 +217,19 @@ class Planner:
         implied: dict[str, Value] = {}
         if custom is not None:
             implied.update(custom.values)
-        recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
+        recipe = merge_recipe(cls, entry, variant, overrides, trained=trained, plan=implied)
         asked = "select_on" in overrides or "select_on" in implied
         if setting != NOT_TRAINED and not asked and recipe["select_on"] == STSB_DEV:
             corpus = self._corpus_name(entry)
             if "builtin" in (backbone.name, corpus) or self._lacks_stsb():
                 implied["select_on"] = BUILT_IN_DEV
-                recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
+                recipe = merge_recipe(cls, entry, variant, overrides, trained=trained, plan=implied)
         return with_budget_source(recipe, self.config)
 
     def _lacks_stsb(self) -> bool:
         """Return True if STS-B dev is neither on this machine nor to be fetched."""
         try:
-            dev_task(STSB_DEV, self.data)
+            open_dev_task(STSB_DEV, self.data)
         except NotFetchedYet:
             return False
         except DataMissing:
@@ -370,7 +370,7 @@ def printed_number(
         return None
     if trained and corpus not in (None, entry.corpus):
         return None
-    whole = merge(cls, entry, entry.variant, {}, trained=trained)
+    whole = merge_recipe(cls, entry, entry.variant, {}, trained=trained)
     return entry.expect if dict(recipe) == dict(whole) else None
 
 

@@ -1,8 +1,10 @@
-"""Finds methods. Installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE``
+"""Finds methods.
+
+Installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE``
 adds a file, and :func:`register_class` a class of a script or a notebook.
 
-An entry point names a method class, or a module, of which every method class that it defines is registered. A plugin that does
-not import is named in a warning; the others still work.
+An entry point names a method class, or a module, of which every method class that it defines is
+registered. A plugin that does not import is named in a warning; the others still work.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ class Plugin:
 
     @property
     def folder(self) -> Path:
-        """The folder of the module; its recipes are in ``recipes/<name>.toml`` next to it. Of a notebook: the working directory."""
+        """The folder of the module; its recipes are in ``recipes/<name>.toml`` next to it.
+
+        Of a notebook: the working directory.
+        """
         try:
             return Path(inspect.getfile(self.cls)).parent
         except (TypeError, OSError):
@@ -70,7 +75,10 @@ class Registry:
         return iter(sorted(self.plugins))
 
     def of_run(self, run_id: str, method: str, made_by: Code) -> Plugin:
-        """The method of a run. ``made_by``: the package or file that its record names. Raises BenchError if it is not here."""
+        """The method of a run.
+
+        ``made_by``: the package or file that its record names. Raises BenchError if it is not here.
+        """
         if method not in self.plugins:
             package = made_by.package or "a plugin"
             hint = "install it, or --plugin FILE"
@@ -86,9 +94,12 @@ class Registry:
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:
-    """Every method that is installed or in a given file. If a name occurs twice, the first counts, this package's before all others.
+    """Every method that is installed or in a given file.
 
-    An entry point whose name is already used is left out with a warning; for a file, BenchError is raised, and for one given twice.
+    If a name occurs twice, the first counts, this package's before all others.
+
+    An entry point whose name is already used is left out with a warning; for a file, BenchError is
+    raised, and for one given twice.
     """
     check_files(files)
     plugins: dict[str, Plugin] = {}
@@ -114,14 +125,18 @@ def discover(files: Sequence[Path] = ()) -> Registry:
 
 
 _classes: dict[str, Plugin] = {}
-"""The methods that scripts and notebooks handed over as classes, by name: the last one of each name."""
+"""The methods that scripts and notebooks handed over as classes, by name: the last one of each
+name.
+"""
 
 
 def register_class(cls: Any) -> Plugin:
-    """The method of a class that a script or a notebook defines, or that it imported. This process knows it from now on by its name.
+    """The method of a class that a script or a notebook defines, or that it imported.
 
-    Raises BenchError for what is no method class, for a name that an installed method has, and for a class whose file has changed
-    since it was imported.
+    This process knows it from now on by its name.
+
+    Raises BenchError for what is no method class, for a name that an installed method has, and for
+    a class whose file has changed since it was imported.
     """
     if not isinstance(cls, type):
         raise BenchError(
@@ -162,7 +177,9 @@ def _name_for(cls: type) -> str:
 
 
 def _origin_of(cls: type) -> tuple[str, str, Path | None]:
-    """Return what a record says of where a class is from, "" for a version, and the file of its code if it was imported from one."""
+    """Return what a record says of where a class is from, "" for a version, and the file of its
+    code if it was imported from one.
+    """
     file = file_of_module(cls.__module__)
     if is_typed_in(cls) or file is None:
         place = "a notebook" if file is None else file.name
@@ -173,7 +190,8 @@ def _origin_of(cls: type) -> tuple[str, str, Path | None]:
 def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
     """Add all of ``more``; a class that is there already is no second one.
 
-    Raises BenchError, and adds none, if another class has the name: a run could not say which method it is.
+    Raises BenchError, and adds none, if another class has the name: a run could not say which
+    method it is.
     """
     together = dict(plugins)
     for plugin in more:
@@ -195,7 +213,10 @@ def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
 
 
 def from_file(file: Path) -> list[Plugin]:
-    """The methods that a Python file defines. Raises BenchError if it does not import, or defines neither a method nor a suite."""
+    """The methods that a Python file defines.
+
+    Raises BenchError if it does not import, or defines neither a method nor a suite.
+    """
     module = import_file(file)
     try:
         plugins = _plugins_of(module, str(file), file=file)
@@ -213,7 +234,10 @@ def from_file(file: Path) -> list[Plugin]:
 def _plugins_of(
     loaded: Any, package: str, version: str = "", file: Path | None = None
 ) -> list[Plugin]:
-    """The plugins of a method class, or of the classes that a module defines. Raises TypeError and ValueError for a bad class."""
+    """The plugins of a method class, or of the classes that a module defines.
+
+    Raises TypeError and ValueError for a bad class.
+    """
     classes = [loaded]
     if inspect.ismodule(loaded):
         # a class may have several names there: METHOD = Mine
@@ -232,10 +256,11 @@ def _plugins_of(
 
 
 def code_hash(cls: type[Method], file: Path | None = None) -> str:
-    """The hash of a method's code: of its module and of all that this imports within ``bench.base.imported_code``'s reach.
+    """The hash of a method's code: of its module and of all that this imports within
+    ``bench.base.imported_code``'s reach.
 
-    ``file``: the plugin file that defines it. An installed module's hash is that of its first look: what was imported stays as it
-    was, whatever is written to its files later.
+    ``file``: the plugin file that defines it. An installed module's hash is that of its first look:
+    what was imported stays as it was, whatever is written to its files later.
     """
     if file is not None:
         return hash_file(file)

@@ -22,7 +22,7 @@ from bench.references import (
     rows,
     scored_from,
 )
-from bench.run.config import series
+from bench.run.config import combinations_of
 from bench.run.planned import NOT_TRAINED, learns
 from bench.run.plugins import Registry
 from bench.run.table_run import TableRun
@@ -40,12 +40,15 @@ def runs_of(
     backbones: Sequence[str] = (),
     released: bool = False,
 ) -> tuple[TableRun, ...]:
-    """The runs of a table or a figure, in its order; rows that mean the same run are one. Those that cannot be run say why.
+    """The runs of a table or a figure, in its order; rows that mean the same run are one.
 
-    ``filters`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
-    that name) that the part has choose rows; any other one stands in for all of them. A row that the paper itself took from a
-    checkpoint is that checkpoint; ``released``: so is every row with a known one, and what would be trained is left out.
-    Raises BenchError for a filter or a backbone that fits no row.
+    Those that cannot be run say why.
+
+    ``filters`` choose rows: a setting, a method, "own" or "copied", or part of a row's label.
+    ``backbones``: names (or folders of that name) that the part has choose rows; any other one
+    stands in for all of them. A row that the paper itself took from a checkpoint is that
+    checkpoint; ``released``: so is every row with a known one, and what would be trained is left
+    out. Raises BenchError for a filter or a backbone that fits no row.
     """
     printed = {row.first.backbone for row in printed_rows(part)} or {
         name for one in figure_runs() for name in one.backbones
@@ -71,13 +74,14 @@ def runs_of(
             f"--released: no released checkpoint is listed for these rows of {part.name}",
             "bench references checkpoints",
         )
-    for run in runs if released else ():
-        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting)):
-            run.why_not = "--released: no released checkpoint of it is listed"
-    return together(runs)
+    if released:
+        for run in runs:
+            if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting)):
+                run.why_not = "--released: no released checkpoint of it is listed"
+    return merge_runs(runs)
 
 
-def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
+def merge_runs(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
     """Each run once, with the rows of all that are the same; also the runs that others need."""
     merged: dict[tuple[object, ...], TableRun] = {}
     for run in runs:
@@ -98,11 +102,16 @@ def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
 
 
 Place = tuple[str, tuple[str, ...]]
-"""A backbone as bench run takes it, and the printed one that it stands in for; () if it is the printed one."""
+"""A backbone as bench run takes it, and the printed one that it stands in for; () if it is the
+printed one.
+"""
 
 
 def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Place]:
-    """The backbones on which the rows of a printed one are run. ``printed``: names that choose rows."""
+    """The backbones on which the rows of a printed one are run.
+
+    ``printed``: names that choose rows.
+    """
     return [
         *((one, ()) for one in backbones or [name] if Path(one).name == name),
         *((one, (name,)) for one in backbones if Path(one).name not in printed),
@@ -110,7 +119,10 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
 
 
 def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[Row]:
-    """The rows of a table that ``filters`` choose; a figure has none. Raises BenchError for a word that fits none."""
+    """The rows of a table that ``filters`` choose; a figure has none.
+
+    Raises BenchError for a word that fits none.
+    """
     every = rows([cell for cell in results(paper=part.paper) if cell.table == part.short])
     for word in filters:
         if not any(_fits(row, word) for row in every):
@@ -140,7 +152,7 @@ def _of_figure(
 ) -> list[TableRun]:
     """The runs that a figure is drawn from; each value of a series is a run."""
     made = []
-    for (setting, method, variant), changes in product(drawn.runs, series(drawn.series)):
+    for (setting, method, variant), changes in product(drawn.runs, combinations_of(drawn.series)):
         own = registry[method].cls.own_backbone
         for backbone, instead_of in places:
             run = TableRun(
@@ -186,7 +198,9 @@ def _of_row(row: Row, place: Place, registry: Registry, released: bool) -> Table
         if cell.own_result and any(word in cell.note for word in OPEN)
     ]
     suites = (SUITES[first.metric],)
-    checkpoint = None if instead_of else released_for(first) if released else scored_from(first)
+    checkpoint = None
+    if not instead_of:
+        checkpoint = released_for(first) if released else scored_from(first)
     if checkpoint is not None:
         run = TableRun(rows=(row,), suites=suites, notes=tuple(dict.fromkeys(open_notes)))
         return _from_checkpoint(run, checkpoint)

@@ -98,8 +98,11 @@ def ray_script(batch: JobBatch) -> str:
     )
 
 
-def work(command: list[str], log: str) -> int:
-    """A task: the worker of one run; returns its exit code. Raises WorkerKilled where a signal ended it."""
+def run_worker(command: list[str], log: str) -> int:
+    """A task: the worker of one run; returns its exit code.
+
+    Raises WorkerKilled where a signal ended it.
+    """
     import ray
 
     # Ray cancels a task by SIGINT, which everything that a script starts in the background ignores
@@ -140,11 +143,12 @@ def follow_batch(
 ) -> dict[str, str]:
     """Wait until every run of the batch has ended; run id -> "finished", "failed" or "cancelled".
 
-    ``should_stop``: cancel all of them; each saves its state. A task that is still running after that ends with this process.
+    ``should_stop``: cancel all of them; each saves its state. A task that is still running after
+    that ends with this process.
     """
     import ray
 
-    task, options = ray.remote(work), _options(batch.target)
+    task, options = ray.remote(run_worker), _options(batch.target)
     logs, ended = batch.folder / "logs", dict[str, str]()
     waiting, going = list(batch.runs), dict[Any, str]()
     most = batch.target.parallel or len(waiting)
@@ -159,7 +163,7 @@ def follow_batch(
             say(f"{run_id}: {ended[run_id]} ({len(ended)} of {len(batch.runs)}){log}")
 
     while (waiting or going) and not should_stop():
-        check_head()
+        check_ray_head()
         while waiting and len(going) < most:
             run_id = waiting.pop(0)
             named = task.options(name=run_id, retry_exceptions=[WorkerKilled], **options)
@@ -184,8 +188,10 @@ def _outcome(ref: Any) -> str:
     return {0: "finished", 130: "cancelled"}.get(code, "failed")
 
 
-def check_head() -> None:
-    """Raises RunFailed if the head was restarted without its data: it has lost this driver, whose tasks would never end."""
+def check_ray_head() -> None:
+    """Raises RunFailed if the head was restarted without its data: it has lost this driver, whose
+    tasks would never end.
+    """
     import ray
 
     try:
@@ -202,7 +208,9 @@ def check_head() -> None:
 
 
 def ray_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
-    """The runs that living drivers have not seen end: a driver removes a run that has ended from its ``runs.txt``."""
+    """The runs that living drivers have not seen end: a driver removes a run that has ended from
+    its ``runs.txt``.
+    """
     jobs: dict[str, ClusterJob] = {}
     for folder, runs in batches.items():
         if (driver := RunsFolder(folder.parent).worked_on_by(folder.name)) is None:

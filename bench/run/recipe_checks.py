@@ -16,7 +16,9 @@ from bench.run.recipes import sourced, variants_of
 
 
 def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
-    """Raises BenchError, naming the file, for a recipe whose setting or variant the method lacks, and for a wrong value."""
+    """Raises BenchError, naming the file, for a recipe whose setting or variant the method lacks,
+    and for a wrong value.
+    """
     for entry in recipes:
         where = f"of {method.name} in {entry.file}"
         if entry.setting not in method.settings:
@@ -32,7 +34,9 @@ def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
 
 
 def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
-    """Raises BenchError, beginning with ``where``, for a key without a default, or a value of the wrong type or out of range."""
+    """Raises BenchError, beginning with ``where``, for a key without a default, or a value of the
+    wrong type or out of range.
+    """
     defaults = sourced({**TRAINING, **ON_REQUEST, **method.defaults, **method.optional}, "")
     for key, value in values.items():
         if key not in defaults:
@@ -44,7 +48,9 @@ def check_values(method: type[Method], values: Mapping[str, Value], where: str) 
 def check_overrides(
     overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
 ) -> None:
-    """Raises BenchError for a key of ``--set`` that none of the methods has, and for a decimal comma."""
+    """Raises BenchError for a key of ``--set`` that none of the methods has, and for a decimal
+    comma.
+    """
     known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
     for method in methods:
         known |= sourced({**method.defaults, **method.optional}, "")
@@ -85,12 +91,16 @@ OF_ENCODERS = ("pooling", "padding", "max_length", "dtype")  # what bench evalua
 
 
 def plain_key(key: str) -> str:
-    """A name without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and ``learning_rate`` are the same."""
+    """A name without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and
+    ``learning_rate`` are the same.
+    """
     return "".join(c for c in key.lower() if c.isalnum())
 
 
 def setter(name: str) -> str:
-    """The option for a name of another tool or a misspelled one: "--set learning_rate=VALUE", "--seeds N"; "" if nothing is near."""
+    """The option for a name of another tool or a misspelled one: "--set learning_rate=VALUE",
+    "--seeds N"; "" if nothing is near.
+    """
     known = {plain_key(key): key for key in (*TRAINING, *ON_REQUEST, *OF_ENCODERS)}
     near = difflib.get_close_matches(plain_key(name), known, 1, 0.8)
     return OTHER_NAMES.get(plain_key(name)) or (f"--set {known[near[0]]}=VALUE" if near else "")

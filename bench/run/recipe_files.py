@@ -1,4 +1,6 @@
-"""Recipe files: those of methods and backbones, and a file for one run (``bench run --recipe FILE``)."""
+"""Recipe files: those of methods and backbones, and a file for one run (``bench run --recipe
+FILE``).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class RecipeDisagreement:
     """What the paper says, what its authors' code does, and what is done here."""
 
     topic: str
@@ -47,7 +49,7 @@ class Disagreement:
     use: str
 
 
-class Space(Struct, frozen=True, forbid_unknown_fields=True):
+class SpaceTable(Struct, frozen=True, forbid_unknown_fields=True):
     """:mod:`bench.run.search` says what the values mean."""
 
     values: Annotated[dict[str, Any], Meta(min_length=1)]
@@ -63,16 +65,19 @@ class RecipeFile(
     rename={"recipes": "recipe", "disagreements": "disagreement", "spaces": "space"},
 ):
     recipes: tuple[Entry, ...] = ()
-    disagreements: tuple[Disagreement, ...] = ()
+    disagreements: tuple[RecipeDisagreement, ...] = ()
     printed: dict[Literal["method", "variants"], Any] = {}
     family: str = ""
-    spaces: tuple[Space, ...] = ()
+    spaces: tuple[SpaceTable, ...] = ()
     variants: dict[str, dict[str, Value]] = {}
 
 
 @cache
-def read(folder: Path, method: str) -> RecipeFile:
-    """The recipe file of a method; empty if there is none. Raises BenchError, naming the file, if it is malformed."""
+def read_recipes(folder: Path, method: str) -> RecipeFile:
+    """The recipe file of a method; empty if there is none.
+
+    Raises BenchError, naming the file, if it is malformed.
+    """
     file = folder / "recipes" / f"{method}.toml"
     if not file.exists():
         return RecipeFile()
@@ -94,7 +99,9 @@ def _whole(
     recipe = {"variant": "", **recipe}
     whole: dict[str, Any] = {"values": {}, "facts": {}}
     for table in (*common, recipe):
-        if all(fits(table.get(key), recipe[key]) for key in ("setting", "backbone", "variant")):
+        if all(
+            fits_selector(table.get(key), recipe[key]) for key in ("setting", "backbone", "variant")
+        ):
             whole |= {
                 **table,
                 **{key: whole[key] | _triples(table.get(key, {})) for key in ("values", "facts")},
@@ -117,14 +124,15 @@ def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return values
 
 
-def fits(names: str | Sequence[str] | None, name: str) -> bool:
+def fits_selector(names: str | Sequence[str] | None, name: str) -> bool:
     """Does a table with ``names`` as its setting, backbone or variant apply to ``name``?"""
     return names is None or name in ([names] if isinstance(names, str) else names)
 
 
 class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
-    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, if a search chose them, ``[search]``.
-    The command or the method gives what is missing."""
+    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, if
+    a search chose them, ``[search]``. The command or the method gives what is missing.
+    """
 
     method: str
     values: dict[str, Value]
@@ -136,8 +144,10 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     file: str = ""  # where it stands
 
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
-        """Notes on the values of a search; ``plugin`` is the hash of the method's code now. Raises BenchError for a seed of the search, whose
-        dev score chose the values."""
+        """Notes on the values of a search; ``plugin`` is the hash of the method's code now.
+
+        Raises BenchError for a seed of the search, whose dev score chose the values.
+        """
         name = self.search.get("name", "the search")
         if used := set(seeds).intersection(self.search.get("seeds", [])):
             raise BenchError(

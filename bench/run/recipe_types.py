@@ -40,13 +40,24 @@ IN_ENGLISH = {
 
 
 def _kind(key: str, like: Any) -> Any:
-    return KINDS.get(
-        key, Any if like is None else str | None if isinstance(like, str) else type(like)
-    )
+    """Return the type of a key's values.
+
+    ``like``: a value that it has; it decides for keys of a method.
+    """
+    if key in KINDS:
+        return KINDS[key]
+    if like is None:
+        return Any
+    if isinstance(like, str):
+        return str | None
+    return type(like)
 
 
-def parse(key: str, text: str, like: Any) -> Any:
-    """The value of ``text``, with the type of ``like``, the value that it replaces. Raises BenchError if it has another type."""
+def parse_value(key: str, text: str, like: Any) -> Any:
+    """The value of ``text``, with the type of ``like``, the value that it replaces.
+
+    Raises BenchError if it has another type.
+    """
     kind = _kind(key, like)
     if text.lower() in {"none", "null", ""} and not _wrong(None, kind):
         return None

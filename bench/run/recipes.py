@@ -1,8 +1,10 @@
 """Recipes: the files they are in, the layers they are merged from, and the source of every value.
 
-harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
+harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this
+setting and backbone < variant < ``--set``
 
-A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper and authors' code disagree::
+A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper
+and authors' code disagree::
 
     family = "contrastive"                       # optional: a filter of the pages; any word, or one that other methods use
 
@@ -57,8 +59,8 @@ from bench.method.budget import canonical_budget
 from bench.method.contract import Method
 from bench.method.recipe import Recipe, Value
 from bench.run.recipe_defaults import BACKBONES, ON_REQUEST, TRAINING, harness_keys
-from bench.run.recipe_files import Entry, read
-from bench.run.recipe_types import parse
+from bench.run.recipe_files import Entry, read_recipes
+from bench.run.recipe_types import parse_value
 
 # family -> hidden size: what "nearest" means among the backbones that the papers used
 SIZES = {
@@ -70,17 +72,19 @@ SIZES = {
 }
 
 
-def choose(
+def choose_entry(
     recipes: Sequence[Entry],
     setting: str,
     backbone: str,
     variant: str,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe for a backbone, or for the nearest one that has a recipe: same family, then nearest size.
+    """The recipe for a backbone, or for the nearest one that has a recipe: same family, then
+    nearest size.
 
-    Of two that are equally near, the one for the variant; a recipe without a variant holds for all. ``shape``: family and hidden
-    size of the backbone, if its config has them; else they are guessed from its name.
+    Of two that are equally near, the one for the variant; a recipe without a variant holds for all.
+    ``shape``: family and hidden size of the backbone, if its config has them; else they are guessed
+    from its name.
     """
     family, size = SIZES.get(backbone) or shape or _guess(backbone)
 
@@ -122,12 +126,17 @@ def whole_entry(
     trained: bool,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe that :func:`choose` finds. If it is trained, the backbone's values are beneath it, except for keys that the method
-    sets itself: so two methods do not differ in their learning rates alone."""
-    entry = choose(recipes, setting, backbone, variant, shape)
+    """The recipe that :func:`choose` finds.
+
+    If it is trained, the backbone's values are beneath it, except for keys that the method sets
+    itself: so two methods do not differ in their learning rates alone.
+    """
+    entry = choose_entry(recipes, setting, backbone, variant, shape)
     if not trained:
         return entry
-    beneath = choose(read(BACKBONES, "backbones").recipes, setting, backbone, "", shape)
+    beneath = choose_entry(
+        read_recipes(BACKBONES, "backbones").recipes, setting, backbone, "", shape
+    )
     keys = set(harness_keys(method, trained=True)) - method.defaults.keys()
     values = {key: beneath.values[key] for key in beneath.values if key in keys} if beneath else {}
     if entry is None:
@@ -136,9 +145,11 @@ def whole_entry(
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
-    """Settings with a recipe for this backbone; only the variant's, if it has recipes for any backbone.
+    """Settings with a recipe for this backbone; only the variant's, if it has recipes for any
+    backbone.
 
-    Settings whose recipe has a number that the paper prints (``expect``) come first; among equals, unsupervised.
+    Settings whose recipe has a number that the paper prints (``expect``) come first; among equals,
+    unsupervised.
     """
     of_variant = [e for e in recipes if variant and e.variant == variant]
     here = [
@@ -151,7 +162,7 @@ def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) 
     )
 
 
-def merge(
+def merge_recipe(
     method: type[Method],
     entry: Entry | None,
     variant: str,
@@ -189,7 +200,7 @@ def merge(
         values |= layer
     for key, text in overrides.items():
         if key in known:
-            values[key] = Value(parse(key, text, {**known, **values}[key].value), "--set")
+            values[key] = Value(parse_value(key, text, {**known, **values}[key].value), "--set")
     budget = values.pop("budget", Value(None, ""))
     if budget.value is not None and ("budget" in overrides or "epochs" not in overrides):
         if "epochs" in overrides:
@@ -211,7 +222,8 @@ def sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
 
 
 def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
-    """Name -> recipe values of every variant: those that the method declares, and those of its recipe file.
+    """Name -> recipe values of every variant: those that the method declares, and those of its
+    recipe file.
 
     A class without a file has only the former.
     """
@@ -219,7 +231,7 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
         folder = Path(inspect.getfile(method)).parent
     except (TypeError, OSError):  # typed into an interpreter
         return method.variants
-    of_file = read(folder, method.name).variants
+    of_file = read_recipes(folder, method.name).variants
     if twice := sorted(method.variants.keys() & of_file.keys()):
         raise BenchError(
             f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name, too",

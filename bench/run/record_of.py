@@ -1,4 +1,6 @@
-"""What a record says of a planned run without giving away a folder of this machine: names in the place of absolute paths."""
+"""What a record says of a planned run without giving away a folder of this machine: names in the
+place of absolute paths.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ from bench.run.plugins import Plugin
 from bench.score.suites import SuitePlugin
 
 
-def command_of(config: RunConfig) -> str:
+def command_of_run(config: RunConfig) -> str:
     """The command that made a run, with paths relative to the working directory, or by their names."""
     if not config.command:
         return recorded_command(["bench", *sys.argv[1:]])
@@ -49,8 +51,11 @@ def command_of(config: RunConfig) -> str:
     return recorded_command(words) if words else hide_paths(config.command)
 
 
-def recipe_of(run: PlannedRun) -> dict[str, RecipeValue]:
-    """Every hyperparameter. One that is a file, a folder or a backbone has its name; ``determines`` has its hash."""
+def recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
+    """Every hyperparameter.
+
+    One that is a file, a folder or a backbone has its name; ``determines`` has its hash.
+    """
     values = {
         key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()
     }
@@ -93,7 +98,7 @@ def corpus_used(run: PlannedRun) -> CorpusUsed:
     )
 
 
-def code_of(plugin: Plugin | SuitePlugin) -> Code:
+def recorded_code(plugin: Plugin | SuitePlugin) -> Code:
     """A plugin's code. A file is named as a command of the working directory names it."""
     package = plugin.package
     if package.endswith(".py"):
@@ -129,16 +134,16 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
         setting=run.setting,
         backbone=recorded_path(run.backbone.name),
         seed=run.seed,
-        recipe=recipe_of(run),
+        recipe=recorded_recipe(run),
         scores=(),
         cost=Cost(),
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            command=command_of(config),
+            command=command_of_run(config),
             bench_version=__version__,
             git=git_state(run.plugin.folder),
             packages=devices.packages(),
-            plugin=code_of(run.plugin),
+            plugin=recorded_code(run.plugin),
             platform=devices.platform_facts(config.device),
             data={},
             corpus=corpus_used(run),
@@ -153,7 +158,9 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
 
 
 def git_state(folder: Path) -> Checkout:
-    """The commit, and whether the working tree differs from it; neither if ``folder`` is not in a git checkout, or git takes too long."""
+    """The commit, and whether the working tree differs from it; neither if ``folder`` is not in a
+    git checkout, or git takes too long.
+    """
     git = ["git", "-c", "core.abbrev=40", "-C", str(folder)]
     call = partial(subprocess.run, capture_output=True, text=True, timeout=10, check=True)
     try:
@@ -184,10 +191,12 @@ def measure_cost(method: Method, folder: Path, *, trained: bool) -> Cost:
 
 
 def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
-    """Fields of a record's cost, counted after everything is built; empty without torch. A run that trains nothing has no trainable
-    parameters.
+    """Fields of a record's cost, counted after everything is built; empty without torch.
 
-    A part is an attribute of the method: the first component of a parameter's name. Shared parameters count for the first part.
+    A run that trains nothing has no trainable parameters.
+
+    A part is an attribute of the method: the first component of a parameter's name. Shared
+    parameters count for the first part.
     """
     if not hasattr(method, "named_parameters"):
         return {}

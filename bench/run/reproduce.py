@@ -1,4 +1,6 @@
-"""A printed table or figure, run again: the runs that it means, in an order in which they can be done, with their seeds and plans."""
+"""A printed table or figure, run again: the runs that it means, in an order in which they can be
+done, with their seeds and plans.
+"""
 
 from __future__ import annotations
 
@@ -8,43 +10,47 @@ from bench.backbones import Reference
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.records import Run, RunsFolder
-from bench.run.config import RunConfig, series
+from bench.run.config import RunConfig, combinations_of
 from bench.run.plan import plan_configs
 from bench.run.planned import PlannedRun, learns
 from bench.run.plugins import Registry
 from bench.run.recipe_checks import check_overrides
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 from bench.run.table_run import TableRun
 
 FIRST_SEED = 42
-"""Of one run; further runs have the seeds that follow it, so that a larger number of runs includes a smaller one."""
+"""Of one run; further runs have the seeds that follow it, so that a larger number of runs includes
+a smaller one.
+"""
 
 
 def with_set(
     runs: Sequence[TableRun], registry: Registry, overrides: Mapping[str, str]
 ) -> tuple[TableRun, ...]:
-    """The runs with the user's recipe values, each with those that its method knows. Raises UnknownName for a key that none of them
-    knows, BenchError for a series."""
+    """The runs with the user's recipe values, each with those that its method knows.
+
+    Raises UnknownName for a key that none of them knows, BenchError for a series.
+    """
     for key, text in overrides.items():
-        if len(series({key: text})) > 1:
+        if len(combinations_of({key: text})) > 1:
             raise BenchError(
                 f"--set {key}={text}: a table is run again with one value per key",
                 "bench run --set KEY=A,B,C",
             )
-    every = in_order(runs)
+    every = runs_in_order(runs)
     classes = [registry[run.method].cls for run in every]
     trained = [learns(cls, run.setting) for cls, run in zip(classes, every, strict=True)]
     if overrides and every:
         check_overrides(overrides, list(dict.fromkeys(classes)), any(trained))
     for run, cls, learning in zip(every, classes, trained, strict=True):
-        recipe = merge(cls, None, "", overrides, trained=learning)
+        recipe = merge_recipe(cls, None, "", overrides, trained=learning)
         run.overrides = {key: value for key, value in overrides.items() if key in recipe}
         if run.on_as in run.overrides:  # the user has one already
             run.on, run.on_as = None, ""
     return tuple(runs)
 
 
-def in_order(runs: Sequence[TableRun]) -> list[TableRun]:
+def runs_in_order(runs: Sequence[TableRun]) -> list[TableRun]:
     """Every run that can be done, each after the one that it needs."""
     runnable = [run for run in runs if not run.why_not]
     return sorted(
@@ -54,20 +60,23 @@ def in_order(runs: Sequence[TableRun]) -> list[TableRun]:
 
 
 def seeds_of(run: TableRun, runs: Sequence[TableRun], chosen: Sequence[int]) -> tuple[int, ...]:
-    """The user's, or as many as the printed numbers have, also those of the runs that need this one. One if the paper does not say, for a
-    figure, and for a trial, which is not compared with the paper."""
+    """Return the user's seeds, or as many as the printed numbers have.
+
+    The numbers of the runs that need this one count, too. One seed if the paper does not say, for a
+    figure, and for a trial, which is not compared with the paper.
+    """
     if chosen:
         return tuple(chosen)
-    meant = [
-        row.first.repeats
-        for one in [run, *(one for one in runs if one.on is run)]
-        for row in one.rows
-        if not one.differs_from(row.first)
-    ]
-    return tuple(range(FIRST_SEED, FIRST_SEED + max(meant, default=1)))
+    count = 1
+    needing = [other for other in runs if other.on is run]
+    for table_run in [run, *needing]:
+        for row in table_run.rows:
+            if not table_run.differs_from(row.first):
+                count = max(count, row.first.repeats)
+    return tuple(range(FIRST_SEED, FIRST_SEED + count))
 
 
-def plan_runs(
+def plan_table_runs(
     runs: Sequence[TableRun],
     config: RunConfig,
     registry: Registry,
@@ -75,7 +84,10 @@ def plan_runs(
     data: DataFolder,
     ready: Callable[[Reference], Reference],
 ) -> list[PlannedRun]:
-    """Plan each of these runs, as ``bench run`` does, or note the error that prevents it. The seeds of ``config`` are the user's."""
+    """Plan each of these runs, as ``bench run`` does, or note the error that prevents it.
+
+    The seeds of ``config`` are the user's.
+    """
     for run in runs:
         run.planned, run.error = (), None
         try:
@@ -98,7 +110,7 @@ def _configs(
     """One for each encoder that the run needs. Raises BenchError if there is none yet."""
     if run.on is None:
         return [run.config(config, seeds)]
-    folders = {record.seed: str(folder) for record, folder in finished(run.on, store)}
+    folders = {record.seed: str(folder) for record, folder in finished_runs_of(run.on, store)}
     if not folders:
         raise BenchError(f"it needs a finished run of {run.on.name}")
     by_folder: dict[str, list[int]] = {}
@@ -108,7 +120,7 @@ def _configs(
     return [run.config(config, some, folder) for folder, some in by_folder.items()]
 
 
-def finished(run: TableRun, store: RunsFolder) -> list[Run]:
+def finished_runs_of(run: TableRun, store: RunsFolder) -> list[Run]:
     """The finished runs among the planned ones of this run."""
     return [
         Run(record, store.folder(one.run_id))

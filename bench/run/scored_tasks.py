@@ -12,7 +12,10 @@ from bench.score.suites import KnownTask, Task, expand_suites, suite, survey
 
 @dataclass(frozen=True)
 class ScoredTasks:
-    """What the runs of a config will be scored on. Tasks whose data is fetched later come last and are not in ``data``."""
+    """What the runs of a config will be scored on.
+
+    Tasks whose data is fetched later come last and are not in ``data``.
+    """
 
     tasks: tuple[Task, ...]
     data: tuple[KnownTask, ...]
@@ -20,7 +23,10 @@ class ScoredTasks:
 
 
 def find_scored_tasks(suites: Sequence[str], text: str, data: DataFolder) -> ScoredTasks:
-    """Every task in every requested text form; a task with only one form is there once. Raises DataMissing if no set is here."""
+    """Every task in every requested text form; a task with only one form is there once.
+
+    Raises DataMissing if no set is here.
+    """
     there: list[tuple[Task, KnownTask]] = []
     later: list[Task] = []
     missing: dict[str, DataMissing] = {}  # by message: two tasks may have one set
@@ -47,7 +53,10 @@ def find_scored_tasks(suites: Sequence[str], text: str, data: DataFolder) -> Sco
 
 
 def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
-    """The distinct sentences that scoring these suites encodes. Raises DataMissing if a set is not here."""
+    """The distinct sentences that scoring these suites encodes.
+
+    Raises DataMissing if a set is not here.
+    """
     scored = find_scored_tasks(suites, text, data)
     if scored.missing:
         raise _all_missing(scored.missing)

@@ -14,7 +14,7 @@ from bench.base.errors import CorpusError, Interrupted, RunFailed
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
 from bench.method import Method, Reporter
 from bench.records.names import data_key
-from bench.records.record import AVERAGE, Code, CorpusUsed, RunRecord, Score, name_in_suites
+from bench.records.record import AVERAGE, Code, CorpusUsed, Cost, RunRecord, Score, name_in_suites
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.done import code_of_suite
@@ -28,7 +28,7 @@ class TasksFailed(RunFailed):
     """Some tasks could not be scored; the run has scores of others."""
 
 
-def score(
+def score_run(
     method: Method,
     run: PlannedRun,
     store: RunsFolder,
@@ -37,22 +37,29 @@ def score(
     reporter: Reporter,
     should_stop: Callable[[], bool],
 ) -> RunRecord:
-    """Score the tasks; each is recorded as soon as it is done. Raises RunFailed at the end if one could not be scored.
+    """Score the tasks; each is recorded as soon as it is done.
 
-    Scores that another code of their suite gave are replaced together, once all tasks of the suite are scored, so that an average is of one
-    code.
+    Raises RunFailed at the end if one could not be scored.
+
+    Scores that another code of their suite gave are replaced together, once all tasks of the suite
+    are scored, so that an average is of one code.
     """
-    began, before, device = time.perf_counter(), record.cost, method.context.device
-    failed: list[RunFailed] = []
-    folder, key = store.folder(run.run_id), run.fingerprint[:16]
+    began = time.perf_counter()
+    before = record.cost
+    device = method.context.device
+    folder = store.folder(run.run_id)
+    key = run.fingerprint[:16]
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
     place = RunPlace(run.run_id, key, folder)
+    failed: list[RunFailed] = []
     waiting: dict[str, list[Scored]] = {name: [] for name in renewed_suites(record, tasks)}
     to_score = Counter(known.suite for known in tasks)
     for done, (known, result) in enumerate(score_tasks(tasks, vectors, place, device), 1):
         if isinstance(result, RunFailed):
             failed.append(result)
             continue
+
+        # a score that waits for the others of its suite is recorded with them
         ready = [(known, result)]
         if known.suite in waiting:
             waiting[known.suite] += ready
@@ -65,17 +72,13 @@ def score(
                 run.run_id, scored.task, scored.text, scored.predictions, scored.suite
             )
             record = with_score(record, its_data, scored)
-        cost = replace(
-            before,
-            eval_seconds=round((before.eval_seconds or 0.0) + time.perf_counter() - began, 2),
-            peak_memory_bytes=devices.peak_memory_bytes(device),
-            host_memory_bytes=devices.host_memory_bytes(),
-        )
-        if vectors.encoded:
-            speed = vectors.encoded / max(vectors.seconds, 1e-9)
-            cost = replace(cost, encode_sentences_per_second=round(speed, 1))
-        record = replace(record, cost=cost)
-        # the last score is written with the overlap: a run that has every score and is finished is not looked at again
+
+        # what it took so far
+        seconds = time.perf_counter() - began
+        record = replace(record, cost=_cost_of_scoring(before, seconds, vectors, device))
+
+        # the last score is written with the overlap: a run that has every score and is finished is
+        # not looked at again
         if should_stop():
             store.write(record)
             raise Interrupted(
@@ -86,26 +89,47 @@ def score(
     for name in waiting:
         reporter.note(f"the scores of {name} stay those of its earlier code")
     record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
-    if about := method.about():
-        vectors.of(None, ())  # from the disk, where a process was killed after the last score
-        origin = "builtin" if run.backbone.name == "builtin" else "folder"
-        if run.backbone.trained:
-            origin = "run"
-        if run.backbone.hub:
-            origin = "hub"
-        record = with_provenance(
-            record,
-            backbone=replace(
-                record.provenance.backbone,
-                model={"kind": origin, **vectors.shape_facts(), **about},
-            ),
-        )
+    record = _with_model_facts(record, run, method, vectors)
     if failed:
         store.write(record)
-        raise (TasksFailed if record.scores else RunFailed)(
-            "; and ".join(error.message for error in failed), failed[0].hint
-        )
+        message = "; and ".join(error.message for error in failed)
+        error_class = TasksFailed if record.scores else RunFailed
+        raise error_class(message, failed[0].hint)
     return record
+
+
+def _cost_of_scoring(before: Cost, seconds: float, vectors: RunVectors, device: str) -> Cost:
+    """Return the cost of a run after so many more seconds of scoring."""
+    cost = replace(
+        before,
+        eval_seconds=round((before.eval_seconds or 0.0) + seconds, 2),
+        peak_memory_bytes=devices.peak_memory_bytes(device),
+        host_memory_bytes=devices.host_memory_bytes(),
+    )
+    if vectors.encoded:
+        speed = vectors.encoded / max(vectors.seconds, 1e-9)
+        cost = replace(cost, encode_sentences_per_second=round(speed, 1))
+    return cost
+
+
+def _with_model_facts(
+    record: RunRecord, run: PlannedRun, method: Method, vectors: RunVectors
+) -> RunRecord:
+    """Return the record with the facts that a finished encoder states about itself."""
+    about = method.about()
+    if not about:
+        return record
+    # from the disk, if a process was killed after the last score
+    vectors.of(None, ())
+    origin = "folder"
+    if run.backbone.hub:
+        origin = "hub"
+    elif run.backbone.trained:
+        origin = "run"
+    elif run.backbone.name == "builtin":
+        origin = "builtin"
+    model = {"kind": origin, **vectors.shape_facts(), **about}
+    return with_provenance(record, backbone=replace(record.provenance.backbone, model=model))
 
 
 Scored = tuple[KnownTask, TaskResult]
@@ -113,12 +137,12 @@ Scored = tuple[KnownTask, TaskResult]
 
 
 def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
-    """The suites among those of the tasks of which the record has scores that another code gave."""
-    here = {score.suite for score in record.scores}
+    """Return the suites of these tasks if the record has scores of them that another code gave."""
+    recorded = {score.suite for score in record.scores}
     names = []
     for name in dict.fromkeys(known.suite for known in tasks):
         then = record.provenance.execution.suites.get(name)
-        if name not in here or (then is None and suite_plugin(name) is None):
+        if name not in recorded or (then is None and suite_plugin(name) is None):
             continue
         if then is None or then.sha256 != code_of_suite(name).sha256:
             names.append(name)
@@ -126,7 +150,10 @@ def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
 
 
 def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
-    """The record in which each score of a suite names its code, before some of them are replaced by scores of other code."""
+    """Return the record in which each score of a suite names its code.
+
+    It is needed before some of the scores are replaced by scores of other code.
+    """
     codes = dict(record.provenance.execution.suites)
     then = codes.get(name, Code())
     for score in record.scores:
@@ -136,7 +163,7 @@ def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
 
 
 def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRecord:
-    """The record with the score of a task, the hash of its data, and the code of its suite."""
+    """Return the record with the score of a task, the hash of its data, and the code of its suite."""
     name = data_key(result.task, result.text, result.suite)
     record = replace(record, scores=merge_scores(record.scores, result))
     record = with_provenance(record, data={**record.provenance.data, name: known.sha256})
@@ -146,37 +173,47 @@ def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRe
 
 
 def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, ...]:
-    """The scores, in which a new result replaces an older one of the same cell, with the average of each suite computed again."""
-    known = suite_names()  # an average of a plugin's suite that is not here now stays as it is
+    """Replace the score of the same cell by a new result, and compute the suites' averages again."""
     new = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
     cells = {score.key: score for score in (*scores, new) if score.task != AVERAGE}
+    known = suite_names()
     groups: dict[tuple[str, str, str | None], list[Score]] = {}
     for score in cells.values():
-        form = None if score.text and score.text.startswith("other-") else score.text
+        form = score.text
+        if form and form.startswith("other-"):
+            form = None
         if score.suite in known:
             groups.setdefault((score.suite, score.protocol, form), []).append(score)
-    return (
-        *cells.values(),
-        *(score for score in scores if score.task == AVERAGE and score.suite not in known),
-        *filter(None, map(average, groups.values())),
-    )
+    merged = list(cells.values())
+    for score in scores:
+        # an average of a plugin's suite that is not here now stays as it is
+        if score.task == AVERAGE and score.suite not in known:
+            merged.append(score)
+    for group in groups.values():
+        mean = average(group)
+        if mean is not None:
+            merged.append(mean)
+    return tuple(merged)
 
 
 def with_overlap(
     record: RunRecord, run: PlannedRun, reporter: Reporter, should_stop: Callable[[], bool]
 ) -> CorpusUsed:
-    """``record.provenance.corpus`` with counts of the sentences of the scored tasks that are in the corpus.
+    """Count the sentences of the scored tasks that are in the corpus, as ``provenance.corpus``.
 
-    Earlier counts come from the cache. If the corpus can no longer be read, a note says so and nothing else changes: the scores do not
-    depend on it. Tasks whose sentences only mteb knows have no counts. Raises Interrupted.
+    Earlier counts come from the cache. If the corpus can no longer be read, a note says so and
+    nothing else changes: the scores do not depend on it. Tasks with sentences that only mteb knows
+    have no counts. Raises Interrupted.
     """
-    corpus, about = run.corpus, record.provenance.corpus
-    scored = [
-        ScoredSentences(task.suite, task.name, known.form, sentences)
-        for task, known in zip(run.tasks, run.task_data, strict=True)
-        if record.score(task.suite, task.name, task.protocol, known.form) is not None
-        if (sentences := scored_sentences(known.task))
-    ]
+    corpus = run.corpus
+    about = record.provenance.corpus
+    scored = []
+    for task, known in zip(run.tasks, run.task_data, strict=True):
+        if record.score(task.suite, task.name, task.protocol, known.form) is None:
+            continue
+        sentences = scored_sentences(known.task)
+        if sentences:
+            scored.append(ScoredSentences(task.suite, task.name, known.form, sentences))
     if corpus is None or not scored:
         return about
 
@@ -189,12 +226,8 @@ def with_overlap(
     )
     reporter.phase("overlap")
     try:
-        return replace(
-            about,
-            overlap=merge_overlaps(
-                count_overlaps(corpus, scored, progress=progress), about.overlap
-            ),
-        )
+        counts = count_overlaps(corpus, scored, progress=progress)
+        return replace(about, overlap=merge_overlaps(counts, about.overlap))
     except (CorpusError, OSError) as error:
         why = error.message if isinstance(error, CorpusError) else str(error)
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {why}")

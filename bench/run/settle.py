@@ -11,7 +11,7 @@ from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.launched import launched
 from bench.run.cards import card_named, planned_device
-from bench.run.config import RunConfig, series
+from bench.run.config import RunConfig, combinations_of
 from bench.run.planned import PlannedRun
 from bench.run.target import Target
 
@@ -19,15 +19,20 @@ if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
 
-def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None) -> RunConfig:
-    """The config with a device, a precision and a number of processes. Raises BenchError for what this machine cannot do.
+def settle_config(
+    config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None
+) -> RunConfig:
+    """The config with a device, a precision and a number of processes.
 
-    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: those of this process, which agree on one precision.
+    Raises BenchError for what this machine cannot do.
+
+    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: those of this
+    process, which agree on one precision.
     """
     config = (
         _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
     )
-    for values in series(config.values):
+    for values in combinations_of(config.values):
         budget = values.get("budget", "")
         if "gpu" in budget and not config.device.startswith("cuda"):
             raise BenchError(
@@ -75,7 +80,10 @@ def is_launched() -> bool:
 
 
 def process_count(target: Target, device: str) -> int:
-    """How many processes train together. Raises BenchError for a number that is missing or too large."""
+    """How many processes train together.
+
+    Raises BenchError for a number that is missing or too large.
+    """
     if (process := launched()) is not None:
         return process.count
     if target.name != "torchrun":

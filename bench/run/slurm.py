@@ -56,7 +56,9 @@ exit 1
 
 
 def check_slurm(target: Target, connect: bool) -> None:
-    """Raises BenchError for an option that cannot be passed on and, with ``connect``, if there is no sbatch here."""
+    """Raises BenchError for an option that cannot be passed on and, with ``connect``, if there is
+    no sbatch here.
+    """
     for key, value in target.options:
         if not re.fullmatch("[a-z][a-z0-9-]*", key) or "\n" in value or key in RESERVED:
             raise BenchError(
@@ -104,7 +106,9 @@ def slurm_script(batch: JobBatch) -> str:
 
 
 def _quoted(value: str) -> str:
-    """A value as sbatch reads it in a script: in double quotes, with a backslash before quotes and backslashes."""
+    """A value as sbatch reads it in a script: in double quotes, with a backslash before quotes and
+    backslashes.
+    """
     return value if PLAIN.fullmatch(value) else '"' + re.sub(r'([\\"])', r"\\\1", value) + '"'
 
 
@@ -123,9 +127,11 @@ def _submission(batch: JobBatch, first: int, size: int, after: str | None = None
 
 
 def submit_batch(batch: JobBatch) -> list[str]:
-    """Queue the batch as one array, or as several where it is larger than the cluster's MaxArraySize; returns their ids.
+    """Queue the batch as one array, or as several where it is larger than the cluster's
+    MaxArraySize; returns their ids.
 
-    With ``parallel`` each array waits for the one before. Raises BenchError with sbatch's own message.
+    With ``parallel`` each array waits for the one before. Raises BenchError with sbatch's own
+    message.
     """
     write_or_fail(batch.folder / "job.sh", slurm_script(batch).encode())
     shown = re.search(r"MaxArraySize\s*=\s*(\d+)", _call(["scontrol", "show", "config"]).stdout)

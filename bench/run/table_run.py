@@ -1,4 +1,6 @@
-"""The run that a printed row means: which method, with which values, on which backbone, and why it may not be run."""
+"""The run that a printed row means: which method, with which values, on which backbone, and why it
+may not be run.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,10 @@ class TableRun:
         )
 
     def config(self, options: RunConfig, seeds: Sequence[int], below: str = "") -> RunConfig:
-        """The run with these seeds. ``options``: device, data and the like; ``below``: the folder of the run that it needs."""
+        """The run with these seeds.
+
+        ``options``: device, data and the like; ``below``: the folder of the run that it needs.
+        """
         value = {self.on_as: below} if self.on_as and below else {}
         values = {**self.changes, **value, **self.overrides}
         return replace(

@@ -43,8 +43,9 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma without a KEY= after it belongs to the value before it
-    ("nodelist=a,b"). Raises BenchError for anything else."""
+    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma without a KEY= after it
+    belongs to the value before it ("nodelist=a,b"). Raises BenchError for anything else.
+    """
     name, _, rest = text.partition(":")
     if name not in KEYS:
         raise UnknownName("target", name, KEYS, "of --on", ON_EXAMPLE)
@@ -52,7 +53,8 @@ def parse_target(text: str) -> Target:
         rest = f"gpus={rest}"
     values: dict[str, Any] = {}
     options = []
-    for part in re.split(r",(?=[\w-]+=)", rest) if rest else ():
+    parts = re.split(r",(?=[\w-]+=)", rest) if rest else []
+    for part in parts:
         key, equals, value = part.partition("=")
         if key in KEYS[name]:
             values[key] = value

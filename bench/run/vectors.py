@@ -25,7 +25,8 @@ def dev_score(dev: KnownTask, method: Method) -> float:
 
 
 class RunVectors:
-    """The vectors of one run, in ``folder`` or in memory; each sentence is encoded once for every prompt.
+    """The vectors of one run, in ``folder`` or in memory; each sentence is encoded once for every
+    prompt.
 
     ``encoded`` sentences took ``seconds``.
     """
@@ -38,7 +39,8 @@ class RunVectors:
         self.encoded, self.seconds = 0, 0.0
 
     def of(self, prompt: str | None, sentences: Sequence[str]) -> VectorStore:
-        """The store with these sentences, encoded with a task's prompt, or with the method's (None).
+        """The store with these sentences, encoded with a task's prompt, or with the method's
+        (None).
 
         Raises RunFailed, with advice if memory ran out.
         """
@@ -66,7 +68,9 @@ class RunVectors:
         return self.of(prompt, sentences)(sentences)
 
     def shape_facts(self) -> dict[str, Any]:
-        """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand of them show."""
+        """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand
+        of them show.
+        """
         vectors = next((store.first(4096) for store in self.stores.values() if len(store)), None)
         if vectors is None:
             return {}
@@ -82,7 +86,8 @@ def score_tasks(
 ) -> Iterator[tuple[KnownTask, TaskResult | RunFailed]]:
     """Encode the sentences of all tasks together, then score one task after the other.
 
-    A task that cannot be scored yields its error, and the others go on; a failure of the encoding raises RunFailed.
+    A task that cannot be scored yields its error, and the others go on; a failure of the encoding
+    raises RunFailed.
     """
     recipe = getattr(vectors.method, "recipe", {})  # a plugin's own ``build`` may set none
     prompts = {known: task_prompt(recipe, known.suite, known.name) for known in tasks}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
 
-def build(
+def build_for_run(
     run: PlannedRun,
     config: RunConfig,
     reporter: Reporter,
@@ -72,7 +72,9 @@ def build(
 
 
 def check_measured_noise(method: Any, run: PlannedRun) -> None:
-    """Raises BenchError as :func:`check_noise`, if the backbone's config names no dropout: its class may have some all the same."""
+    """Raises BenchError as :func:`check_noise`, if the backbone's config names no dropout: its
+    class may have some all the same.
+    """
     if run.setting not in type(method).by_dropout or own_dropout(run.backbone.config()) is not None:
         return
     try:
@@ -83,8 +85,11 @@ def check_measured_noise(method: Any, run: PlannedRun) -> None:
     check_noise(type(method), run.setting, run.recipe, run.backbone.name, dropout=noise)
 
 
-def prepared(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
-    """The training of a run, on its corpus as the method reads it: as token ids, or as text. Raises Interrupted."""
+def prepare_training(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
+    """The training of a run, on its corpus as the method reads it: as token ids, or as text.
+
+    Raises Interrupted.
+    """
     from bench.method.torch_method import TorchMethod
     from bench.training import loop
 
@@ -102,12 +107,12 @@ def prepared(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
     corpus = (
         as_text(run.corpus, progress=progress)
         if method.trains_on == "text"
-        else tokenised(run.corpus, method.backbone, progress)
+        else tokenise_for(run.corpus, method.backbone, progress)
     )
-    return partial(loop.train, method, corpus, context)
+    return partial(loop.train_method, method, corpus, context)
 
 
-def tokenised(
+def tokenise_for(
     corpus: Corpus, backbone: Backbone, progress: Callable[..., None] | None = None
 ) -> TokenisedCorpus:
     """The corpus as token ids, from the cache if it was tokenised before with the same tokenizer."""
@@ -121,7 +126,7 @@ def tokenised(
     return tokenise(corpus, backbone.ids, key, len(tokenizer), progress=progress)
 
 
-def save(method: Method, folder: Path, record: RunRecord) -> RunRecord:
+def save_weights(method: Method, folder: Path, record: RunRecord) -> RunRecord:
     """Save what needs no training: the record with ``cost`` and the hashes of the checkpoint."""
     from bench.training.checkpoints import replace_folder
 
@@ -133,16 +138,16 @@ def save(method: Method, folder: Path, record: RunRecord) -> RunRecord:
     )
 
 
-def train(
+def train_weights(
     method: Method, run: PlannedRun, folder: Path, record: RunRecord, ranks: Ranks | None
 ) -> RunRecord:
     """The record with ``training``, ``cost`` and the hashes of the checkpoint."""
-    work = prepared(method, run)
+    work = prepare_training(method, run)
     if ranks is None or method.context.ranks is None:  # a method that no steps train is fitted here
         report = work()
     else:
         ranks.share(str(folder))
-        report = settle(work, ranks)
+        report = end_together(work, ranks)
     dev = run.dev
     tested = dev_test_pairs(dev.name, dev.sha256, STS_TASKS) if dev else None
     record = replace(
@@ -172,8 +177,11 @@ def train(
     return with_execution(record, report.execution)
 
 
-def settle(work: Callable[[], Any], ranks: Ranks) -> Any:
-    """What ``work`` returns or raises, once all ranks have ended it. If one does not get there, ``ranks.broken`` is set."""
+def end_together(work: Callable[[], Any], ranks: Ranks) -> Any:
+    """What ``work`` returns or raises, once all ranks have ended it.
+
+    If one does not get there, ``ranks.broken`` is set.
+    """
     try:
         value = work()
     except (Exception, SystemExit) as error:  # a plugin may call sys.exit

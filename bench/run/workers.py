@@ -38,7 +38,10 @@ exec {command} --only "$1"
 
 
 def find_planned(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
-    """The run with that id. Raises BenchError if the plan has none, as on a machine with another plugin or corpus."""
+    """The run with that id.
+
+    Raises BenchError if the plan has none, as on a machine with another plugin or corpus.
+    """
     runs = {run.run_id: run for run in planned}
     if run_id not in runs:
         raise BenchError(
@@ -49,7 +52,9 @@ def find_planned(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
 
 
 def worker_environment(cpus: int | None = None) -> dict[str, str]:
-    """The variables on which a worker's result or files depend, without tokens: workers open no connection."""
+    """The variables on which a worker's result or files depend, without tokens: workers open no
+    connection.
+    """
     variables = {
         name: value
         for name, value in os.environ.items()
@@ -67,7 +72,9 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
 
 
 def stop_with_parent() -> None:
-    """Stop this worker, with its state saved, when the process that started it is gone for any reason."""
+    """Stop this worker, with its state saved, when the process that started it is gone for any
+    reason.
+    """
     if job_here() and "LOCAL_RANK" not in os.environ:
         threading.Thread(target=_stop_with, args=(os.getppid(),), daemon=True).start()
 
@@ -79,8 +86,9 @@ def _stop_with(parent: int) -> None:
 
 
 def copy_plugins(files: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Copies of plugin files, of the files beside them that they import, and of their recipes, below ``folder``: editing one changes no
-    queued run."""
+    """Copies of plugin files, of the files beside them that they import, and of their recipes,
+    below ``folder``: editing one changes no queued run.
+    """
     copies = []
     for number, file in enumerate(map(Path, files)):
         container, _ = package_of_file(file)
@@ -98,7 +106,9 @@ def copy_plugins(files: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 
 def _inits_between(folder: Path, container: Path) -> list[Path]:
-    """The ``__init__`` files of a folder and of those above it, below ``container``: without them its modules are of no package."""
+    """The ``__init__`` files of a folder and of those above it, below ``container``: without them
+    its modules are of no package.
+    """
     found = []
     while folder != container and folder.is_relative_to(container):
         if (init := folder / "__init__.py").is_file():

@@ -25,11 +25,11 @@ from bench.method.torch_method import TorchMethod
 from bench.training.batches import batches
 from bench.training.memory import MEMORY_ERRORS, explain_out_of_memory, is_out_of_memory
 from bench.training.spread import check_spread
-from bench.training.states import resume, save, save_is_due
+from bench.training.states import resume, save_is_due, save_state
 from bench.training.trainer import Trainer
 
 
-def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
+def train_method(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
     """Call the method's ``fit``, then run the loop unless ``fit`` was all.
 
     Raises what :func:`run_loop` raises.
@@ -67,11 +67,11 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
     # or go on from the last saved state, if there is one
     resumed = resume(trainer)
     if not resumed and context.auto_batch:
-        save(trainer)  # the state to go back to after a step that does not fit into memory
+        save_state(trainer)  # the state to go back to after a step that does not fit into memory
 
     done = False
     while not done:
-        with contextlib.closing(batches_of(trainer)) as feed:
+        with contextlib.closing(remaining_batches(trainer)) as feed:
             fits = True
             while fits:
                 # every eval_steps steps: a dev score; the checkpoint is kept if it is strictly
@@ -86,7 +86,7 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
                 # rank and the clock of rank 0 decide, so that all ranks do the same
                 stop = ranks.any(context.should_stop())
                 if stop or ranks.share(save_is_due(trainer)):
-                    save(trainer)
+                    save_state(trainer)
 
                 # the end: after the last step, when the budget is spent, or when patience is out
                 done = trainer.is_done()
@@ -107,7 +107,7 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
     return trainer.finish()
 
 
-def batches_of(trainer: Trainer) -> Generator[Batch]:
+def remaining_batches(trainer: Trainer) -> Generator[Batch]:
     """Yield the batches of all steps that remain, each with this rank's share of the rows."""
     step = trainer.progress.step
     return batches(
@@ -139,7 +139,7 @@ def score_dev_set(trainer: Trainer) -> None:
     try:
         trainer.evaluate()
     except Interrupted:
-        save(trainer)
+        save_state(trainer)
         raise interruption(trainer) from None
     except MEMORY_ERRORS as error:
         explain_out_of_memory(error, "scoring the dev set", trainer.method.context.device)

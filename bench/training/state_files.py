@@ -57,7 +57,7 @@ def _age(state: SavedState) -> tuple[int, int]:
     return state.step, state.path.stat().st_mtime_ns
 
 
-def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]:
+def write_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]:
     """Write the state of ``step``, and remove all but the last two.
 
     Returns the steps of the states that are kept.

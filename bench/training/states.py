@@ -14,7 +14,7 @@ import torch
 
 from bench.method import seed_for
 from bench.training.progress import Progress
-from bench.training.state_files import Damaged, newest_good, read_state, save_state
+from bench.training.state_files import Damaged, newest_good, read_state, write_state
 from bench.training.trainer import Trainer
 
 SAVING = 0.1
@@ -31,7 +31,7 @@ def save_is_due(trainer: Trainer) -> bool:
     return time.monotonic() - trainer.saved_at > max(wanted, trainer.save_took / SAVING)
 
 
-def save(trainer: Trainer) -> None:
+def save_state(trainer: Trainer) -> None:
     """Save a state.
 
     Raises RunFailed if it cannot be written, or if a loss or a weight is not finite: a lost
@@ -48,7 +48,7 @@ def save(trainer: Trainer) -> None:
 def _write(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
     if trainer.progress.logged:
         trainer.curve.sync()
-    steps = save_state(trainer.checkpoints.state, trainer.progress.step, content_of(trainer, rng))
+    steps = write_state(trainer.checkpoints.state, trainer.progress.step, content_of(trainer, rng))
     trainer.checkpoints.forget_all_but(steps)
 
 

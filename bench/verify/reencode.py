@@ -16,7 +16,7 @@ from bench.method import SilentReporter
 from bench.records.record import AVERAGE, Score
 from bench.records.run import Run
 from bench.records.store import RunsFolder
-from bench.run.finished import find_run, load_run
+from bench.run.finished import find_run, load_finished_run
 from bench.run.vectors import RunVectors, score_tasks
 from bench.score.suites import (
     KnownTask,
@@ -51,7 +51,7 @@ def encode_again(
     method = None
     try:
         trained = find_run(str(run.folder), RunsFolder(run.folder.parent), plugins)
-        method = load_run(trained, device=device, offline=offline)
+        method = load_finished_run(trained, device=device, offline=offline)
         with tempfile.TemporaryDirectory() as folder:  # nothing is written in the run's folder
             place = RunPlace(run.record.run_id, run.record.fingerprint[:16], Path(folder))
             results = dict(

@@ -20,7 +20,7 @@ from bench.backbones import load, resolve
 from bench.method import Batch, Context, Recipe, TorchMethod, Value
 from bench.method.ranks import Ranks
 from bench.methods import masking
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 from bench.training.gradient import backward
 
 RECIPE: dict[str, Any] = {
@@ -35,7 +35,7 @@ FIRST_STEP_EPS = 1e-8 / (1 - 0.999) ** 0.5
 
 def build(case: Case, backbone: str, folder: Path) -> TorchMethod:
     """The method on a backbone; what it adds gets weights that are not as flat as a start's."""
-    recipe = merge(case.method, None, "", {}, trained=True)
+    recipe = merge_recipe(case.method, None, "", {}, trained=True)
     values = {key: Value(value, "parity") for key, value in {**RECIPE, **case.values}.items()}
     unknown = sorted(values.keys() - set(recipe))
     if unknown:

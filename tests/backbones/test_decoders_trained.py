@@ -27,7 +27,7 @@ from bench.methods.mirror_bert import MirrorBert
 from bench.methods.pooling import POOLERS, last_token
 from bench.methods.prefix import check_prompt
 from bench.methods.simcse import SimCSE
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 
 
 @pytest.fixture(scope="module", params=["llama", "qwen"])
@@ -36,7 +36,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def recipe_of(cls: Any, **values: str) -> Recipe:
-    return merge(cls, None, "", values, trained=True)
+    return merge_recipe(cls, None, "", values, trained=True)
 
 
 @pytest.mark.parametrize(

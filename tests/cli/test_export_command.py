@@ -46,12 +46,12 @@ def push(finished: Finished, *arguments: str, token: str = "hf_good") -> Result:
 def test_mteb_itself_evaluates_it(made: Path, finished: Finished, tmp_path: Path) -> None:
     from scipy.stats import spearmanr
 
-    from bench.run.finished import find_run, load_run
+    from bench.run.finished import find_run, load_finished_run
 
     texts = ["a man plays", "the dog runs in the park", "woman reads a book"]
     texts += ["market prices fell", "a child sleeps", "oil and gas"]
     found = outside("mteb", made, tmp_path, texts)
-    vectors = load_run(find_run("simcse", RunsFolder(finished[0]))).encode(texts)
+    vectors = load_finished_run(find_run("simcse", RunsFolder(finished[0]))).encode(texts)
     a, b = vectors[:-1], vectors[1:]
     cosines = (a * b).sum(1) / (a * a).sum(1) ** 0.5 / (b * b).sum(1) ** 0.5
     assert found["score"] == pytest.approx(spearmanr(cosines, range(5)).statistic, abs=1e-6)

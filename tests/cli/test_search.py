@@ -246,21 +246,21 @@ def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """A trial whose checkpoint were gone before it has ended would be a failed one for ever."""
-    from bench.run.search.worker import Worker
+    from bench.run.search.worker import SearchWorker
 
     class Killed(BaseException):
         pass
 
-    original = getattr(Worker, moment)
+    original = getattr(SearchWorker, moment)
 
-    def killed(worker: Worker, trial: Trial) -> None:
+    def killed(worker: SearchWorker, trial: Trial) -> None:
         if trial.number == 1 and trial.state != "running":
             raise Killed
         original(worker, trial)
 
     command = ask("--trials", "2", "--plain")
     with monkeypatch.context() as patch:
-        patch.setattr(Worker, moment, killed)
+        patch.setattr(SearchWorker, moment, killed)
         with pytest.raises(Killed):
             bench(*command)
     assert len(list((tmp_path / "runs" / "one").glob("trials/*/001/*/checkpoint"))) == 1

@@ -14,7 +14,7 @@ from finished_runs import finished
 
 from bench.base import devices
 from bench.records import RunsFolder
-from bench.run.config import Plan, RunConfig, read_plan
+from bench.run.config import Plan, RunConfig
 from bench.run.jobs import new_batch
 from bench.run.target import Target
 
@@ -78,7 +78,7 @@ def test_the_id_follows_from_the_options_and_not_from_the_machine_that_plans(
     def worker(on: str) -> tuple[str, RunConfig]:
         done = bench(*plan, "--runs", tmp_path / "runs", "--on", on)
         words = words_of(done.stdout)
-        return after("--only", words), read_plan(Path(after("--plan", words))).runs[0]
+        return after("--only", words), Plan.read(Path(after("--plan", words))).runs[0]
 
     (here, _), (with_gpus, _) = worker("commands"), worker("commands:gpus=1")
     monkeypatch.setattr(devices, "choose_device", lambda name: "cuda")  # a machine with a GPU
@@ -94,7 +94,7 @@ def test_a_worker_whose_plan_lacks_the_id_refuses_and_writes_nothing(
 ) -> None:
     words = words_of(lines_of(*plan, "--runs", tmp_path / "runs")[0])
     plan_file = Path(after("--plan", words))
-    corpus = Path(read_plan(plan_file).runs[0].corpus or "")
+    corpus = Path(Plan.read(plan_file).runs[0].corpus or "")
     other = tmp_path / corpus.name
     other.write_text(corpus.read_text() + "one more sentence\n")
     plan_file.write_text(plan_file.read_text().replace(str(corpus), str(other)))

@@ -15,7 +15,7 @@ from torch import nn
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from bench.method import Backbone, Batch, Context, Features, TorchMethod
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 from bench.run.record_of import parameter_counts
 
 TEXTS = [sentences(6, seed=seed, longest=longest) for seed, longest in ((1, 12), (2, 5), (3, 9))]
@@ -149,7 +149,7 @@ def counts(cls: type[TorchMethod], model: str, variant: str = "") -> dict[str, i
         backbone.masked = lm_of(config)
         method = cls()
         method.context = Context()
-        method.build(backbone, merge(cls, None, variant, {}, trained=True))
+        method.build(backbone, merge_recipe(cls, None, variant, {}, trained=True))
     found = parameter_counts(method, trained=True)
     total = sum(p.numel() for p in method.parameters() if p.requires_grad)
     assert found["trainable_parameters"] == total

@@ -19,7 +19,7 @@ from torch import Tensor
 from bench import methods
 from bench.methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
 from bench.methods.templates import Template, empty, wrap_sentences
-from bench.run.recipe_files import read
+from bench.run.recipe_files import read_recipes
 
 MEANS = "means {m} , so it can be summarized as {m} ."
 ROBERTA = ("The sentence of ' {s} ' ", "The sentence : ' {s} ' ")
@@ -67,7 +67,7 @@ def test_roberta_counts_no_position_at_padding(reference_c):
 def recipe_templates(name: str) -> dict[str, str]:
     """The templates of a backbone's recipe, else the method's."""
     folder = Path(methods.__path__[0])
-    recipe = next(e for e in read(folder, "cot-bert").recipes if e.backbone == name)
+    recipe = next(e for e in read_recipes(folder, "cot-bert").recipes if e.backbone == name)
     return {key: (recipe.values.get(key) or CoTBERT.defaults[key]).value for key in TEMPLATES}
 
 

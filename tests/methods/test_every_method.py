@@ -17,7 +17,7 @@ from models import built, sentences
 
 from bench.method import BenchError, TorchMethod
 from bench.run.plugins import discover
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 
 U, S = "unsupervised", "supervised"
 LAST_BIAS = "layer.1.output.LayerNorm.bias"  # it cancels where a template's bias is subtracted
@@ -276,7 +276,7 @@ def test_a_recipe_that_cannot_work_is_refused(name, values, tiny, tmp_path):
     cls = REGISTRY[name].cls
     setting = U if U in cls.settings else "none"
     texts = dict(one.split("=") for one in values.split(","))
-    recipe = merge(cls, None, "", texts, trained=True)
+    recipe = merge_recipe(cls, None, "", texts, trained=True)
     with pytest.raises(BenchError) as caught:
         cls.check(recipe, None)
         built(cls, tiny, tmp_path, setting=setting, **{key: recipe[key] for key in texts})

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from bench.method import Context
 from bench.methods.flow import Flow
-from bench.training.loop import train
+from bench.training.loop import train_method
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_fit_starts_on_data_lowers_the_loss_and_is_found_again(tiny: str, tmp_
         values = {"dropout": 0.0, "learning_rate": rate, "epochs": 4, "context": context}
         method = built(Flow, tiny, tmp_path, **values)
         losses.append(loss_of(method, corpus))
-        report = train(method, rows, context)
+        report = train_method(method, rows, context)
         losses.append(loss_of(method, corpus))
     untouched, started, _, fitted = losses
     assert fitted < started < untouched and report.steps == 40 and report.dev_score is None

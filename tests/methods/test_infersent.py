@@ -16,7 +16,7 @@ from models import WORDS, sentences
 from bench.backbones import Reference
 from bench.method import Batch, Context, Recipe, Value
 from bench.methods.infersent import InferSent
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 
 KNOWN = sorted(set(WORDS))[2:]  # two words have no vector
 
@@ -31,7 +31,7 @@ def vectors(tmp_path: Path) -> Path:
 
 def made(vectors: Path, **values: Any) -> InferSent:
     given = {"vectors": str(vectors), "lstm_size": 5, "classifier_size": 4, **values}
-    recipe = merge(InferSent, None, "", {}, trained=True).values_with_source()
+    recipe = merge_recipe(InferSent, None, "", {}, trained=True).values_with_source()
     recipe = Recipe(recipe | {key: Value(value, "test") for key, value in given.items()})
     method = InferSent()
     method.context = Context(seed=1)

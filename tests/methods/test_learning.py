@@ -24,9 +24,9 @@ from bench.run.config import RunConfig
 from bench.run.execute import execute
 from bench.run.plan import plan_config
 from bench.run.plugins import discover
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 from bench.run.vectors import dev_score
-from bench.run.weights import build
+from bench.run.weights import build_for_run
 from bench.score.suites import LoadedTask
 from bench.score.suites.sts import LoadedPairs
 
@@ -78,7 +78,7 @@ TRAINED = [
 def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:
     """Sentences of the package, the rated pairs of STS-B train, or NLI triplets."""
     cls = REGISTRY[name].cls
-    kind = cls.needs(setting, merge(cls, None, "", {}, trained=True))[-1]
+    kind = cls.needs(setting, merge_recipe(cls, None, "", {}, trained=True))[-1]
     if kind in ("sentences", "graded"):
         return {"sentences": "builtin", "graded": "stsb-train"}[kind]
     source = open_corpus_file(shared / "data" / "train" / "nli_triplets.csv.xz")
@@ -113,7 +113,7 @@ def test_a_trained_method_rises_above_its_start(name, setting, shared, tmp_path)
     run = replace(planned, tasks=(), task_data=())  # nothing is scored after training
     assert run.dev is not None
     run = replace(run, dev=replace(run.dev, read=partial(every_third, run.dev.read)))
-    untrained = build(run, RunConfig(device="cpu"), SilentReporter(), tmp_path / "start")
+    untrained = build_for_run(run, RunConfig(device="cpu"), SilentReporter(), tmp_path / "start")
     assert isinstance(untrained, TorchMethod)
     start = untrained.dev_score(partial(dev_score, run.dev))
     record, _ = execute(

@@ -17,8 +17,8 @@ from bench.method import Method, Value
 from bench.references import meaning, results
 from bench.run.planner import vectors_named
 from bench.run.recipe_defaults import TRAINING
-from bench.run.recipe_files import NO_SOURCE, Entry, read
-from bench.run.recipes import merge, variants_of
+from bench.run.recipe_files import NO_SOURCE, Entry, read_recipes
+from bench.run.recipes import merge_recipe, variants_of
 
 FOLDER = Path(methods.__file__).parent
 
@@ -43,11 +43,11 @@ def learns(cls: type[Method], setting: str) -> bool:
 @pytest.mark.parametrize("name", FILES)
 def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
     """Keys that the method or the harness declares, known settings and variants, values that the method accepts."""
-    cls, file = CLASSES[name], read(FOLDER, name)
+    cls, file = CLASSES[name], read_recipes(FOLDER, name)
     assert len({(e.setting, e.backbone, e.variant) for e in file.recipes}) == len(file.recipes)
     for entry in file.recipes:
         assert entry.setting in cls.settings and entry.variant in ("", *variants_of(cls)), entry
-        recipe = merge(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting))
+        recipe = merge_recipe(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting))
         # else the user has to give a file or a model, or vectors are fetched whose name the recipe has
         if all(
             recipe[key] is not None and vectors_named(recipe[key]) is None for key in cls.places
@@ -68,7 +68,7 @@ def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: Path) -> None:
-    file = read(FOLDER, name)
+    file = read_recipes(FOLDER, name)
     notes = " ".join(r["notes"] for r in recipes_json(shared))
     for entry in file.recipes:
         if entry.expect is None:
@@ -173,7 +173,7 @@ def find(name: str, recipe: dict[str, Any]) -> Entry:
     if recipe["setting"] == "unsupervised":
         variant = VARIANTS.get((name, recipe["backbone"], variant), variant)
     wanted = recipe["setting"], recipe["backbone"], variant
-    recipes = read(FOLDER, name).recipes
+    recipes = read_recipes(FOLDER, name).recipes
     found = [e for e in recipes if (e.setting, e.backbone, e.variant) == wanted]
     assert len(found) == 1, (name, *wanted)
     return found[0]

@@ -20,7 +20,7 @@ from bench.methods.guided_simcse import GuidedSimCSE, candidates, kept_by_gist
 from bench.methods.losses import cosine_matrix
 from bench.methods.rankcse import RankCSE, jensen_shannon, list_mle, list_net, minus_entropy, others
 from bench.methods.teachers import teacher_cosines
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 
 U, S = "unsupervised", "supervised"
 
@@ -261,7 +261,7 @@ def test_a_teacher_reads_the_students_tokens(
         built(cls, tiny, tmp_path, setting=setting, **dict.fromkeys(keys, tiny_roberta))
     assert cls.places == tuple(keys)
     with pytest.raises(BenchError, match="needs a finished model"):
-        cls.check(merge(cls, None, "", {}, trained=True), None)
+        cls.check(merge_recipe(cls, None, "", {}, trained=True), None)
 
 
 def test_the_guides_dropout_is_on_where_it_is_faithful(tiny, tmp_path) -> None:

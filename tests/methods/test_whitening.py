@@ -15,7 +15,7 @@ from models import Columns, built, sentences
 
 from bench.method import BenchError
 from bench.methods.whitening import Moments, Whitening, kernel
-from bench.training.loop import train
+from bench.training.loop import train_method
 
 
 def moments_of(rows: np.ndarray, *cuts: int) -> Moments:
@@ -32,7 +32,7 @@ def cosines(vectors: np.ndarray) -> np.ndarray:
 
 def fitted(tiny: str, folder: Path, texts: list[str], **values: Any) -> Whitening:
     method = built(Whitening, tiny, folder, **values)
-    report = train(method, Columns(method.token_ids(texts)), method.context)
+    report = train_method(method, Columns(method.token_ids(texts)), method.context)
     assert (report.steps, report.dev_score, report.sentences) == (0, None, len(texts))
     return method
 

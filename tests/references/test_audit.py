@@ -249,7 +249,7 @@ def test_shares_of_trained_parameters(backbone: str) -> None:
 def test_the_tenth_of_a_percent_of_dcpcse() -> None:
     """Each of its seven rows; prompts of the lengths that its recipes have."""
     from bench.run.plugins import discover
-    from bench.run.recipe_files import read
+    from bench.run.recipe_files import read_recipes
 
     claims = [r for r in audit() if r.kind == "claim" and not r.task]
     told = {(r.cell.setting, r.cell.label): r.why for r in claims}
@@ -260,7 +260,7 @@ def test_the_tenth_of_a_percent_of_dcpcse() -> None:
     plugin = discover(())["dcpcse"]
     known = [
         entry
-        for entry in read(plugin.folder, plugin.name).recipes
+        for entry in read_recipes(plugin.folder, plugin.name).recipes
         if "prompt_length" in entry.values
     ]
     first = [row.first for row in rows() if row.first.paper == "dcpcse"]

@@ -7,7 +7,7 @@ import pytest
 from bench.references import find_printed, meaning, rows
 from bench.run.plugins import discover
 from bench.run.recipe_defaults import TRAINING
-from bench.run.recipe_files import read
+from bench.run.recipe_files import read_recipes
 from bench.run.recipes import variants_of
 
 REGISTRY = discover()
@@ -27,7 +27,7 @@ def test_every_printed_row_means_a_method_that_is_here_or_says_why_not() -> None
 def test_names_agree_with_those_in_the_recipe_files() -> None:
     """``[printed]`` of a recipe file and ours.tsv say the same, from both ends."""
     for name in REGISTRY:
-        file = read(REGISTRY[name].folder, name)
+        file = read_recipes(REGISTRY[name].folder, name)
         reference = file.printed.get("method", name)
         for variant, called in file.printed.get("variants", {}).items():
             wanted = (name, variant)

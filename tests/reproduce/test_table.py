@@ -13,11 +13,11 @@ from bench.references import FigureRuns, Part, Row, contents, figure_runs, find_
 from bench.run.config import RunConfig
 from bench.run.planned import learns
 from bench.run.plugins import discover
-from bench.run.printed_runs import runs_of, together
-from bench.run.recipe_files import read
-from bench.run.recipe_types import parse
-from bench.run.recipes import merge, whole_entry
-from bench.run.reproduce import in_order, seeds_of, with_set
+from bench.run.printed_runs import merge_runs, runs_of
+from bench.run.recipe_files import read_recipes
+from bench.run.recipe_types import parse_value
+from bench.run.recipes import merge_recipe, whole_entry
+from bench.run.reproduce import runs_in_order, seeds_of, with_set
 from bench.run.table_run import TableRun
 
 REGISTRY = discover()
@@ -35,11 +35,11 @@ def recipe_of(run: TableRun) -> Recipe:
     """The recipe as ``bench run`` has it."""
     plugin, trained = REGISTRY[run.method], learns(REGISTRY[run.method].cls, run.setting)
     known, place = (
-        read(plugin.folder, plugin.name).recipes,
+        read_recipes(plugin.folder, plugin.name).recipes,
         (run.setting, run.backbone, run.variant),
     )
     entry = whole_entry(plugin.cls, known, *place, trained=trained)
-    return merge(plugin.cls, entry, run.variant, run.changes, trained=trained)
+    return merge_recipe(plugin.cls, entry, run.variant, run.changes, trained=trained)
 
 
 def names(runs: tuple[TableRun, ...]) -> list[str]:
@@ -64,7 +64,7 @@ def test_every_table_means_runs_that_the_harness_has(part: Part, released: bool)
     assert all(run.why_not or run.method for run in found)
     for run in (run for run in found if not run.why_not):
         merged = recipe_of(run)
-        expected = {key: parse(key, value, merged[key]) for key, value in run.changes.items()}
+        expected = {key: parse_value(key, value, merged[key]) for key, value in run.changes.items()}
         assert {key: merged[key] for key in run.changes} == expected
         assert run.setting in REGISTRY[run.method].cls.settings and run.suites
         request = run.config(RunConfig(text="raw"), (1, 2))
@@ -82,7 +82,9 @@ def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None
         assert run.setting in cls.settings and run.suites == drawn.suites
         assert run.instead_of == tuple(drawn.backbones)
         assert not run.variant or run.variant in cls.variants
-        assert all(merged[k] == parse(k, value, merged[k]) for k, value in run.changes.items())
+        assert all(
+            merged[k] == parse_value(k, value, merged[k]) for k, value in run.changes.items()
+        )
 
 
 def test_rows_become_runs() -> None:
@@ -108,8 +110,8 @@ def test_what_stands_on_another_run_comes_after_it_with_its_seeds() -> None:
     assert {run.on.name for run in found if run.on} == {f"sbert, supervised, {BERT}"}
     of_three = [replace(cell, runs="mean of 3 runs") for cell in found[1].rows[0].cells]
     found = (found[0], replace(found[1], rows=(Row(tuple(of_three)),), on=replace(found[1].on)))
-    made = together(found)
-    order = in_order(made)
+    made = merge_runs(found)
+    order = runs_in_order(made)
     assert [run.method for run in order] == ["sbert", "flow", "ct"]
     assert seeds_of(order[0], made, ()) == (42, 43, 44) and made[0].on is made[1].on is order[0]
 
@@ -122,7 +124,7 @@ def test_a_teacher_is_a_run_that_is_done_before() -> None:
         assert run.on and run.on.identity == found[f"simcse, unsupervised, {BERT}"].identity
         request = run.config(RunConfig(), (1,), "runs/simcse-1")
         assert (request.backbones, request.overrides["teacher"]) == ((BERT,), "runs/simcse-1")
-    order = in_order(tuple(found.values()))
+    order = runs_in_order(tuple(found.values()))
     assert names(tuple(order)).count(f"simcse, unsupervised, {BERT}") == 1 and order[-2:] == runs
     for run in runs:
         (given,) = with_set([run], REGISTRY, {"teacher": "some/model"})

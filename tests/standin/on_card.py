@@ -98,7 +98,7 @@ def watched_training(method: Any, corpus: Any) -> list[tuple[dict[str, int], dic
         seen.append((dict(card.WAITS), dict(card.UPLOADS)))
 
     with mock.patch.object(Trainer, "step", step), suppress(Interrupted):
-        loop.train(method, corpus, method.context)
+        loop.train_method(method, corpus, method.context)
     return seen
 
 

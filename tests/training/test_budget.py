@@ -19,7 +19,7 @@ from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical_budget, parse_budget, total_steps
 from bench.records.curve import read_curve
 from bench.run.recipe_files import Entry
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 from bench.training import states, trainer
 from bench.training.batches import row_order
 from bench.training.loop import run_loop
@@ -54,13 +54,13 @@ class Made(Method):
 
 
 def test_a_budget_takes_the_place_of_the_epochs() -> None:
-    values = merge(Made, None, "", {"budget": "10m"}, trained=True).values_with_source()
+    values = merge_recipe(Made, None, "", {"budget": "10m"}, trained=True).values_with_source()
     assert (values["budget"].value, values["budget"].source) == ("600s", "--set")
     assert values["epochs"].value is None
     given = {"budget": Value("1h", "table 3")}
     written = Entry("unsupervised", "bert-base-uncased", "", given, None, None)
-    assert merge(Made, written, "", {}, trained=True).budget == "3600s"
-    again = merge(Made, written, "", {"epochs": "2"}, trained=True)
+    assert merge_recipe(Made, written, "", {}, trained=True).budget == "3600s"
+    again = merge_recipe(Made, written, "", {"epochs": "2"}, trained=True)
     assert "budget" not in again and again.epochs == 2
 
 

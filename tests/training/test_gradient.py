@@ -19,7 +19,7 @@ from bench.method import Batch, Loss, TorchMethod, features, passes
 from bench.method.features import Features
 from bench.run.planned import learns
 from bench.run.plugins import discover
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 from bench.training.gradient import backward
 
 REGISTRY = discover()
@@ -46,7 +46,7 @@ def goes(name: str, setting: str, variant: str) -> bool:
     if not learns(cls, setting):
         return False
     try:
-        cls.needs(setting, merge(cls, None, variant, {}, trained=True))
+        cls.needs(setting, merge_recipe(cls, None, variant, {}, trained=True))
     except BenchError:
         return False
     return True

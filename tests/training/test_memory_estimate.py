@@ -18,7 +18,7 @@ from bench.data.corpora import open_corpus_file
 from bench.run.estimates import PROCESS, estimate
 from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
-from bench.run.recipes import merge
+from bench.run.recipes import merge_recipe
 
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
 SIZES += ("vocab_size",)
@@ -59,7 +59,7 @@ def planned(
         variant="",
         setting="unsupervised",
         seed=1,
-        recipe=merge(plugin.cls, None, "", values, trained=True),
+        recipe=merge_recipe(plugin.cls, None, "", values, trained=True),
         backbone=Reference(name=shape, revision="unknown", path=tmp_path),
         corpus=open_corpus_file("builtin"),
         precision=precision,

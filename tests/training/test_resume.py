@@ -18,7 +18,7 @@ from bench.methods.simcse import SimCSE
 from bench.records.curve import read_curve
 from bench.training.checkpoints import Checkpoints
 from bench.training.loop import run_loop
-from bench.training.state_files import save_state, saved_states
+from bench.training.state_files import saved_states, write_state
 from bench.training.trainer import Trainer
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
@@ -187,7 +187,7 @@ def damage(path: Path, how: str) -> None:
         state = torch.load(path, weights_only=True)
         state["trained"].pop("head.dense.bias")
         path.unlink()
-        save_state(path.parent, state["progress"]["step"], state)
+        write_state(path.parent, state["progress"]["step"], state)
         return
     whole = path.read_bytes()
     middle = len(whole) // 2
@@ -260,7 +260,7 @@ def test_two_best_checkpoints_exist_at_most(tiny, tmp_path):
     for step in range(1, 9):
         folder.keep(step, lambda place: (place.mkdir(), (place / "weights").write_text("1")))
         if step == 3:
-            save_state(tmp_path / "state", step, {})
+            write_state(tmp_path / "state", step, {})
         kept[step] = sorted(path.name[-1] for path in (tmp_path / "state").glob("best-*"))
     assert kept[2] == ["2"] and kept[3] == ["3"] and kept[4] == ["3", "4"] and kept[8] == ["3", "8"]
     folder.finish(8)

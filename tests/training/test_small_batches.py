@@ -19,7 +19,7 @@ from bench.method.passes import by_rows, with_same_draws
 from bench.method.ranks import Alone
 from bench.methods.simcse import SimCSE
 from bench.methods.unsee import UNSEE
-from bench.training.loop import train
+from bench.training.loop import train_method
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_loss_of_exactly_0_is_one_line(
         return Loss(loss.total * 0) if batch.step < empty else loss
 
     monkeypatch.setattr(type(method), "forward", lambda self, batch: forward(batch))
-    train(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
+    train_method(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
     said = [line for line in notes.said if "exactly 0" in line]
     assert len(said) == lines
     if lines:
@@ -85,7 +85,7 @@ def test_a_loss_of_0_is_said_if_patience_ends_the_training(
     method = toy(tmp_path, context, max_steps=20, epochs=9, eval_steps=1, patience=2)
     real = method.forward
     monkeypatch.setattr(type(method), "forward", lambda self, batch: Loss(real(batch).total * 0))
-    report = train(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
+    report = train_method(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
     assert report.steps == 3
     said = [line for line in notes.said if "exactly 0" in line]
     assert said[0].startswith("the loss is exactly 0 at step 1")
@@ -107,7 +107,7 @@ def test_a_loss_of_0_counts_if_it_is_0_on_every_rank(
         return [value]
 
     monkeypatch.setattr(Alone, "gather", gather)
-    train(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
+    train_method(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
     assert len([line for line in notes.said if "exactly 0" in line]) == lines
 
 

@@ -1,7 +1,8 @@
 """A search for recipe values: its space, its trials, and the recipe files that come out.
 
-Spaces are ``[[space]]`` tables in recipe files: those of a method in ``recipes/<method>.toml`` next to it, the common ones in
-the backbones' file. A method's own bounds of a key replace the common ones. ::
+Spaces are ``[[space]]`` tables in recipe files: those of a method in ``recipes/<method>.toml`` next
+to it, the common ones in the backbones' file. A method's own bounds of a key replace the common
+ones. ::
 
     [[space]]
     setting = "unsupervised"                     # which recipes: setting, backbone, variant; a name, a list, or left out for all
@@ -11,8 +12,9 @@ the backbones' file. A method's own bounds of a key replace the common ones. ::
     temperature = { low = 0.02, high = 0.2, scale = "log", source = "..." }
     queue_size = { factor = 4, source = "..." }  # from a quarter of the recipe's own value to four times that, on a log scale
 
-The trials are an Optuna study per method, all in one journal file that any number of processes share.
-``NAME/optuna.log`` is the state: values, dev scores of a pruned training, results. ``NAME/trials/METHOD/003/`` holds the training of
-a trial, a run without scores, and the lock of the process that works on it. After a kill the same command continues the trial.
-``NAME/search.json`` is the summary that boards and figures read.
+The trials are an Optuna study per method, all in one journal file that any number of processes
+share. ``NAME/optuna.log`` is the state: values, dev scores of a pruned training, results.
+``NAME/trials/METHOD/003/`` holds the training of a trial, a run without scores, and the lock of the
+process that works on it. After a kill the same command continues the trial. ``NAME/search.json`` is
+the summary that boards and figures read.
 """

@@ -1,4 +1,7 @@
-"""The results of a search as recipe files: one per method, each value with its source. ``bench run`` takes them."""
+"""The results of a search as recipe files: one per method, each value with its source.
+
+``bench run`` takes them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from bench.run.planned import PlannedRun
 
 
 def search_facts(search: Search, method: str) -> dict[str, Any]:
-    """What a record stores about the search that its values come from. ``seconds`` includes the unchanged recipe."""
+    """What a record stores about the search that its values come from.
+
+    ``seconds`` includes the unchanged recipe.
+    """
     study, trials = search.study, search.trials[method]
     best = best_trial(trials)
     states = Counter(trial.state for trial in trials if trial.number != RECIPE)
@@ -41,8 +47,11 @@ def search_facts(search: Search, method: str) -> dict[str, Any]:
 
 
 def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun) -> Path | None:
-    """``METHOD.toml`` in the search's folder; None if no trial of the method has a score. ``planned``: a run of the search, which knows the
-    folders that the search has only by name; this file is for this machine."""
+    """``METHOD.toml`` in the search's folder; None if no trial of the method has a score.
+
+    ``planned``: a run of the search, which knows the folders that the search has only by name; this
+    file is for this machine.
+    """
     study, best = search.study, best_trial(search.trials[method])
     if best is None:
         return None

@@ -1,4 +1,6 @@
-"""Optuna's journal, the state of a search: its lock, and damage that is noticed before Optuna reads it."""
+"""Optuna's journal, the state of a search: its lock, and damage that is noticed before Optuna reads
+it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ JOURNAL = "optuna.log"
 
 
 class JournalLock(FileLock):
-    """The lock of Optuna's journal. The kernel releases it when its process dies; for Optuna's own, others would wait 30 s."""
+    """The lock of Optuna's journal.
+
+    The kernel releases it when its process dies; for Optuna's own, others would wait 30 s.
+    """
 
     def acquire(self, *args: Any, **options: Any) -> Any:
         """Wait for the lock, and cut off a last line that a kill or a full disk left unfinished."""
@@ -32,7 +37,9 @@ ANEW = f"put back a copy of the file, or begin the search anew with --name NEW; 
 
 
 def check_journal(journal: Path) -> None:
-    """Raise DataDamaged if a whole line of the journal is no entry of Optuna's, naming the line; an unfinished last line is cut off later."""
+    """Raise DataDamaged if a whole line of the journal is no entry of Optuna's, naming the line; an
+    unfinished last line is cut off later.
+    """
     if not journal.is_file():
         return
     for number, line in enumerate(journal.read_bytes().split(b"\n")[:-1], start=1):

@@ -1,4 +1,6 @@
-"""A search from its options to the moment before the first trial, for ``bench search`` and ``bench.search_recipes``."""
+"""A search from its options to the moment before the first trial, for ``bench search`` and
+``bench.search_recipes``.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from bench.records.searches import Study
 from bench.records.store import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV
-from bench.run.plan import check_names
+from bench.run.plan import check_config
 from bench.run.planned import PlannedRun
-from bench.run.search.study import Job, definition, jobs_of, plan_notes
-from bench.run.search.worker import Worker
+from bench.run.search.study import SearchedMethod, define_study, find_searched_methods, plan_notes
+from bench.run.search.worker import SearchWorker
 from bench.score.suites import expand_suites
 
 SEEDS = (901,)
@@ -24,7 +26,10 @@ SEEDS = (901,)
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The options of a search that was asked for, ready to be planned. ``fixed``: recipe values that are the same in all trials."""
+    """The options of a search that was asked for, ready to be planned.
+
+    ``fixed``: recipe values that are the same in all trials.
+    """
 
     config: RunConfig
     suites: tuple[str, ...]
@@ -43,10 +48,13 @@ def check_optuna() -> None:
 def search_options(
     configs: Sequence[RunConfig], select: str | None, *, seeds_named: bool
 ) -> SearchOptions:
-    """The options of the trials of a search. ``select``: the dev set, None for the usual one. Raises BenchError for more than one recipe
-    for a method, and for more than one backbone."""
+    """The options of the trials of a search.
+
+    ``select``: the dev set, None for the usual one. Raises BenchError for more than one recipe for
+    a method, and for more than one backbone.
+    """
     config, *others = configs
-    check_names(config)
+    check_config(config)
     suites = expand_suites(config.suites)
     built_in = suites == ["check"] or "builtin" in (*config.backbones, config.corpus)
     select = select or (BUILT_IN_DEV.value if built_in else STSB_DEV)
@@ -88,7 +96,7 @@ class PlannedSearch:
     """A search that is ready to begin: nothing is written yet."""
 
     config: RunConfig
-    jobs: Mapping[str, Job]
+    jobs: Mapping[str, SearchedMethod]
     """Method -> its runs and its space."""
     study: Study
     notes: tuple[str, ...]
@@ -98,9 +106,9 @@ class PlannedSearch:
     def store(self) -> RunsFolder:
         return RunsFolder(self.config.runs)
 
-    def begin(self) -> Worker:
+    def begin(self) -> SearchWorker:
         """Begin the search, or continue it. Raises BenchError if its folder holds another one."""
-        return Worker(self.store.folder(self.study.name), self.study, self.jobs, self.config)
+        return SearchWorker(self.store.folder(self.study.name), self.study, self.jobs, self.config)
 
 
 def plan_search(
@@ -112,11 +120,12 @@ def plan_search(
 ) -> PlannedSearch:
     """Plan a search of the methods of these runs.
 
-    ``planned``: the runs of ``config``, which is that of ``options`` once it is settled. ``spaces``: recipe key -> the values to
-    search, as ``--space`` takes them. Raises BenchError for a method or a key that cannot be searched.
+    ``planned``: the runs of ``config``, which is that of ``options`` once it is settled.
+    ``spaces``: recipe key -> the values to search, as ``--space`` takes them. Raises BenchError for
+    a method or a key that cannot be searched.
     """
-    jobs = jobs_of(planned, spaces, options.fixed)
-    study = definition(
+    jobs = find_searched_methods(planned, spaces, options.fixed)
+    study = define_study(
         jobs,
         name=settings.name,
         trials=settings.trials,

@@ -12,8 +12,8 @@ from bench.base.errors import BenchError, UnknownName
 from bench.method.recipe import Recipe, Value
 from bench.run.plugins import Plugin
 from bench.run.recipe_defaults import BACKBONES
-from bench.run.recipe_files import fits, read
-from bench.run.recipe_types import WHOLE, parse, wrong_kind
+from bench.run.recipe_files import fits_selector, read_recipes
+from bench.run.recipe_types import WHOLE, parse_value, wrong_kind
 
 NOT_SEARCHED = (
     "select_on",
@@ -24,7 +24,10 @@ NOT_SEARCHED = (
     "corpus_column",
     "patience",
 )
-"""Recipe keys that define the comparison: how long a trial trains, on what, and what selects it. All trials share them."""
+"""Recipe keys that define the comparison: how long a trial trains, on what, and what selects it.
+
+All trials share them.
+"""
 EXAMPLE = (
     "--space temperature=0.03,0.05,0.1, --space dropout=0.05..0.2, "
     "or --space learning_rate=log:1e-5..1e-3"
@@ -34,9 +37,11 @@ EXAMPLE = (
 class Dimension(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A line of ``[space.values]``: ``values`` to choose from, or a range from ``low`` to ``high``, both included.
+    """A line of ``[space.values]``: ``values`` to choose from, or a range from ``low`` to ``high``,
+    both included.
 
-    Ends that are ints mean whole numbers only. ``factor`` is how a file may state low and high: see :func:`dimension`.
+    Ends that are ints mean whole numbers only. ``factor`` is how a file may state low and high: see
+    :func:`dimension`.
     """
 
     source: Annotated[str, msgspec.Meta(pattern=r"\S")]
@@ -47,7 +52,9 @@ class Dimension(
     factor: float | None = None
 
     def rounded(self, value: Any) -> Any:
-        """A value from a range with three digits, because people read recipes; one of ``values`` unchanged."""
+        """A value from a range with three digits, because people read recipes; one of ``values``
+        unchanged.
+        """
         if self.values or isinstance(self.low, int):
             return value if self.values else round(value)
         return min(max(float(f"{value:.3g}"), self.low), self.high)
@@ -75,11 +82,12 @@ class Dimension(
         """ "1e-05, 3e-05", "0.02 to 0.2, log scale" """
         scale = ", log scale" if self.scale == "log" else ""
         return (
-            ", ".join(map(short, self.values)) or f"{short(self.low)} to {short(self.high)}{scale}"
+            ", ".join(map(short_value, self.values))
+            or f"{short_value(self.low)} to {short_value(self.high)}{scale}"
         )
 
 
-def short(value: Any) -> str:
+def short_value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -93,31 +101,36 @@ def space_of(
     options: Mapping[str, str] | None = None,
     fixed: Collection[str] = (),
 ) -> dict[str, Dimension]:
-    """What is searched of a method: ``options`` (--space KEY=...), else the method's own file, else what is common to all.
+    """Return the space of a method: ``options`` (--space KEY=...), else its own file, else what is
+    common to all.
 
-    Keys of ``fixed`` have one value for all trials. Raises BenchError, with the file and the key, for wrong bounds.
+    Keys of ``fixed`` have one value for all trials. Raises BenchError, with the file and the key,
+    for wrong bounds.
     """
-    lines = [
-        (f"{folder / 'recipes' / name}.toml: space of {key}", key, bounds)
-        for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name))
-        for table in read(folder, name).spaces
-        if fits(table.setting, setting) and fits(table.variant, variant)
-        if fits(table.backbone, backbone)
-        for key, bounds in table.values.items()
-        if name == plugin.name or recipe.get(key) is not None  # it may lack a common key
-    ]
     space: dict[str, Dimension] = {}
-    for label, key, bounds in lines:
-        check_key(key, recipe, plugin, f"in {label}")
-        space[key] = dimension(key, bounds, recipe, label)
+    for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name)):
+        file = f"{folder / 'recipes' / name}.toml"
+        for table in read_recipes(folder, name).spaces:
+            if not (
+                fits_selector(table.setting, setting)
+                and fits_selector(table.variant, variant)
+                and fits_selector(table.backbone, backbone)
+            ):
+                continue
+            for key, bounds in table.values.items():
+                if name != plugin.name and recipe.get(key) is None:
+                    continue  # the method lacks this common key
+                label = f"{file}: space of {key}"
+                check_searched_key(key, recipe, plugin, f"in {label}")
+                space[key] = read_dimension(key, bounds, recipe, label)
     for key, text in (options or {}).items():
         if key in recipe:  # one of several methods may lack it
-            check_key(key, recipe, plugin, f"of {plugin.name}")
+            check_searched_key(key, recipe, plugin, f"of {plugin.name}")
             space[key] = parse_dimension(key, text, recipe)
     return {key: space[key] for key in sorted(space) if key not in fixed}
 
 
-def check_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> None:
+def check_searched_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> None:
     """Raises BenchError for a key that the recipe lacks, or that a search may not change."""
     if key not in recipe:
         raise UnknownName("recipe key", key, recipe, where)
@@ -129,7 +142,10 @@ def check_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> None:
 
 
 def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
-    """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``. Raises BenchError for anything else."""
+    """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``.
+
+    Raises BenchError for anything else.
+    """
     scale, _, ends = text.rpartition(":")
     low, dots, high = ends.partition("..")
     label, bounds = f"--space {key}={text}", dict[str, Any](source="--space")
@@ -137,15 +153,19 @@ def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
         if dots:
             bounds |= {"low": float(low), "high": float(high), "scale": scale or "uniform"}
         else:
-            bounds["values"] = [parse(key, part.strip(), recipe[key]) for part in text.split(",")]
+            bounds["values"] = [
+                parse_value(key, part.strip(), recipe[key]) for part in text.split(",")
+            ]
     except (ValueError, BenchError):
         raise BenchError(f"{label}: expected values like {recipe[key]}", EXAMPLE) from None
-    return dimension(key, bounds, recipe, label)
+    return read_dimension(key, bounds, recipe, label)
 
 
-def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
-    """A recipe key with the ``bounds`` of a file's line: values; low, high and scale; or factor, which is from the recipe's value divided
-    by it to the value times it. Raises BenchError, beginning with ``label``, if they are wrong."""
+def read_dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
+    """A recipe key with the ``bounds`` of a file's line: values; low, high and scale; or factor,
+    which is from the recipe's value divided by it to the value times it. Raises BenchError,
+    beginning with ``label``, if they are wrong.
+    """
     current = recipe[key]
     whole = key in WHOLE or (isinstance(current, int) and not isinstance(current, bool))
     try:
@@ -177,7 +197,7 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
     return msgspec.structs.replace(axis, low=low, high=high, scale=scale, factor=None)
 
 
-def with_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:
+def with_searched_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:
     """The recipe with these values, which come from ``source``."""
     return Recipe(
         recipe.values_with_source() | {key: Value(value, source) for key, value in values.items()}

@@ -21,12 +21,14 @@ from bench.records.searches import Searched, Study
 from bench.records.selection import dev_test_pairs
 from bench.run.corpora import name_with_content
 from bench.run.planned import PlannedRun, with_fingerprint
-from bench.run.search.space import Dimension, space_of, with_values
+from bench.run.search.space import Dimension, space_of, with_searched_values
 
 
 @dataclass(frozen=True)
-class Job:
-    """One method of a search: a run for each seed, without test scores, and what its trials differ in."""
+class SearchedMethod:
+    """One method of a search: a run for each seed, without test scores, and what its trials differ
+    in.
+    """
 
     runs: tuple[PlannedRun, ...]
     space: Mapping[str, Dimension]  # by recipe key
@@ -34,7 +36,7 @@ class Job:
     def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
         """The runs of a trial. Raises RunFailed if the method refuses the values."""
         first = self.runs[0]
-        recipe = with_values(first.recipe, values, source)
+        recipe = with_searched_values(first.recipe, values, source)
         try:
             first.plugin.cls.check(recipe, first.backbone.path)
         except BenchError as error:
@@ -42,11 +44,14 @@ class Job:
         return [with_fingerprint(replace(run, recipe=recipe)) for run in self.runs]
 
 
-def jobs_of(
+def find_searched_methods(
     planned: Sequence[PlannedRun], spaces: Mapping[str, str], fixed: Collection[str]
-) -> dict[str, Job]:
-    """The methods of a search by name. ``spaces``: --space; ``fixed``: recipe keys that have one value for all trials. Raises
-    BenchError for a method that cannot be searched, and for a --space that no method has."""
+) -> dict[str, SearchedMethod]:
+    """The methods of a search by name.
+
+    ``spaces``: --space; ``fixed``: recipe keys that have one value for all trials. Raises
+    BenchError for a method that cannot be searched, and for a --space that no method has.
+    """
     keys = {key for run in planned for key in run.recipe}
     for key in spaces.keys() - keys:
         raise UnknownName("recipe key", key, keys, "of these methods")
@@ -81,12 +86,14 @@ def jobs_of(
                 f"the space of {method} is empty: no recipe file says what to search",
                 "--space KEY=A,B,C, or --space KEY=LOW..HIGH",
             )
-        jobs[method] = Job(runs, space)
+        jobs[method] = SearchedMethod(runs, space)
     return jobs
 
 
-def plan_notes(jobs: Mapping[str, Job]) -> list[str]:
-    """The plan's notes on each method, and whether a budget of steps is more training for one method than for another."""
+def plan_notes(jobs: Mapping[str, SearchedMethod]) -> list[str]:
+    """The plan's notes on each method, and whether a budget of steps is more training for one
+    method than for another.
+    """
     recipes = [job.runs[0].recipe for job in jobs.values()]
     notes = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
     budget = budget_of(recipes[0])
@@ -99,7 +106,10 @@ def plan_notes(jobs: Mapping[str, Job]) -> list[str]:
 
 
 def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
-    """How many pairs of the dev set are test pairs of the suite sts. From hashes: no test data are read."""
+    """How many pairs of the dev set are test pairs of the suite sts.
+
+    From hashes: no test data are read.
+    """
     assert run.dev is not None
     name, pairs = run.dev.name, f"{run.dev.name}: {run.dev.n:,} pairs"
     if name == "captions dev":
@@ -112,8 +122,8 @@ def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
     return f"{name}: {shared:,} of its {n:,} pairs ({100 * shared / n:.1f} %) are test pairs of the suite sts"
 
 
-def definition(
-    jobs: Mapping[str, Job],
+def define_study(
+    jobs: Mapping[str, SearchedMethod],
     *,
     name: str | None,
     trials: int,
@@ -123,9 +133,13 @@ def definition(
     fixed: Sequence[str],
     command: str = "",
 ) -> Study:
-    """What is searched. ``command``: what a record says made it; "": this process's command line. The default name is a hash of everything but the number of trials, so that more trials continue a search.
+    """What is searched.
 
-    Raises BenchError if a grid has fewer points than there are trials: every method gets the same number.
+    ``command``: what a record says made it; "": this process's command line. The default name is a
+    hash of everything but the number of trials, so that more trials continue a search.
+
+    Raises BenchError if a grid has fewer points than there are trials: every method gets the same
+    number.
     """
     for method, job in jobs.items():
         points = math.prod(len(axis.grid()) for axis in job.space.values())
@@ -181,7 +195,10 @@ def _named_recipe(run: PlannedRun) -> dict[str, Any]:
 
 
 def identity_of(study: Study) -> dict[str, Any]:
-    """What the commands of one search have in common, as JSON. A search of an earlier bench may hold absolute paths."""
+    """What the commands of one search have in common, as JSON.
+
+    A search of an earlier bench may hold absolute paths.
+    """
     content = hidden_values(json.loads(msgspec.json.encode(study)))
     content |= {
         f"{method}.{key}": fact

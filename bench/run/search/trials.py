@@ -10,12 +10,14 @@ from typing import Any, Protocol
 from bench.method.context import Reporter
 from bench.records.searches import RECIPE, Search, Trial
 from bench.run.search.found import write_recipe
-from bench.run.search.space import short
-from bench.run.search.worker import Worker
+from bench.run.search.space import short_value
+from bench.run.search.worker import SearchWorker
 
 
 class TrialReporter(Reporter, Protocol):
-    """Shows the progress of trials: a :class:`bench.cli.planning.RunReporter`, or one that says nothing."""
+    """Shows the progress of trials: a :class:`bench.cli.planning.RunReporter`, or one that says
+    nothing.
+    """
 
     def plan(self, runs: Sequence[Any]) -> None: ...
 
@@ -26,9 +28,10 @@ class TrialReporter(Reporter, Protocol):
     def done(self, line: str) -> None: ...
 
 
-def do_trials(worker: Worker, reporter: TrialReporter) -> None:
-    """Do the trials of a search that no other process does: all methods get their first before any gets its second, so that a search that
-    was stopped is fair."""
+def run_trials(worker: SearchWorker, reporter: TrialReporter) -> None:
+    """Do the trials of a search that no other process does: all methods get their first before any
+    gets its second, so that a search that was stopped is fair.
+    """
     order = [(method, n) for n in range(worker.study.trials + 1) for method in worker.jobs]
     reporter.plan(order)
     for place, (method, number) in enumerate(order, 1):
@@ -36,11 +39,11 @@ def do_trials(worker: Worker, reporter: TrialReporter) -> None:
         with claimed as trial:
             if trial is None:  # it has ended, or another process works on it
                 continue
-            reporter.start(f"{method} {label_of(trial)}", place)
-            reporter.note(values_of(trial))
+            reporter.start(f"{method} {label_of_trial(trial)}", place)
+            reporter.note(describe_values(trial))
             earlier = worker.drawn_before(trial)
             if earlier is not None:
-                reporter.note(f"drawn again: {label_of(earlier)} had the same values")
+                reporter.note(f"drawn again: {label_of_trial(earlier)} had the same values")
             trial = worker.run(trial, reporter)
             scores = ", ".join(f"{score:.2f}" for score in trial.dev)
             reporter.done(
@@ -49,13 +52,15 @@ def do_trials(worker: Worker, reporter: TrialReporter) -> None:
             )
 
 
-def label_of(trial: Trial) -> str:
+def label_of_trial(trial: Trial) -> str:
     """ "trial 3", or "recipe as it is"."""
     return "recipe as it is" if trial.number == RECIPE else f"trial {trial.number}"
 
 
-def write_found(worker: Worker) -> tuple[Search, dict[str, Path | None]]:
-    """Write the summary of a search and the recipe file of each method that has a score; returns both."""
+def write_found(worker: SearchWorker) -> tuple[Search, dict[str, Path | None]]:
+    """Write the summary of a search and the recipe file of each method that has a score; returns
+    both.
+    """
     with worker.lock:
         results = worker.write()
         files = {
@@ -65,9 +70,10 @@ def write_found(worker: Worker) -> tuple[Search, dict[str, Path | None]]:
     return results, files
 
 
-def values_of(trial: Trial | None) -> str:
+def describe_values(trial: Trial | None) -> str:
     """ "learning_rate=1e-05, temperature=0.05": what a trial changes."""
     values = {} if trial is None else trial.values
     return (
-        ", ".join(f"{key}={short(value)}" for key, value in values.items()) or "the recipe's values"
+        ", ".join(f"{key}={short_value(value)}" for key, value in values.items())
+        or "the recipe's values"
     )

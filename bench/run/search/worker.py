@@ -41,7 +41,7 @@ from bench.run.config import RunConfig
 from bench.run.execute import execute
 from bench.run.planned import PlannedRun
 from bench.run.search.journal import ANEW, JOURNAL, JournalLock, check_journal
-from bench.run.search.study import Job, identity_of
+from bench.run.search.study import SearchedMethod, identity_of
 
 RESULT = "result"  # Optuna's user attribute with the Trial that ended
 STARTUP = 6  # the recipe and five random trials, before TPE and the median pruner use results
@@ -51,13 +51,16 @@ class Pruned(Interrupted):
     """The pruner ended a training."""
 
 
-class Worker:
+class SearchWorker:
     """One process that works on a search."""
 
     def __init__(
-        self, folder: Path, study: Study, jobs: Mapping[str, Job], options: RunConfig
+        self, folder: Path, study: Study, jobs: Mapping[str, SearchedMethod], options: RunConfig
     ) -> None:
-        """Begins the search, or continues the one in the folder. Raises BenchError if the folder holds another one."""
+        """Begins the search, or continues the one in the folder.
+
+        Raises BenchError if the folder holds another one.
+        """
         import optuna
         from optuna.storages.journal import JournalFileBackend
 
@@ -108,7 +111,10 @@ class Worker:
             self.write()
 
     def write(self) -> Search:
-        """Write the summary: all trials in their present state. The caller holds the lock, under which all files beside it are written."""
+        """Write the summary: all trials in their present state.
+
+        The caller holds the lock, under which all files beside it are written.
+        """
         for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed
             leftover.unlink(missing_ok=True)
         search = Search(
@@ -123,7 +129,9 @@ class Worker:
 
     @contextmanager
     def claimed(self, method: str, number: int) -> Iterator[Trial | None]:
-        """A trial, which belongs to this process while open; None if it has ended or another process works on it."""
+        """A trial, which belongs to this process while open; None if it has ended or another
+        process works on it.
+        """
         folder, study = self.trial_folder(method, number), self.studies[method]
         lock = FileLock(folder / ".lock")
         with self.lock:
@@ -142,8 +150,11 @@ class Worker:
             lock.release()
 
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
-        """Train a trial with every seed and store its result. Raises Interrupted, after which the same command continues the trial, and
-        BenchError for what was wrong before anything was trained."""
+        """Train a trial with every seed and store its result.
+
+        Raises Interrupted, after which the same command continues the trial, and BenchError for
+        what was wrong before anything was trained.
+        """
         began = time.perf_counter()
         store = RunsFolder(self.trial_folder(trial.method, trial.number))
         dev, runs = list[float](), list[PlannedRun]()
@@ -193,10 +204,14 @@ class Worker:
         return self.folder / "trials" / method / f"{number:03d}"
 
     def _draw(self, method: str, number: int) -> None:
-        """A new trial. Its values are drawn in a copy of the study and written in one line: a kill leaves all of them or none.
+        """A new trial.
 
-        The seed is new for each trial, so that a search that was killed draws the values that it would have drawn. Random values follow
-        from seed, trial and key: two methods with a dimension in common get the same values of it.
+        Its values are drawn in a copy of the study and written in one line: a kill leaves all of
+        them or none.
+
+        The seed is new for each trial, so that a search that was killed draws the values that it
+        would have drawn. Random values follow from seed, trial and key: two methods with a
+        dimension in common get the same values of it.
         """
         import optuna
 
@@ -250,7 +265,9 @@ class Worker:
             self.write()
 
     def _remove_weights(self, trial: Trial) -> None:
-        """Remove what an ended trial trained: it is not used again, and it is as large as the model."""
+        """Remove what an ended trial trained: it is not used again, and it is as large as the
+        model.
+        """
         for run_id, name in product(trial.runs, (CHECKPOINT, VECTORS, "state")):
             shutil.rmtree(
                 self.trial_folder(trial.method, trial.number) / run_id / name, ignore_errors=True
@@ -259,7 +276,9 @@ class Worker:
 
 @dataclass
 class PruningReporter:
-    """Passes everything on to a reporter, and asks the pruner at each new dev score whether to go on."""
+    """Passes everything on to a reporter, and asks the pruner at each new dev score whether to go
+    on.
+    """
 
     reporter: Reporter
     trial: Any  # Optuna's

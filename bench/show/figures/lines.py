@@ -13,7 +13,7 @@ import msgspec
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.records.curve import read_curve, series
+from bench.records.curve import curve_series, read_curve
 from bench.records.searches import RECIPE, RUNNING, Study, Trial, expected_best
 from bench.score.metrics.geometry import effective_rank
 from bench.show.figures.groups import Group
@@ -94,7 +94,7 @@ def learning(group: Group) -> Figure | None:
             return {}
         return {
             step * done.sentences / done.steps: score
-            for step, score in series(read_curve(group.runs[run].folder), "dev_score")
+            for step, score in curve_series(read_curve(group.runs[run].folder), "dev_score")
             if step > 0
         }
 

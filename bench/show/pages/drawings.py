@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import BenchError
-from bench.records.curve import read_curve, series
+from bench.records.curve import curve_series, read_curve
 from bench.records.run import Run
 
 CURVE_SIZE = (256, 102)
@@ -34,10 +34,10 @@ def training_curves(run: Run) -> list[dict[str, Any]]:
         if done.best_step is not None and done.dev_score is not None:
             best = [(done.best_step, done.dev_score)]
     drawn = []
-    losses = series(entries, "loss")
+    losses = curve_series(entries, "loss")
     if len(losses) > 1:
         drawn.append(draw_curve("loss", losses, "{:.3g}", ()))
-    scores = series(entries, "dev_score")
+    scores = curve_series(entries, "dev_score")
     if len(scores) > 1:
         drawn.append(draw_curve(name, scores, "{:.2f}", best))
     return drawn

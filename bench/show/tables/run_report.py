@@ -12,7 +12,7 @@ import msgspec
 from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.data.overlap import overlaps_of
-from bench.records.curve import read_curve, series
+from bench.records.curve import curve_series, read_curve
 from bench.records.record import RunRecord, Score, is_given_by_user
 from bench.records.selection import dev_words
 from bench.score.suites import find_metric
@@ -115,7 +115,7 @@ def training_facts(record: RunRecord, folder: Path | None = None) -> Facts:
             facts += [("kept", best), ("chosen on", dev_words(record))]
     curve = [] if folder is None else read_curve(folder)
     for key in ("loss", "dev_score"):
-        points = series(curve, key)
+        points = curve_series(curve, key)
         if points:
             ends = f"{score(points[0][1])} to {score(points[-1][1])}"
             facts.append((key.replace("_", " "), ends))
