@@ -231,7 +231,9 @@ def scores() -> dict[str, Any]:
     from bench.run.plugins import discover
 
     with tempfile.TemporaryDirectory() as folder:
-        runs = plan_config(RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))
+        runs = plan_config(
+            RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None)
+        )
         records = [
             execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0]
             for run in runs

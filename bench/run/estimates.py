@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.paths import recorded_path
-from bench.base.text import size as printed_size
+from bench.base.text import format_bytes as printed_size
 from bench.method.budget import STEPS, budget_of, total_steps
 from bench.method.cost import EncoderShape, TrainingCost
 from bench.method.recipe import Recipe

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, convert
 
 from bench.base.errors import BenchError
-from bench.base.same_code import code_of
+from bench.base.same_code import equivalent_code
 from bench.method.recipe import Value
 
 NO_SOURCE = "no source"  # of a value for which the file names none
@@ -156,7 +156,7 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
             )
         return (
             []
-            if code_of(self.search.get("plugin", plugin)) == code_of(plugin)
+            if equivalent_code(self.search.get("plugin", plugin)) == equivalent_code(plugin)
             else [f"the code of {self.method} has changed since {name}"]
         )
 

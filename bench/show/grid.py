@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 
-from bench.base.foreign_text import csv_value
+from bench.base.foreign_text import format_csv_value
 
 MAY_BE_BEST = "may be the best"
 SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", MAY_BE_BEST: "◆"}
@@ -163,6 +163,6 @@ def csv_lines(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """
     out = StringIO()
     csv.writer(out, lineterminator="\n").writerows(
-        [csv_value(value, None) for value in row] for row in (names, *rows)
+        [format_csv_value(value, None) for value in row] for row in (names, *rows)
     )
     return out.getvalue()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from urllib.parse import quote
 
-from bench.base.foreign_text import latex, markdown, visible
+from bench.base.foreign_text import escape_latex, escape_markdown, make_visible
 from bench.show.grid import MAY_BE_BEST, SIGNS, Cell, Grid, GridRow
 
 BEFORE_LATEX = r"""\documentclass{article}
@@ -45,14 +45,14 @@ def as_markdown(table: Grid) -> str:
     """Write a table for code hosts; ends with a newline."""
     lines = []
     if table.title:
-        lines += [f"**{markdown(table.title)}**", ""]
-    lines.append(_pipes(markdown(column.name) for column in table.columns))
+        lines += [f"**{escape_markdown(table.title)}**", ""]
+    lines.append(_pipes(escape_markdown(column.name) for column in table.columns))
     lines.append(_pipes("--:" if column.right else ":--" for column in table.columns))
     for row in table.rows:
         lines.append(_pipes(map(_markdown_cell, row.printed)))
     if table.below:
         lines += ["", as_markdown(table.below).rstrip("\n")]
-    notes = _notes(table, "<sup>{}</sup> ", lambda note: markdown(note, None))
+    notes = _notes(table, "<sup>{}</sup> ", lambda note: escape_markdown(note, None))
     if notes:
         lines.append("")
     lines += [f"- {note}" for note in notes]
@@ -64,13 +64,13 @@ def _pipes(cells: Iterable[str]) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
-    text = markdown(cell.main)
+    text = escape_markdown(cell.main)
     if cell.link and text:
         text = f"[{text}]({quote(cell.link, safe='/:?#=&%+@')})"
     if text:
         text = MARKDOWN_EMPHASIS.get(cell.emphasis, "{}").format(text)
     marks = f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
-    parts = [text, f"± {cell.half}" if cell.half else "", markdown(SIGNS.get(cell.sign, ""))]
+    parts = [text, f"± {cell.half}" if cell.half else "", escape_markdown(SIGNS.get(cell.sign, ""))]
     return " ".join(part for part in parts if part) + marks
 
 
@@ -104,7 +104,7 @@ def _tabular(table: Grid) -> str:
         [
             FIT + r"\begin{tabular}{" + sides + "}",
             r"\toprule",
-            " & ".join(latex(column.name) for column in table.columns) + r" \\",
+            " & ".join(escape_latex(column.name) for column in table.columns) + r" \\",
             r"\midrule",
             *rows,
             r"\bottomrule",
@@ -114,11 +114,11 @@ def _tabular(table: Grid) -> str:
 
 
 def _sentence(text: str) -> str:
-    return latex(text[:1].upper() + text[1:]).rstrip(".") + "."
+    return escape_latex(text[:1].upper() + text[1:]).rstrip(".") + "."
 
 
 def _latex_cell(cell: Cell) -> str:
-    main = re.sub(r"(?<![\w.])-(?=\d)", "$-$", latex(cell.main))
+    main = re.sub(r"(?<![\w.])-(?=\d)", "$-$", escape_latex(cell.main))
     if main:
         main = LATEX_EMPHASIS.get(cell.emphasis, "%s") % main
     return "".join(
@@ -126,7 +126,7 @@ def _latex_cell(cell: Cell) -> str:
             r"\cellcolor[gray]{0.9}" if cell.sign == MAY_BE_BEST else "",
             main,
             rf"\,{{\tiny$\pm${cell.half}}}" if cell.half else "",
-            latex(SIGNS.get(cell.sign, "")),
+            escape_latex(SIGNS.get(cell.sign, "")),
             rf"\textsuperscript{{{','.join(map(str, cell.marks))}}}" if cell.marks else "",
         ]
     )
@@ -182,4 +182,4 @@ def _html_cell(cell: Cell, side: str) -> str:
 @lru_cache(maxsize=1 << 16)  # a thousand pages say much the same
 def html_text(text: str) -> str:
     """Escape a text, on one line, with control characters as visible escapes."""
-    return html_escape.escape(visible(text, limit=None))
+    return html_escape.escape(make_visible(text, limit=None))

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from bench.base.foreign_text import encodable, visible
+from bench.base.foreign_text import encodable, make_visible
 from bench.base.text import list_names
 from bench.show.grid import INDENT, SIGNS, Cell, Column, Grid, GridRow
 
@@ -30,7 +30,7 @@ def terminal_lines(
     """
     room = width - indent
     texts = [_row_parts(row, table.columns, encoding) for row in table.rows]
-    names = [visible(column.name, encoding, limit=None) for column in table.columns]
+    names = [make_visible(column.name, encoding, limit=None) for column in table.columns]
     tails = [max([cell_len(row[i][1]) for row in texts], default=0) for i in range(len(names))]
     natural = []
     for i, name in enumerate(names):
@@ -39,7 +39,7 @@ def terminal_lines(
     shown, wide = _fitted(table.columns, natural, room)
     lines = []
     if table.title:
-        title = wrap_text(visible(table.title, encoding, limit=None), room)
+        title = wrap_text(make_visible(table.title, encoding, limit=None), room)
         lines += [Text(line, "bold") for line in title if line]
     if any(names):
         heads = []
@@ -62,7 +62,7 @@ def terminal_lines(
     if left_out:
         notes.append(f"not shown at {width} columns: {list_names(left_out, 20)} ({table.whole})")
     for note in notes:
-        for line in wrap_text(visible(note, encoding, limit=None), room):
+        for line in wrap_text(make_visible(note, encoding, limit=None), room):
             lines.append(Text(line, "dim"))
     return [Text(" " * indent).append_text(line) for line in lines]
 
@@ -163,7 +163,7 @@ def wrap_text(text: str, room: int, *, fold: bool = False) -> list[str]:
 def _parts(cell: Cell, column: Column, encoding: str, indent: int) -> tuple[str, str]:
     """Return a cell's text, and its tail, which does not move the digits of a number: spread, sign, marks."""
     blanks = INDENT * indent
-    main = blanks + visible(cell.main, encoding, limit=None)
+    main = blanks + make_visible(cell.main, encoding, limit=None)
     tail = f" ± {cell.half}" if cell.half else ""
     if cell.sign:
         tail += f" {SIGNS[cell.sign]}"

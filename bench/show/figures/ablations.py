@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench.base.foreign_text import visible
+from bench.base.foreign_text import make_visible
 from bench.compare.statistics.rows import Differs
 from bench.references import figure_runs, meaning, printed_points, results
 from bench.show.figures.groups import Group, Point, short_name
@@ -37,11 +37,11 @@ def ablations(group: Group) -> Iterator[Figure | None]:
     """
     for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
         for (name, key, others), curve in swept(group.points(suite))[:MOST_CURVES]:
-            method, axis = visible(name, limit=40), visible(key, limit=40)
+            method, axis = make_visible(name, limit=40), make_visible(key, limit=40)
             printed = _printed(group, name, key, score.removeprefix("STS "))
             where = ""
             for other, value in others:
-                where += f", {visible(f'{other} {value}', limit=40)}"
+                where += f", {make_visible(f'{other} {value}', limit=40)}"
             yield group.figure(
                 "ablation",
                 f"{method}: {axis}{where}",

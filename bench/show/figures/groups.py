@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from bench.base.foreign_text import visible
+from bench.base.foreign_text import make_visible
 from bench.base.text import slug
 from bench.board.board import Board
 from bench.compare.formatting import setting_words, variant_words
@@ -118,7 +118,7 @@ def _label(row: Row, table: Table) -> str:
     """Return the text next to a row's point; it may be cut."""
     between = "+" if row.variant else " "
     text = f"{row.label}{between}{variant_words(row, table)}"
-    return visible(text.strip(), limit=LONGEST)
+    return make_visible(text.strip(), limit=LONGEST)
 
 
 def table_groups(board: Board) -> list[Group]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.base.text import duration
+from bench.base.text import format_duration
 from bench.compare.formatting import headline, row_name, score, signed_number, spread, with_interval
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
 from bench.compare.tables import compared, sign_legend, verdict
@@ -118,10 +118,10 @@ def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     """
     cost = row.cost or Cost()
     seconds = cost.train_seconds
-    trained = "" if seconds is None else duration(seconds)
+    trained = "" if seconds is None else format_duration(seconds)
     tuned = ""
     if cost.tuning_seconds is not None:
-        tuned = f"{duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}"
+        tuned = f"{format_duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}"
     return {
         "params": (short_count(cost.trainable_parameters), cost.trainable_parameters),
         "train": (trained, seconds),
