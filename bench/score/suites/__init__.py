@@ -32,11 +32,12 @@ from bench.base.errors import BenchError, DataDamaged, PluginFailed, RunFailed, 
 from bench.base.hashes import values_sha256
 from bench.base.imported_code import hash_file, hash_module
 from bench.base.plugin_files import check_files, import_file
-from bench.base.text import average_of, list_names
+from bench.base.text import list_names
 from bench.base.user_code import located, place_of_code, plugin_code
 from bench.data.own.naming import is_own_file
 from bench.data.sets import DataFolder, data_set
 from bench.records.record import AVERAGE, REDUCED, ScoreKey
+from bench.score.metrics.average import average_of
 from bench.score.metrics.correlation import UnusableGold, pearson, spearman
 
 Arrays = Mapping[str, np.ndarray]
