@@ -133,7 +133,7 @@ def prose(text: str) -> str:
     text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)
     text = re.sub(r"(?<!`)``(?!`)", "`", text)
     return re.sub(
-        r"(?m)(?:^ {4}.*\n?)+",
+        r"(?m)^ {4}.*\n?(?:\n*^ {4}.*\n?)*",
         lambda block: f"```python\n{textwrap.dedent(block[0]).rstrip()}\n```\n",
         text,
     )
@@ -154,7 +154,10 @@ def signature(name: str, found: Any) -> str:
 
 
 def fields(cls: type) -> Iterator[tuple[str, str, str]]:
-    """Name, type and meaning of the annotated attributes: the string or the comment behind each."""
+    """Yield name, type and meaning of the annotated attributes.
+
+    The meaning is the string below an attribute, or the comment above or behind it.
+    """
     try:
         lines = inspect.getsource(cls).splitlines()
     except (OSError, TypeError):
@@ -169,7 +172,7 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
             or this.target.id.startswith("_")
         ):
             continue
-        said = ""
+        said = comment_above(rows, this.lineno)
         if (
             isinstance(after, ast.Expr)
             and isinstance(after.value, ast.Constant)
@@ -179,6 +182,14 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
         elif "  # " in rows[(this.end_lineno or 0) - 1]:
             said = rows[(this.end_lineno or 0) - 1].split("  # ", 1)[1]
         yield this.target.id, ast.unparse(this.annotation).strip("'\""), said
+
+
+def comment_above(rows: list[str], line: int) -> str:
+    """Return the comment right above a line (counted from 1), as one line; "" if there is none."""
+    first = line - 1
+    while first > 0 and rows[first - 1].lstrip().startswith("# "):
+        first -= 1
+    return " ".join(row.strip().removeprefix("# ") for row in rows[first : line - 1])
 
 
 def public_names() -> str:

@@ -39,7 +39,7 @@ from bench.method.contract import (
 from bench.method.contract import SilentReporter as SilentReporter
 
 if TYPE_CHECKING:
-    from bench.backbones import load_backbone, load_without_encoder
+    from bench.backbones import Reference, load_backbone, load_without_encoder
     from bench.backbones.direction import check_not_causal
     from bench.backbones.families import check_layers, check_mlm_head, check_placed, check_prefix
     from bench.backbones.folder import has_transformer, read_transformer_config
@@ -76,6 +76,7 @@ __all__ = [
     "ModuleFile",
     "Portable",
     "Recipe",
+    "Reference",
     "Reporter",
     "TorchMethod",
     "TrainReport",
@@ -111,7 +112,7 @@ __all__ = [
 
 LAZY = {
     "bench.backbones.model": ("Backbone",),
-    "bench.backbones": ("load_backbone", "load_without_encoder"),
+    "bench.backbones": ("Reference", "load_backbone", "load_without_encoder"),
     "bench.backbones.direction": ("check_not_causal",),
     "bench.backbones.families": (
         "check_layers",
