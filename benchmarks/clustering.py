@@ -35,12 +35,12 @@ def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
     def method() -> Any:
         from encoding import minilm_folder
 
-        from bench.backbones import load, quiet, resolve
+        from bench.backbones import load, resolve, silence_transformers
         from bench.method import Context
         from bench.methods.pretrained import Pretrained
         from bench.run.recipes import merge
 
-        quiet()
+        silence_transformers()
         made = Pretrained()
         made.context = Context(folder=Path(tempfile.gettempdir()))
         made.build(

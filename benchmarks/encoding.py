@@ -123,10 +123,10 @@ def main() -> None:
 
     import torch
 
-    from bench.backbones import quiet
+    from bench.backbones import silence_transformers
     from bench.base.devices import keep_freed_memory
 
-    quiet()
+    silence_transformers()
     torch.set_num_threads(args.threads)
     keep_freed_memory()  # process-wide: the peer gains from it too
     folder = args.model or minilm_folder()

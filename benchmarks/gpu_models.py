@@ -174,9 +174,9 @@ def shape(name: str, tiny: bool) -> dict[str, Any]:
 def tokenizer() -> Any:
     from transformers import AutoTokenizer
 
-    from bench.backbones import builtin_folder, quiet
+    from bench.backbones import builtin_folder, silence_transformers
 
-    quiet()
+    silence_transformers()
     return AutoTokenizer.from_pretrained(builtin_folder())
 
 

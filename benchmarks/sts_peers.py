@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--senteval", type=Path)
     parser.add_argument("--text", default="tokenised", choices=["tokenised", "raw"])
     args = parser.parse_args()
-    from bench.backbones import quiet
+    from bench.backbones import silence_transformers
     from bench.data.sets import DataFolder
     from bench.data.sets.sts import STS_TASKS
     from bench.records import RunsFolder
@@ -106,7 +106,7 @@ def main() -> None:
     from bench.score.encoding import VectorStore
     from bench.score.suites import suite
 
-    quiet()
+    silence_transformers()
     warnings.filterwarnings("ignore")  # of correlations over the zeros
     logging.disable(logging.WARNING)
     record = RunsFolder(args.run.parent).read(args.run.name)

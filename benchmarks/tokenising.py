@@ -50,9 +50,9 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5, help="how often each side runs")
     args = parser.parse_args()
 
-    from bench.backbones import load, quiet, resolve
+    from bench.backbones import load, resolve, silence_transformers
 
-    quiet()
+    silence_transformers()
     sentences = list(
         dict.fromkeys(s for task in load_tasks(args.data, SETS) for s in task.sentences)
     )

@@ -123,7 +123,7 @@ def main() -> None:
     args = arguments()
     import torch
 
-    from bench.backbones import builtin_folder, quiet
+    from bench.backbones import builtin_folder, silence_transformers
     from bench.base.devices import (
         choose_precision,
         host_memory_bytes,
@@ -132,7 +132,7 @@ def main() -> None:
         reset_peak_memory,
     )
 
-    quiet()
+    silence_transformers()
     torch.set_num_threads(args.threads)
     choose_precision(args.precision, args.device)  # bf16 on a processor that traps on it is refused
     folder = {"builtin": lambda: str(builtin_folder()), "random-base": random_base}.get(

@@ -261,12 +261,12 @@ def main() -> None:
 
     import torch
 
-    from bench.backbones import quiet
+    from bench.backbones import silence_transformers
     from bench.data.sets import DataFolder
     from bench.data.sets.transfer import TRANSFER_TASKS, read_transfer
     from bench.score.suites.transfer import features
 
-    quiet()
+    silence_transformers()
     logging.disable(logging.INFO)
     torch.set_num_threads(args.threads)
     print(describe_machine())

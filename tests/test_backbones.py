@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bench.backbones import Reference, builtin_folder, fetch, load, resolve
+from bench.backbones import Reference, builtin_folder, fetch_backbone, load, resolve
 from bench.backbones.families import check_mlm_head
 from bench.backbones.folder import weights_hash
 from bench.base.errors import NotAModel
@@ -164,7 +164,7 @@ def test_a_hub_name_that_is_not_here_needs_a_network(
     )
     assert reference.config() == {}
     with pytest.raises(NotAModel, match="is not on this machine and --offline forbids") as caught:
-        fetch(reference, offline=True)
+        fetch_backbone(reference, offline=True)
     assert str(tmp_path) in str(caught.value.hint)
 
 

@@ -7,13 +7,13 @@ fingerprint need no more); :func:`load` reads the encoder and the tokenizer.
     backbone.encoder, backbone.tokenizer, backbone.revision
 """
 
-from bench.backbones.hub import describe_pending, fetch
+from bench.backbones.hub import describe_pending, fetch_backbone
 from bench.backbones.loading import (
     check_stored_prefix,
     load,
     load_backbone,
     load_without_encoder,
-    quiet,
+    silence_transformers,
 )
 from bench.backbones.reference import Reference, builtin_folder, resolve, resolve_recorded
 
@@ -22,11 +22,11 @@ __all__ = [
     "builtin_folder",
     "check_stored_prefix",
     "describe_pending",
-    "fetch",
+    "fetch_backbone",
     "load",
     "load_backbone",
     "load_without_encoder",
-    "quiet",
+    "silence_transformers",
     "resolve",
     "resolve_recorded",
 ]

@@ -47,7 +47,7 @@ LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}
 """Owner of models -> the licence on their pages."""
 
 
-def fetch(
+def fetch_backbone(
     reference: Reference,
     *,
     offline: bool,
@@ -61,7 +61,7 @@ def fetch(
     if reference.path is not None:
         return reference
     name = reference.source or reference.name
-    model = split(name)[0]
+    model = split_revision(name)[0]
     hint = ""
     if model not in KNOWN:
         near = difflib.get_close_matches(model, KNOWN, n=1, cutoff=0.8)
@@ -71,13 +71,13 @@ def fetch(
         from huggingface_hub.constants import HF_HUB_CACHE
 
         reason = "--offline" if offline else "HF_HUB_OFFLINE"
-        folder = "models--" + repositories(model)[0].replace("/", "--")
+        folder = "models--" + hub_names(model)[0].replace("/", "--")
         raise NotAModel(
             f"backbone '{name}' is not on this machine and {reason} forbids fetching it",
             f"{hint}where there is a network: bench doctor --backbone {name} --fetch; "
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
-    snapshot = download(name, allow_pickle=allow_pickle, near=hint, say=say)
+    snapshot = fetch_from_hub(name, allow_pickle=allow_pickle, near=hint, say=say)
     readable = readable_model(snapshot, allow_pickle=allow_pickle, name=name)
     return replace(
         reference,
@@ -87,28 +87,28 @@ def fetch(
     )
 
 
-def split(name: str) -> tuple[str, str | None]:
+def split_revision(name: str) -> tuple[str, str | None]:
     """Split "owner/name@revision" into the name and the revision; None without a revision."""
     model, _, revision = name.partition("@")
     return model, revision or None
 
 
-def repositories(model: str) -> list[str]:
+def hub_names(model: str) -> list[str]:
     """Return the model's names on the hub: with its owner, then the short one of older caches."""
     if model in CANONICAL:
         return [f"{CANONICAL[model]}/{model}", model]
     return [model]
 
 
-def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
+def find_in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
     """Return the snapshot folder of a model if the hub's cache holds it whole, else None.
 
     Whole means: config, tokenizer, and ``weights``.
     """
     from huggingface_hub import try_to_load_from_cache
 
-    model, revision = split(name)
-    for repo in repositories(model):
+    model, revision = split_revision(name)
+    for repo in hub_names(model):
         revisions = [revision] if revision else [PINNED.get(repo, "main"), "main"]
         for wanted in revisions:
             for file in ("config.json", "modules.json"):
@@ -118,7 +118,7 @@ def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
     return None
 
 
-def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], None]) -> Path:
+def fetch_from_hub(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], None]) -> Path:
     """Fetch a model, and return its snapshot folder, named after the commit.
 
     ``near`` is put before the hint of an error: it suggests a name that may be meant instead.
@@ -128,8 +128,8 @@ def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], N
     """
     from huggingface_hub.utils import disable_progress_bars
 
-    model, revision = split(name)
-    repo = repositories(model)[0]
+    model, revision = split_revision(name)
+    repo = hub_names(model)[0]
     revision = revision or PINNED.get(repo, "main")
     where = site("model", repo, revision, "")
     try:
@@ -188,8 +188,8 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
 
 def describe_pending(name: str) -> Pending:
     """Describe what fetching a model would bring, without a connection to the hub."""
-    model, revision = split(name)
-    repo = repositories(model)[0]
+    model, revision = split_revision(name)
+    repo = hub_names(model)[0]
     commit = revision or PINNED.get(repo)
     where = f"hub model {repo}"
     if commit:

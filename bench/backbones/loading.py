@@ -19,7 +19,7 @@ from bench.backbones.folder import (
     transformer_folder,
 )
 from bench.backbones.heads import is_head
-from bench.backbones.hub import fetch
+from bench.backbones.hub import fetch_backbone
 from bench.backbones.load_failures import damaged_weights, explain_failure
 from bench.backbones.reference import Reference, resolve
 from bench.backbones.refusals import module_types
@@ -60,11 +60,11 @@ def load(
     """
     from bench.backbones.model import Backbone
 
-    reference = fetch(reference, offline=offline)
+    reference = fetch_backbone(reference, offline=offline)
     assert reference.path is not None
     name, folder = reference.name, transformer_folder(reference.path)
     _check_files(name, reference.path)
-    quiet()
+    silence_transformers()
     if damaged := damaged_weights(folder):
         raise damaged
     check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
@@ -174,7 +174,7 @@ def load_without_encoder(reference: Reference, *, offline: bool = False) -> Back
     """
     from bench.backbones.model import Backbone
 
-    reference = fetch(reference, offline=offline)
+    reference = fetch_backbone(reference, offline=offline)
     assert reference.path is not None
     return Backbone(
         name=reference.name,
@@ -236,7 +236,7 @@ def load_backbone(name: str, *, offline: bool = False) -> Backbone:
     return load(resolve(name), offline=offline)
 
 
-def quiet() -> None:
+def silence_transformers() -> None:
     """Switch off the progress bars and the advice of transformers: bench reports by itself."""
     from transformers.utils import logging
 

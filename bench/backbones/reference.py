@@ -21,7 +21,7 @@ from bench.backbones.folder import (
     transformer_folder,
     weights_hash,
 )
-from bench.backbones.hub import in_cache, split
+from bench.backbones.hub import find_in_cache, split_revision
 from bench.backbones.known_models import KNOWN, SHAPES
 from bench.backbones.module_pickles import convert_modules
 from bench.backbones.pickles import convert_pickles
@@ -59,7 +59,7 @@ class Reference:
     @property
     def model(self) -> str:
         """The name without a revision, as recipes use it."""
-        return split(self.name)[0] if self.hub else self.name
+        return split_revision(self.name)[0] if self.hub else self.name
 
     @property
     def short(self) -> str:
@@ -116,7 +116,7 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
 
 
 def _looks_like_a_path(name: str) -> bool:
-    model, _ = split(name)
+    model, _ = split_revision(name)
     return name.startswith((".", "/", "~")) or model.count("/") > 1
 
 
@@ -128,12 +128,12 @@ def _can_be_hub_name(name: str) -> bool:
 
 def _resolve_hub_model(name: str, *, allow_pickle: bool) -> Reference:
     """Find a model in the hub's cache; its path is None if the cache does not hold it whole."""
-    cached = in_cache(name)
+    cached = find_in_cache(name)
     if cached is not None:
         check_no_own_code(transformer_folder(cached), name)
         folder = convert_modules(cached, allow_pickle=allow_pickle)
         return Reference(name=name, revision=cached.name, path=folder, hub=True)
-    pickled = in_cache(name, PICKLES)
+    pickled = find_in_cache(name, PICKLES)
     if pickled is not None:
         copy = convert_pickles(transformer_folder(pickled), make=allow_pickle)
         if copy is not None:

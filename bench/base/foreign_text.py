@@ -15,7 +15,7 @@ LONGEST = 300
 """Characters of a name that are shown."""
 
 
-def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
+def make_visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
     """Return ``text`` on one line, with control, format and unencodable characters as escapes."""
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"
@@ -56,12 +56,12 @@ def encodable(text: str, encoding: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def lines(text: str) -> list[str]:
+def printable_lines(text: str) -> list[str]:
     """Split into lines without control characters; blanks that align equations stay."""
     shown: list[str] = []
     for line in text.splitlines():
         parts = re.split("( +)", line)
-        words = [visible(part, limit=None) if part.strip(" ") else part for part in parts]
+        words = [make_visible(part, limit=None) if part.strip(" ") else part for part in parts]
         shown.append("".join(words))
     return shown
 
@@ -72,13 +72,13 @@ _MARKDOWN = str.maketrans(
 )
 
 
-def markdown(text: str, limit: int | None = LONGEST) -> str:
+def escape_markdown(text: str, limit: int | None = LONGEST) -> str:
     """Escape ``text`` as words in a Markdown cell.
 
     It then makes no emphasis, tag, link, mention, image or cell border.
     """
     return (
-        visible(text, limit=limit)
+        make_visible(text, limit=limit)
         .translate(_MARKDOWN)
         .replace("://", "&#58;//")
         .replace("www.", "www&#46;")
@@ -123,10 +123,10 @@ _ACCENTS = {
 """Accents that every TeX font can set."""
 
 
-def latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Escape ``text`` as words in LaTeX; characters that pdflatex cannot set become their codes."""
     written: list[str] = []
-    for c in visible(text):
+    for c in make_visible(text):
         if c in _LATEX:
             written.append(_LATEX[c])
         elif c.isascii() or _accented(c):
@@ -156,9 +156,9 @@ is none.
 """
 
 
-def csv_text(text: str, limit: int | None = LONGEST) -> str:
+def escape_csv(text: str, limit: int | None = LONGEST) -> str:
     """Write a text cell that no spreadsheet takes for a formula, whatever its separator."""
-    shown = visible(text, limit=limit)
+    shown = make_visible(text, limit=limit)
     begin = unicodedata.normalize("NFKC", shown.lstrip(_SEPARATORS)[:1])
     shown = _BEHIND_SEPARATOR.sub(r"\1'", shown)
     begins_formula = bool(begin) and begin[0] in _FORMULA
@@ -167,12 +167,12 @@ def csv_text(text: str, limit: int | None = LONGEST) -> str:
     return shown
 
 
-def csv_value(value: object, limit: int | None = LONGEST) -> str:
+def format_csv_value(value: object, limit: int | None = LONGEST) -> str:
     """Write a cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return csv_text(value, limit)
+        return escape_csv(value, limit)
     return repr(value)

@@ -22,7 +22,7 @@ folders.
 """
 
 
-def check_files(files: Sequence[Path]) -> None:
+def check_plugin_files(files: Sequence[Path]) -> None:
     """Raise BenchError if --plugin names no file, or one file twice."""
     for i, file in enumerate(files):
         if not file.is_file():
@@ -41,7 +41,7 @@ def import_file(file: Path) -> ModuleType:
     It may import files of its folder and its own package. Such a file is run anew as well if it has
     changed since an earlier call, or if another plugin's folder has a file of that name.
     """
-    check_files([file])
+    check_plugin_files([file])
     watch_exit()
     _, package = package_of_file(file)
     helpers = files_of_plugin(file)[1:]

@@ -13,7 +13,7 @@ from bench.base.import_scope import own_packages
 TABLE = "same_numbers.toml"
 
 
-def code_of(sha256: str | None) -> str | None:
+def equivalent_code(sha256: str | None) -> str | None:
     """Return the hash that compares a method's code: runs with equal results have the same code.
 
     If the code with this hash had the same numbers as today's, it is the hash of today's code.

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return "4.2s", "39s", "13m32s", "2h05m", or from two days on "12 days"."""
     if seconds < 9.95:
         return f"{seconds:.1f}s"
@@ -24,7 +24,7 @@ def duration(seconds: float) -> str:
     return f"{hours / 24:,.0f} days"
 
 
-def size(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Return bytes in decimal units: "512 B", "10.6 MB"."""
     if count < 999.95:
         return f"{count:.0f} B"

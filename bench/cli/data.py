@@ -13,7 +13,7 @@ import click
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.findings import DIFFERS, Finding
-from bench.base.text import plural, size
+from bench.base.text import format_bytes, plural
 from bench.cli import HelpfulGroup, show_error
 from bench.cli.options import (
     comma_list,
@@ -234,7 +234,7 @@ def _details(wanted: DataSet, state: State) -> list[tuple[str, str]]:
         (wanted.name, wanted.title),
         ("needed by", ", ".join(wanted.suites) or USES.get(wanted.kind, "")),
         (wanted.unit, ", ".join(f"{split} {n:,}" for split, n in wanted.items.items())),
-        ("size", f"{size(wanted.bytes)} in {plural(len(wanted.files), 'file')}"),
+        ("size", f"{format_bytes(wanted.bytes)} in {plural(len(wanted.files), 'file')}"),
         *((key, getattr(wanted, key)) for key in ("licence", "terms", "source", "cite")),
         ("to get it", wanted.get),
         (

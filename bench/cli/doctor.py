@@ -21,7 +21,7 @@ from bench.base import __version__, devices
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
-from bench.base.text import plural, size
+from bench.base.text import format_bytes, plural
 from bench.cli.options import (
     data_option,
     json_option,
@@ -78,7 +78,7 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
     """What is known about a backbone, and what loading it shows. Raises BenchError if it cannot be loaded."""
     reference = backbones.resolve(name)
     if fetch:
-        reference = backbones.fetch(reference, offline=False, allow_pickle=False, say=warn)
+        reference = backbones.fetch_backbone(reference, offline=False, allow_pickle=False, say=warn)
     facts = {"name": name, "about": KNOWN.get(name, ""), "revision": reference.revision}
     if reference.path is None:
         return {**facts, "files": "not on this machine; a run fetches them, and --fetch does now"}
@@ -136,7 +136,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "runs": str(store.path.resolve()),
         "records": len(store.ids()),
         "cache": str(default_cache()),
-        "disk free": size(
+        "disk free": format_bytes(
             shutil.disk_usage(store.path if store.path.exists() else Path.cwd()).free
         ),
     }

@@ -19,7 +19,7 @@ from bench.base.files import write_or_fail
 from bench.base.hashes import files_sha256
 from bench.base.reading import list_plain_files
 from bench.base.signals import stop_signals
-from bench.base.text import size
+from bench.base.text import format_bytes
 from bench.cli.options import (
     backbone_offline_option,
     json_option,
@@ -110,7 +110,7 @@ def encode(
         facts = write_vectors(out, texts, vectors_ND, about)
         shown.label = ""
         shown.done(
-            f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"
+            f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {format_bytes(facts['bytes'])}"
         )
     click.echo(json_text({"to": str(out), **facts}) if as_json else out)
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
-from bench.base.foreign_text import lines
+from bench.base.foreign_text import printable_lines
 from bench.base.text import plural, value_text
 from bench.cli.check import run_checks
 from bench.cli.options import json_option, json_text, plugin_option, print_facts, print_grid, say
@@ -153,7 +153,7 @@ def show(facts: Facts, *, everything: bool = False) -> None:
     )
     click.echo()
     if everything:
-        click.echo("\n".join([*lines(facts["about"]), ""]))
+        click.echo("\n".join([*printable_lines(facts["about"]), ""]))
         show_part(facts, "recipes", _disagreements(facts), _printed(facts), *_templates(facts))
     else:
         show_part(facts, "", _recipes(facts))

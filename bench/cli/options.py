@@ -17,7 +17,7 @@ from rich.console import Console
 
 from bench.base.errors import BenchError, UnknownName, printable
 from bench.base.findings import UNCHECKED, Finding
-from bench.base.foreign_text import lines
+from bench.base.foreign_text import printable_lines
 from bench.show.grid import Column, Grid, grid, terminal
 
 T = TypeVar("T")
@@ -185,7 +185,7 @@ def width() -> int:
 def say(text: str, indent: int = 0, hang: int = 0, *, blank: bool = False) -> None:
     """Print a paragraph, wrapped between words; lines after the first are indented by ``hang`` more. ``blank``: after an empty line."""
     wrapped = textwrap.wrap(
-        " ".join(lines(text)),
+        " ".join(printable_lines(text)),
         max(width(), 40),
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + hang),

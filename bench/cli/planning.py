@@ -27,10 +27,10 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from bench.backbones import Reference, describe_pending, fetch
+from bench.backbones import Reference, describe_pending, fetch_backbone
 from bench.base.devices import device_line
 from bench.base.errors import FetchFailed
-from bench.base.text import duration, list_names, plural, seed_ranges, size
+from bench.base.text import format_bytes, format_duration, list_names, plural, seed_ranges
 from bench.cli.options import print_grid, print_json, say, warn, width
 from bench.data.fetching import check_network, offline_now
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
@@ -104,7 +104,9 @@ def prepare(
     for anything that cannot be fetched, and if the disk is too full to train.
     """
     data = Path(config.data) if config.data else None
-    ready = partial(fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn)
+    ready = partial(
+        fetch_backbone, offline=config.offline, allow_pickle=config.allow_pickle, say=warn
+    )
     later = Later(beside_root=only_look)
     runs = (
         make(DataFolder(data, offline=True), ready)
@@ -177,7 +179,7 @@ def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
 
 
 def _size(pending: Sequence[Pending]) -> str:
-    return size(sum(item.bytes or 0 for item in pending))
+    return format_bytes(sum(item.bytes or 0 for item in pending))
 
 
 # --- ``bench run --dry-run``: the runs that a command means, what they would take, and what is fetched for them ---
@@ -281,7 +283,7 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
                 "steps": "" if guess.steps is None else f"{guess.steps:,}",
                 "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
                 "fits with": "" if row.chunk is None else f"--chunk {row.chunk or 'none'}",
-                "time/run": "" if guess.seconds is None else duration(guess.seconds),
+                "time/run": "" if guess.seconds is None else format_duration(guess.seconds),
                 "state": _state(row),
                 "printed": f"{run.expect['value']:.2f}" if run.expect else "",
             }
@@ -378,11 +380,11 @@ def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     if unscored:
         parts.append(f"{plural(unscored, 'finished run')} to score")
     if seconds:
-        parts.append(f"about {duration(seconds)} of training")
+        parts.append(f"about {format_duration(seconds)} of training")
     if unknown:
         parts.append("not counting rows whose time is unknown")
     if needed:
-        parts.append(f"up to {size(needed)} on disk")
+        parts.append(f"up to {format_bytes(needed)} on disk")
     if to_fetch:
         parts.append(f"{_size(to_fetch)} to fetch")
     return "; ".join(parts)
@@ -542,7 +544,7 @@ class RunReporter:
 def _count(task: Task) -> str:
     """ "train 125 of 1000", and the remaining time if it is known."""
     of = f" of {task.total:g}" if task.total else ""
-    remaining = f"  {duration(task.time_remaining)} left" if task.time_remaining else ""
+    remaining = f"  {format_duration(task.time_remaining)} left" if task.time_remaining else ""
     return f"{task.description} {task.completed:g}{of}{remaining}"
 
 

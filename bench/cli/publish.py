@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bench.base.errors import printable
-from bench.base.foreign_text import visible
+from bench.base.foreign_text import make_visible
 from bench.base.text import plural
 from bench.cli.options import (
     comma_list,
@@ -139,7 +139,7 @@ def _show(outcome: build.Outcome) -> None:
     counted = ", ".join(plural(len(things), noun) for noun, things in counts.items())
     click.echo(
         f"{outcome.name}: {counted}: {outcome.folder / 'index.html'}\n"
-        f"{visible(board.answer, limit=None)}"
+        f"{make_visible(board.answer, limit=None)}"
     )
     if board.changes is not None:
         click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from bench.base.foreign_text import visible
+from bench.base.foreign_text import make_visible
 from bench.base.text import list_names, value_text
 from bench.board.repeat import repeat
 from bench.cli.free import free_space
@@ -259,7 +259,7 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
         ]
     )
     click.echo()
-    click.echo(visible(repeat([record]), limit=None))
+    click.echo(make_visible(repeat([record]), limit=None))
     say(f"everything: bench runs {record.run_id}{runs} --all")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from msgspec import to_builtins
 
-from bench.base.text import duration
+from bench.base.text import format_duration
 from bench.cli.options import parse_seeds, print_columns, print_grid, print_json, say, warn
 from bench.cli.planning import checked, pending_grid, plan_runs, reporting
 from bench.cli.run import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
@@ -191,7 +191,7 @@ def show_space(
             headings=("method", "key", "now", "searched", "source"),
         )
         say(
-            f"{study.name}: {study.words}; about {duration(seconds)} for all methods in one process",
+            f"{study.name}: {study.words}; about {format_duration(seconds)} for all methods in one process",
             blank=True,
         )
         say(study.overlap)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench.base.foreign_text import lines
+from bench.base.foreign_text import printable_lines
 from bench.base.text import plural
 from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import AVERAGE, DECIMALS, Cell, Row, Table
@@ -183,7 +183,7 @@ def blocks(text: str) -> tuple[Block, ...]:
     """Lines that belong together joined; an indented line that continues no bullet stands as it is. Control characters are shown."""
     made = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
-        for match in PIECE.finditer("\n".join(lines(paragraph))):
+        for match in PIECE.finditer("\n".join(printable_lines(paragraph))):
             kind, piece = str(match.lastgroup), match.group()
             bullet = piece[:2] if kind == "item" else ""
             joined = " ".join(line.strip() for line in piece[len(bullet) :].splitlines())

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from bench.base.errors import BenchError
 from bench.base.installed_code import hash_of_method
-from bench.base.same_code import code_of
+from bench.base.same_code import equivalent_code
 from bench.base.text import list_names, plural
 from bench.compare.formatting import SEVERAL, protocol_words, row_name, score, setting_words
 from bench.compare.judge import judge
@@ -52,7 +52,7 @@ from bench.records.store import data_key
 # --- what the runs of one table do not share although they stand in one column: a footnote for each difference ---
 
 
-CODE_HERE = KnownCode(hash_of_method, code_of)
+CODE_HERE = KnownCode(hash_of_method, equivalent_code)
 """The code of the installed methods, and of the files that records name; nothing is imported."""
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
 """Packages that a score may depend on; ``mteb`` too, of its own suite."""

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from bench.backbones import Reference, builtin_folder, quiet, resolve
+from bench.backbones import Reference, builtin_folder, resolve, silence_transformers
 from bench.backbones.folder import WEIGHTS
 from bench.backbones.loading import PREFIX
 from bench.base.errors import BenchError, UnknownName
@@ -92,7 +92,7 @@ def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
     """
     from transformers import BertConfig, BertForPreTraining
 
-    quiet()
+    silence_transformers()
     state = torch.get_rng_state()
     torch.manual_seed(0)
     model = BertForPreTraining(

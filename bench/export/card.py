@@ -8,7 +8,7 @@ from typing import Any
 
 import jinja2
 
-from bench.base.foreign_text import markdown
+from bench.base.foreign_text import escape_markdown
 from bench.export.card_tables import licence_table, origin_table, recipe_table, scores_table
 from bench.export.exported import Exported
 from bench.export.mteb_folder import hub_backbone
@@ -46,9 +46,9 @@ def write_card(run: TrainedRun, exported: Exported, folder: Path, place: str) ->
     )
     return template.render(
         front=front_matter(run.record, exported),
-        title=markdown(run.record.run_id),
-        what=markdown(what(run.record)),
-        summary=markdown(run.plugin.cls.summary.strip()),
+        title=escape_markdown(run.record.run_id),
+        what=escape_markdown(what(run.record)),
+        summary=escape_markdown(run.plugin.cls.summary.strip()),
         form=exported.form,
         dimensions=f"{exported.dimensions:,}",
         example=loading_example(exported, folder, place),

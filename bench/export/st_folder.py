@@ -117,9 +117,9 @@ def st_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
     """
     from sentence_transformers import SentenceTransformer
 
-    from bench.backbones import quiet
+    from bench.backbones import silence_transformers
 
-    quiet()
+    silence_transformers()
     model = SentenceTransformer(
         str(folder),
         device="cpu",

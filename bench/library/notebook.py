@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from bench.base.text import duration
+from bench.base.text import format_duration
 from bench.cli.planning import RunReporter
 
 REDRAW = 0.25  # seconds between two drawings, at least
@@ -73,7 +73,7 @@ class NotebookReporter(RunReporter):
             rows = [f"... {len(rows) - SHOWN} lines before", *rows[-SHOWN:]]
         for task in self.bars.tasks:
             of = f" of {task.total:g}" if task.total else ""
-            left = f", {duration(task.time_remaining)} left" if task.time_remaining else ""
+            left = f", {format_duration(task.time_remaining)} left" if task.time_remaining else ""
             bar = f"<progress max='{task.total or 1:g}' value='{task.completed:g}'></progress>"
             words = html.escape(f"{task.description} {task.completed:g}{of}{left}")
             rows.append(f"{bar} {words}")

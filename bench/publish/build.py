@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail, writing
-from bench.base.foreign_text import markdown
+from bench.base.foreign_text import escape_markdown
 from bench.base.reading import read_plain_file
 from bench.base.text import plural, slug
 from bench.board.board import (
@@ -373,7 +373,9 @@ def _templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else markdown(value, limit=None),
+        finalize=lambda value: (
+            value if isinstance(value, Markup) else escape_markdown(value, limit=None)
+        ),
     )
     environment.globals |= {
         "link": lambda path: Markup(link(path)),  # noqa: S704 - quoted

@@ -21,7 +21,7 @@ from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.launched import launched
 from bench.base.paths import recorded_path
-from bench.base.text import size as printed_size
+from bench.base.text import format_bytes as printed_size
 from bench.method.contract import STEPS, Recipe, budget_of, total_steps
 from bench.records import RunsFolder
 from bench.run.config import RunConfig, Target, series

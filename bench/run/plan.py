@@ -29,7 +29,7 @@ from bench.base.files import write_whole
 from bench.base.hashes import file_sha256
 from bench.base.paths import find_path
 from bench.base.places import recall_place
-from bench.base.same_code import code_of
+from bench.base.same_code import equivalent_code
 from bench.base.text import list_names
 from bench.base.user_code import plugin_code
 from bench.data.corpora import Corpus, open_corpus
@@ -756,7 +756,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         elif trains and record.training is not None:
             hint = AGAIN_FRESH
         raise NotAModel(f"{record.run_id}: {problem}", hint)
-    changed = code_of(made_by.sha256) not in (None, code_of(plugin.sha256))
+    changed = equivalent_code(made_by.sha256) not in (None, equivalent_code(plugin.sha256))
     note = f"the code of {plugin.name} has changed since this run was made; its vectors may differ"
     return TrainedRun(
         record,

@@ -23,7 +23,7 @@ from bench.base.class_parts import file_of_module
 from bench.base.errors import BenchError, UnknownName
 from bench.base.imported_code import hash_file, hash_module
 from bench.base.installed_code import distribution_of, method_points
-from bench.base.plugin_files import check_files, import_file
+from bench.base.plugin_files import check_plugin_files, import_file
 from bench.base.user_code import located, place_of_code
 from bench.method.contract import SETTINGS, Method
 from bench.records.record import Code
@@ -90,7 +90,7 @@ def discover(files: Sequence[Path] = ()) -> Registry:
 
     An entry point whose name is already used is left out with a warning; for a file, BenchError is raised, and for one given twice.
     """
-    check_files(files)
+    check_plugin_files(files)
     plugins: dict[str, Plugin] = {}
     warnings: list[str] = []
     for point in method_points():

@@ -59,7 +59,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from bench.base.errors import BenchError, UnknownName
-from bench.base.same_code import code_of
+from bench.base.same_code import equivalent_code
 from bench.method.contract import Method, Recipe, Value, canonical
 
 NO_SOURCE = "no source"  # of a value for which the file names none
@@ -196,7 +196,7 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
             )
         return (
             []
-            if code_of(self.search.get("plugin", plugin)) == code_of(plugin)
+            if equivalent_code(self.search.get("plugin", plugin)) == equivalent_code(plugin)
             else [f"the code of {self.method} has changed since {name}"]
         )
 

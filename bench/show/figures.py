@@ -24,7 +24,7 @@ import msgspec
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.base.foreign_text import visible
+from bench.base.foreign_text import make_visible
 from bench.base.text import slug
 from bench.board.board import Board, unused_name
 from bench.compare.formatting import setting_words, signed_number, variant_words
@@ -297,7 +297,7 @@ class Group:
 
 def _label(row: Row, table: Table) -> str:
     """The text next to a row's point; it may be cut."""
-    return visible(
+    return make_visible(
         f"{row.label}{'+' if row.variant else ' '}{variant_words(row, table)}".strip(),
         limit=LONGEST,
     )
@@ -888,9 +888,9 @@ def ablations(group: Group) -> Iterator[Figure | None]:
     everything else, those with most values first: on the STS sets and on CxC."""
     for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
         for (name, key, others), curve in swept(group.points(suite))[:MOST_CURVES]:
-            method, axis = visible(name, limit=40), visible(key, limit=40)
+            method, axis = make_visible(name, limit=40), make_visible(key, limit=40)
             printed = _printed(group, name, key, score.removeprefix("STS "))
-            where = "".join(f", {visible(f'{k} {value}', limit=40)}" for k, value in others)
+            where = "".join(f", {make_visible(f'{k} {value}', limit=40)}" for k, value in others)
             yield group.figure(
                 "ablation",
                 f"{method}: {axis}{where}",

@@ -18,7 +18,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from bench.base.foreign_text import csv_value, encodable, latex, markdown, visible
+from bench.base.foreign_text import (
+    encodable,
+    escape_latex,
+    escape_markdown,
+    format_csv_value,
+    make_visible,
+)
 from bench.base.text import list_names
 
 TINT = "may be the best"
@@ -125,7 +131,7 @@ def terminal(
         [_parts(cell, column, encoding) for cell, column in zip(row, table.columns, strict=True)]
         for row in table.rows
     ]
-    names = [visible(column.name, encoding, limit=None) for column in table.columns]
+    names = [make_visible(column.name, encoding, limit=None) for column in table.columns]
     tails = [max([cell_len(row[i][1]) for row in texts], default=0) for i in range(len(names))]
     natural = [
         max([cell_len(name), *(cell_len(row[i][0]) + tails[i] for row in texts)])
@@ -134,7 +140,7 @@ def terminal(
     shown, wide = _fitted(table.columns, natural, room)
     lines = [
         Text(line, "bold")
-        for line in wrap(visible(table.title, encoding, limit=None), room)
+        for line in wrap(make_visible(table.title, encoding, limit=None), room)
         if line
     ]
     heads = [
@@ -160,7 +166,7 @@ def terminal(
     lines += [
         Text(line, "dim")
         for note in notes
-        for line in wrap(visible(note, encoding, limit=None), room)
+        for line in wrap(make_visible(note, encoding, limit=None), room)
     ]
     return [Text(" " * indent).append_text(line) for line in lines]
 
@@ -244,7 +250,7 @@ def wrap(text: str, room: int, *, fold: bool = False) -> list[str]:
 def _parts(cell: Cell, column: Column, encoding: str) -> tuple[str, str]:
     """A cell's text, and what stands after a number without moving its digits: spread, sign, marks."""
     inside = cell.main.lstrip(" ")  # leading blanks show that a row belongs to the one above
-    main = " " * (len(cell.main) - len(inside)) + visible(inside, encoding, limit=None)
+    main = " " * (len(cell.main) - len(inside)) + make_visible(inside, encoding, limit=None)
     tail = f" ± {cell.half}" if cell.half else ""
     tail += (f" {SIGNS[cell.sign]}" if cell.sign else "") + _raised(cell.marks)
     tail = encodable(tail, encoding)
@@ -270,12 +276,12 @@ def _notes(table: Grid, mark: str, written: Callable[[str], str]) -> list[str]:
 def as_markdown(table: Grid) -> str:
     """For code hosts; ends with a newline."""
     lines = [
-        *([f"**{markdown(table.title)}**", ""] if table.title else []),
-        _pipes(markdown(column.name) for column in table.columns),
+        *([f"**{escape_markdown(table.title)}**", ""] if table.title else []),
+        _pipes(escape_markdown(column.name) for column in table.columns),
         _pipes("--:" if column.right else ":--" for column in table.columns),
         *(_pipes(map(_markdown_cell, row)) for row in table.rows),
     ]
-    notes = _notes(table, "<sup>{}</sup> ", lambda note: markdown(note, None))
+    notes = _notes(table, "<sup>{}</sup> ", lambda note: escape_markdown(note, None))
     if table.below:
         lines += ["", as_markdown(table.below).rstrip("\n")]
     return "\n".join([*lines, *([""] if notes else []), *(f"- {note}" for note in notes)]) + "\n"
@@ -286,13 +292,13 @@ def _pipes(cells: Iterable[str]) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
-    text = markdown(cell.main)
+    text = escape_markdown(cell.main)
     if cell.link and text:
         text = f"[{text}]({quote(cell.link, safe='/:?#=&%+@')})"
     form = {"best": "**{}**", "strong": "**{}**", "second": "*{}*"}.get(cell.emphasis, "{}")
     text = form.format(text) if text else ""
     marks = f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
-    parts = [text, f"± {cell.half}" if cell.half else "", markdown(SIGNS.get(cell.sign, ""))]
+    parts = [text, f"± {cell.half}" if cell.half else "", escape_markdown(SIGNS.get(cell.sign, ""))]
     return " ".join(part for part in parts if part) + marks
 
 
@@ -337,7 +343,7 @@ def _tabular(table: Grid) -> str:
             + "".join("r" if column.right else "l" for column in table.columns)
             + "}",
             r"\toprule",
-            " & ".join(latex(column.name) for column in table.columns) + r" \\",
+            " & ".join(escape_latex(column.name) for column in table.columns) + r" \\",
             r"\midrule",
             *(" & ".join(map(_latex_cell, row)) + r" \\" for row in table.rows),
             r"\bottomrule",
@@ -347,7 +353,7 @@ def _tabular(table: Grid) -> str:
 
 
 def _sentence(text: str) -> str:
-    return latex(text[:1].upper() + text[1:]).rstrip(".") + "."
+    return escape_latex(text[:1].upper() + text[1:]).rstrip(".") + "."
 
 
 def _latex_cell(cell: Cell) -> str:
@@ -357,13 +363,13 @@ def _latex_cell(cell: Cell) -> str:
         "second": r"\underline{%s}",
         "dim": r"{\scriptsize %s}",
     }
-    main = re.sub(r"(?<![\w.])-(?=\d)", "$-$", latex(cell.main))
+    main = re.sub(r"(?<![\w.])-(?=\d)", "$-$", escape_latex(cell.main))
     return "".join(
         [
             r"\cellcolor[gray]{0.9}" if cell.sign == TINT else "",
             form.get(cell.emphasis, "%s") % main if main else "",
             rf"\,{{\tiny$\pm${cell.half}}}" if cell.half else "",
-            latex(SIGNS.get(cell.sign, "")),
+            escape_latex(SIGNS.get(cell.sign, "")),
             rf"\textsuperscript{{{','.join(map(str, cell.marks))}}}" if cell.marks else "",
         ]
     )
@@ -411,7 +417,7 @@ def _html_cell(cell: Cell, side: str) -> str:
 @lru_cache(maxsize=1 << 16)  # a thousand pages say much the same
 def html_text(text: str) -> str:
     """Escaped, on one line, with control characters as visible escapes."""
-    return html_escape.escape(visible(text, limit=None))
+    return html_escape.escape(make_visible(text, limit=None))
 
 
 # --- CSV ---
@@ -421,6 +427,6 @@ def as_csv(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """A line of names, then a line for each row: numbers with all digits, "yes" and "no", nothing for None; no text is a formula."""
     out = StringIO()
     csv.writer(out, lineterminator="\n").writerows(
-        [csv_value(value, None) for value in row] for row in (names, *rows)
+        [format_csv_value(value, None) for value in row] for row in (names, *rows)
     )
     return out.getvalue()

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataMissing, RunFailed, one_line
 from bench.base.findings import DIFFERS, UNCHECKED, Finding
-from bench.base.same_code import code_of
+from bench.base.same_code import equivalent_code
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter
 from bench.records.record import AVERAGE, Score
@@ -68,7 +68,8 @@ def encode_again(
         return
     changed = (
         ""
-        if code_of(trained.plugin.sha256) == code_of(run.record.provenance.plugin.sha256)
+        if equivalent_code(trained.plugin.sha256)
+        == equivalent_code(run.record.provenance.plugin.sha256)
         else "; the method's code has changed since"
     )
     for known, result in results.items():

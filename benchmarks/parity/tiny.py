@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from bench.backbones import builtin_folder, quiet
+from bench.backbones import builtin_folder, silence_transformers
 
 SENTENCES = (
     "A man is playing a guitar.",
@@ -59,7 +59,7 @@ def tiny_backbones(folder: Path, spread: float = 0.2) -> dict[str, str]:
     """Family -> folder with config, weights (an encoder and an MLM head) and vocabulary."""
     from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
-    quiet()
+    silence_transformers()
     torch.manual_seed(0)
     bert, roberta = folder / "tiny-bert", folder / "tiny-roberta"
     bert.mkdir()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hub import StandInHub
 
-from bench.backbones import fetch, resolve
+from bench.backbones import fetch_backbone, resolve
 from bench.backbones.module_pickles import convert_modules, find_pickles, pickled_modules
 from bench.base.errors import FetchFailed, NotAModel
 from bench.data.announced import check_answer, check_listing, has_hash
@@ -81,10 +81,10 @@ def test_other_bytes_of_the_announced_size_are_not_cached(
     other[-9] ^= 1
     hub.fault(f"/{file}", wrong=bytes(other), times=None)
     with pytest.raises(NotAModel, match="wrong checksum|other bytes"):
-        fetch(resolve(NAME), offline=False)
+        fetch_backbone(resolve(NAME), offline=False)
     hub.faults.clear()
     assert resolve(NAME).path is None  # nothing of it is taken for the model
-    fetched = fetch(resolve(NAME), offline=False)
+    fetched = fetch_backbone(resolve(NAME), offline=False)
     assert fetched.path is not None and (fetched.path / file).read_bytes() == files[file]
 
 

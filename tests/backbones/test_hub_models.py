@@ -12,7 +12,7 @@ import torch
 from hub import StandInHub
 from safetensors.torch import load_file
 
-from bench.backbones import fetch, load, resolve, resolve_recorded
+from bench.backbones import fetch_backbone, load, resolve, resolve_recorded
 from bench.backbones.folder import is_whole
 from bench.backbones.known_models import PINNED
 from bench.base.errors import NotAModel
@@ -38,12 +38,12 @@ def pickled(folder: str | Path, to: Path) -> Path:
 
 def told(name: str, **options: Any) -> tuple[Any, list[str]]:
     lines: list[str] = []
-    return fetch(resolve(name), offline=False, say=lines.append, **options), lines
+    return fetch_backbone(resolve(name), offline=False, say=lines.append, **options), lines
 
 
 def refusal(name: str, **options: Any) -> NotAModel:
     with pytest.raises(NotAModel) as caught:
-        fetch(resolve(name), offline=False, **options)
+        fetch_backbone(resolve(name), offline=False, **options)
     assert "\n" not in caught.value.message and caught.value.hint
     return caught.value
 
@@ -66,7 +66,7 @@ def test_a_model_is_fetched_named_by_its_commit_and_found_again_without_a_networ
     }
     before = len(hub.requests)
     again = resolve(NAME)
-    assert again == reference and fetch(again, offline=True) is again
+    assert again == reference and fetch_backbone(again, offline=True) is again
     backbone = load(again, offline=True)
     torch.testing.assert_close(
         backbone.encoder.state_dict(), load(resolve(tiny)).encoder.state_dict(), rtol=0, atol=0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from commands import argv, bench, error_line, tree
 
-from bench.base.text import duration, size
+from bench.base.text import format_bytes, format_duration
 from bench.run.estimates import CARDS, USABLE
 
 BERT = argv("run --method simcse,promcse --backbone bert-base-uncased --seeds 1-5 --dry-run")
@@ -60,10 +60,12 @@ def test_ten_runs_are_two_rows_on_one_screen() -> None:
 def test_the_total_is_the_sum_of_what_is_to_do() -> None:
     each = [plan["estimate"]["seconds"] for plan in plans(*BERT, "--device", "A100")]
     shown = bench(*BERT, "--device", "A100").stdout
-    assert len(each) == 10 and f"total: 10 runs to do; about {duration(sum(each))} of" in shown
+    assert (
+        len(each) == 10 and f"total: 10 runs to do; about {format_duration(sum(each))} of" in shown
+    )
     heading, *runs = rows(shown)
     times = [run[heading.index("time/run")] for run in runs]
-    assert times == [duration(each[0]), duration(each[5])]
+    assert times == [format_duration(each[0]), format_duration(each[5])]
 
 
 @pytest.mark.parametrize("device", ["RTX3090", "A100"])
@@ -139,11 +141,11 @@ def test_a_disk_that_is_too_full_is_one_line_before_anything_is_trained(
     )
     (first, _) = plans(*command, "--dry-run")
     needed = first["estimate"]["disk_bytes"] * 48 // 44  # a checkpoint of the other run
-    assert f"; up to {size(needed)} on disk" in bench(*command, "--dry-run").stdout
+    assert f"; up to {format_bytes(needed)} on disk" in bench(*command, "--dry-run").stdout
     free = shutil.disk_usage(tmp_path)._replace(free=needed - 1)
     monkeypatch.setattr("shutil.disk_usage", lambda place: free)
     line = error_line(bench(*command))
-    assert str(runs) in line and size(needed) in line and not runs.exists()
+    assert str(runs) in line and format_bytes(needed) in line and not runs.exists()
     monkeypatch.setattr("shutil.disk_usage", lambda place: free._replace(free=needed))
     assert bench(*command).exit_code == 0
     monkeypatch.setattr("shutil.disk_usage", lambda place: free._replace(free=0))

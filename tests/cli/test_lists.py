@@ -128,10 +128,10 @@ def test_the_doctor_loads_a_backbone(tiny: str) -> None:
 
 
 def test_every_known_backbone_has_a_pinned_commit() -> None:
-    from bench.backbones.hub import repositories
+    from bench.backbones.hub import hub_names
     from bench.backbones.known_models import KNOWN, PINNED
 
-    assert {repositories(name)[0] for name in KNOWN if name != "builtin"} == set(PINNED)
+    assert {hub_names(name)[0] for name in KNOWN if name != "builtin"} == set(PINNED)
     assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in PINNED.values())
 
 

@@ -10,7 +10,7 @@ import same_numbers
 
 from bench import methods
 from bench.base.installed_code import hash_of_method
-from bench.base.same_code import code_of
+from bench.base.same_code import equivalent_code
 from bench.records import RunsFolder
 
 TABLE = tomllib.loads(Path(methods.__file__).with_name("same_numbers.toml").read_text("utf-8"))
@@ -28,8 +28,10 @@ def test_the_table_is_of_todays_code() -> None:
 
 def test_earlier_code_stands_for_todays_and_unknown_code_for_itself() -> None:
     entry = TABLE["simcse"]
-    assert {code_of(sha256) for sha256 in (entry["code"], *entry["earlier"])} == {entry["code"]}
-    assert code_of("0" * 64) == "0" * 64 and code_of(None) is None
+    assert {equivalent_code(sha256) for sha256 in (entry["code"], *entry["earlier"])} == {
+        entry["code"]
+    }
+    assert equivalent_code("0" * 64) == "0" * 64 and equivalent_code(None) is None
     every = [sha256 for one in TABLE.values() for sha256 in (one["code"], *one["earlier"])]
     assert len(every) == len(set(every)), "a hash stands for one code"
 
@@ -45,7 +47,7 @@ def test_every_record_of_v4_is_of_the_code_that_is_here() -> None:
         ):  # its vectors are others for some folders since: bench.methods.library_path
             continue
         made_by = record.provenance.plugin
-        assert code_of(made_by.sha256) == hash_of_method(record.method, made_by.package), (
+        assert equivalent_code(made_by.sha256) == hash_of_method(record.method, made_by.package), (
             record.run_id
         )
 

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 from rich.console import Console
 
-from bench.base.foreign_text import csv_text, latex, markdown, visible
+from bench.base.foreign_text import escape_csv, escape_latex, escape_markdown, make_visible
 from bench.compare.statistics.table import summarise, with_baseline
 from bench.records import RunRecord
 from bench.show import grid as writers
@@ -90,7 +90,7 @@ def test_a_terminal_loses_no_word_and_is_as_wide_as_it_says(
         assert line.isprintable() and fits
     flat = "".join(" ".join(shown).split())
     for row in rows:
-        for word in visible(row[2], limit=None).split():
+        for word in make_visible(row[2], limit=None).split():
             assert word in flat
 
 
@@ -162,14 +162,14 @@ def test_latex_compiles_as_it_is(tmp_path: Path) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=60))
 def test_escapes_keep_one_visible_line(text: str) -> None:
-    assert visible(text).isprintable()
-    assert not csv_text(text).startswith(("=", "+", "-", "@"))
+    assert make_visible(text).isprintable()
+    assert not escape_csv(text).startswith(("=", "+", "-", "@"))
     html = MarkdownIt("gfm-like", {"linkify": False}).render(
-        "| a |\n| - |\n| x" + markdown(text) + " |\n"
+        "| a |\n| - |\n| x" + escape_markdown(text) + " |\n"
     )
     assert re.sub(r"</?(table|thead|tbody|tr|th|td)( [^>]*)?>", "", html).count("<") == 0
     commands = r"\\(textasciitilde|textasciicircum|pm|times|[$&#%_])|\$\\(pm|times|approx|blacklozenge|(black)?triangle(down)?|vartriangle)\$"
-    assert not re.search(r"(?<!\\)[$&#%_~^](?!\\)", re.sub(commands, "", latex(text)))
+    assert not re.search(r"(?<!\\)[$&#%_~^](?!\\)", re.sub(commands, "", escape_latex(text)))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_escapes_keep_one_visible_line(text: str) -> None:
     ],
 )
 def test_a_terminal_without_our_signs_gets_others(text: str, encoding: str, expected: str) -> None:
-    assert visible(text, encoding, limit=None).strip() == expected.strip()
+    assert make_visible(text, encoding, limit=None).strip() == expected.strip()
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_a_terminal_without_our_signs_gets_others(text: str, encoding: str, expe
     }.items(),
 )
 def test_a_cell_is_no_formula_whatever_the_separator_is(text: str, cell: str) -> None:
-    assert csv_text(text) == cell
+    assert escape_csv(text) == cell
 
 
 @pytest.mark.parametrize("text", ["simcse", "a; b", "a; -1.25 b", "a; +0.5", "1=2", "a-b", ""])
 def test_a_plain_cell_stays_as_it_is(text: str) -> None:
-    assert csv_text(text) == text
+    assert escape_csv(text) == text

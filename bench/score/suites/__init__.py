@@ -31,7 +31,7 @@ from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import BenchError, DataDamaged, PluginFailed, RunFailed, UnknownName
 from bench.base.hashes import values_sha256
 from bench.base.imported_code import hash_file, hash_module
-from bench.base.plugin_files import check_files, import_file
+from bench.base.plugin_files import check_plugin_files, import_file
 from bench.base.text import list_names
 from bench.base.user_code import located, place_of_code, plugin_code
 from bench.data.own.naming import is_own_file
@@ -343,7 +343,7 @@ def use_files(files: Sequence[Path]) -> None:
     another file or an installed package has.
     """
     _from_files.clear()
-    check_files(files)
+    check_plugin_files(files)
     for file in files:
         loaded = import_file(file) if b"SUITE" in file.read_bytes() else None
         if (defined := getattr(loaded, "SUITE", None)) is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bench.base.foreign_text import visible
+from bench.base.foreign_text import make_visible
 from bench.base.text import seed_ranges, value_text
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables
 from bench.board.repeat import NOT_REPEATABLE, repeat
@@ -146,7 +146,7 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
             "text": (table.text or "", table.text or "any"),
         }
         for key, (value, text) in values.items():
-            values_of.setdefault(key, {}).setdefault(visible(value), (text, shown.anchor))
+            values_of.setdefault(key, {}).setdefault(make_visible(value), (text, shown.anchor))
     return {key: options for key, options in values_of.items() if len(options) > 1}
 
 
@@ -214,7 +214,7 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
     record, sender = run.record, board.senders.get(run.record.run_id)
     return {
         "seed": record.seed,
-        "by": sender and visible(sender),
+        "by": sender and make_visible(sender),
         "links": {
             "page": run_link(board, record.run_id),
             **{name: link for name, link, _ in files(board, run)},
@@ -227,10 +227,11 @@ def _row(board: Board, row: Row) -> dict[str, Any]:
     records = [board.records[run] for run in row.runs]
     command = repeat(records)
     return {
-        "command": visible(command, limit=None),
+        "command": make_visible(command, limit=None),
         "repeatable": command != NOT_REPEATABLE,
         "recipe": {
-            visible(key): visible(value_text(one.value)) for key, one in records[0].recipe.items()
+            make_visible(key): make_visible(value_text(one.value))
+            for key, one in records[0].recipe.items()
         },
     }
 

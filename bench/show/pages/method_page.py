@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.base.text import duration, value_text
+from bench.base.text import format_duration, value_text
 from bench.board.board import Board, MethodDescription, link
 from bench.board.repeat import repeat_search
 from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
@@ -134,7 +134,7 @@ def runs_grid(board: Board, method: str) -> Grid:
                 "any" if record.seed is None else str(record.seed),
                 heads(record),
                 sender or "",
-                duration(seconds) if seconds and not sender else "",
+                format_duration(seconds) if seconds and not sender else "",
                 "" if sender else record.provenance.created[:10],
             )
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from bench.base.text import duration, size, value_text
+from bench.base.text import format_bytes, format_duration, value_text
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap import overlaps_of
@@ -172,9 +172,9 @@ def _fact(key: str, value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return name, "yes" if value else "no"
     if key.endswith("_bytes"):
-        return name.removesuffix(" bytes"), size(value)
+        return name.removesuffix(" bytes"), format_bytes(value)
     if key.endswith("_seconds"):
-        return name.replace(" seconds", " time"), duration(value)
+        return name.replace(" seconds", " time"), format_duration(value)
     digits = "," if isinstance(value, int) else ",.6g"
     return name, f"{value:{digits}}" if isinstance(value, int | float) else value_text(value)
 

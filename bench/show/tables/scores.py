@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.text import Text
 
-from bench.base.text import duration
+from bench.base.text import format_duration
 from bench.compare.formatting import headline, row_name, score, signed_number, spread, with_interval
 from bench.compare.items import Disagreement, ItemValue
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
@@ -120,9 +120,9 @@ def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     seconds, tuning = cost.train_seconds, cost.tuning_seconds
     return {
         "params": (short(cost.trainable_parameters), cost.trainable_parameters),
-        "train": ("" if seconds is None else duration(seconds), seconds),
+        "train": ("" if seconds is None else format_duration(seconds), seconds),
         "tuning": (
-            "" if tuning is None else f"{duration(tuning)}/{cost.tuning_trials or '?'}",
+            "" if tuning is None else f"{format_duration(tuning)}/{cost.tuning_trials or '?'}",
             tuning,
         ),
         "memory": (short(cost.peak_memory_bytes), cost.peak_memory_bytes),
