@@ -65,8 +65,9 @@ def load(
     name, folder = reference.name, transformer_folder(reference.path)
     _check_files(name, reference.path)
     silence_transformers()
-    if damaged := damaged_weights(folder):
-        raise damaged
+    damage = damaged_weights(folder)
+    if damage is not None:
+        raise damage
     check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
     tokenized, encoder, info = _read_folder(name, folder, dropout, dtype)
     tokenizer, config = tokenized.tokenizer, encoder.config
@@ -169,9 +170,7 @@ def _check_missing(name: str, keys: Iterable[str]) -> None:
 
 
 def load_without_encoder(reference: Reference, *, offline: bool = False) -> Backbone:
-    """Return a backbone whose model the caller loads, such as word vectors of
-    sentence-transformers.
-    """
+    """Return a backbone without a model, such as word vectors, which the caller loads."""
     from bench.backbones.model import Backbone
 
     reference = fetch_backbone(reference, offline=offline)

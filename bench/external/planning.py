@@ -23,7 +23,7 @@ def plan_model(
 ) -> list[plan.PlannedRun]:
     """Plan the run of one model, as :func:`bench.run.plan.make` does.
 
-    Suites, text, names and plugins are those of the config.
+    The config decides about suites, text, names and plugins.
     """
     config = replace(
         config,
