@@ -24,7 +24,7 @@ ALLOW = "--allow-pickle reads only the tensors in it and stores them as safetens
 
 
 def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
-    """Return the folder itself, or a copy of it with safetensors in copy of the modules' pickles.
+    """Return the folder itself, or a copy of it with safetensors for the modules' pickles.
 
     Raises NotAModel if there is no copy yet and ``allow_pickle`` is not given, if a pickle holds
     more than tensors, or if the copy cannot be written.
@@ -85,8 +85,9 @@ def pickled_modules(files: Iterable[str]) -> list[str]:
     found: list[str] = []
     for name in sorted(names):
         file = PurePosixPath(name)
-        module = file.parent.name.partition("_")[0].isdigit() and len(file.parts) == 2
-        if module and file.name == PICKLE and f"{file.parent}/{SAFE}" not in names:
+        number = file.parent.name.partition("_")[0]
+        is_in_module = len(file.parts) == 2 and number.isdigit()
+        if is_in_module and file.name == PICKLE and f"{file.parent}/{SAFE}" not in names:
             found.append(name)
     return found
 
