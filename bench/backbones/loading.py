@@ -81,7 +81,8 @@ def load(
         raise damage
     check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
     read = _read_folder(name, folder, dropout, dtype)
-    config, encoder, tokenizer = read.config, read.encoder, read.tokenized.tokenizer
+    config, encoder = read.config, read.encoder
+    tokenizer = read.tokenized.tokenizer
     if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
         raise NotAModel(
             f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {config.vocab_size}",
