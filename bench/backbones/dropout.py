@@ -1,5 +1,4 @@
-"""The dropout of an encoder: which keys of a config set it, and how much of it a pass through the
-encoder really has.
+"""Set the dropout of an encoder, and measure how much of it takes place.
 
 Families give it many names (``hidden_dropout_prob``, ``resid_pdrop``, ``dropout_rate``), and a part
 of an encoder may not read the name that the config has. So a value that is set is measured: one
@@ -81,8 +80,7 @@ def set_dropout(config: Any, p: float) -> None:
 
 
 def dropout_in_use(encoder: nn.Module) -> dict[str, set[float]]:
-    """Return the probabilities with which a training pass drops numbers, by the function that
-    drops.
+    """Return the probabilities of a training pass's dropout, by the function that drops numbers.
 
     The pass reads four tokens; the CPU's random state is restored. The result is empty for an
     encoder without dropout.

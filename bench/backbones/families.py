@@ -1,4 +1,4 @@
-"""The families of encoders: what is known about each, and checks before anything is started.
+"""The families of encoders: known facts, and checks before anything is started.
 
 A family that is not listed is not refused: what it cannot do shows when the method is built.
 """
@@ -110,10 +110,10 @@ def check_layers(
     what: str,
     why: str = "are not attention, intermediate and output as BERT's are",
 ) -> None:
-    """Raise BenchError if the layers are not BERT's, so that ``what`` cannot go through them one by
-    one.
+    """Raise BenchError if the layers are not BERT's, as ``what`` needs them.
 
-    ``folder`` is None if the backbone is not here yet; then nothing is checked.
+    ``why``: the reason in the message. ``folder`` is None if the backbone is not here yet; then
+    nothing is checked.
     """
     family = family_of(folder)
     if family is not None and not family.prefix:

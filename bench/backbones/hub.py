@@ -74,7 +74,7 @@ def fetch_backbone(
         folder = "models--" + hub_names(model)[0].replace("/", "--")
         raise NotAModel(
             f"backbone '{name}' is not on this machine and {reason} forbids fetching it",
-            f"{hint}where there is a network: bench doctor --backbone {name} --fetch; "
+            f"{hint}on a machine with a network, run: bench doctor --backbone {name} --fetch; "
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
     snapshot = fetch_from_hub(name, allow_pickle=allow_pickle, near=hint, say=say)

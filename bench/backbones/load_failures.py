@@ -30,17 +30,16 @@ def explain_failure(
         return NotAModel(
             f"{name} needs code from its own repository, which bench does not run", SCORE_THE_OBJECT
         )
-    if damaged := damaged_weights(folder):
-        return damaged
+    damage = damaged_weights(folder)
+    if damage is not None:
+        return damage
     if OTHER_SIZES in str(error) and read_again is not None:
         return _other_sizes(name, read_again)
     return NotAModel(f"{name} cannot be loaded as an encoder: {one_line(error)}")
 
 
 def damaged_weights(folder: Path) -> NotAModel | None:
-    """Return the error about the first weight file that is missing or damaged; None if all are
-    sound.
-    """
+    """Return the error about the first missing or damaged weight file; None if all are sound."""
     from safetensors import SafetensorError, safe_open
 
     if not any((folder / file).exists() for file in WEIGHTS):

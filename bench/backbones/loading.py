@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
@@ -38,7 +39,17 @@ PREFIX = "prefix_encoder."
 """The first part of the names of a stored prompt's tensors (PromCSE, DCPCSE)."""
 MOST_NAMES = 3
 """Tensors that an error names."""
-DTYPES = ("fp32", "bf16", "fp16")
+
+
+@dataclass(frozen=True)
+class _FolderRead:
+    """The objects that transformers makes of a model folder."""
+
+    config: Any
+    tokenized: ReadTokenizer
+    encoder: Any
+    # transformers' lists of missing and unexpected tensors
+    info: Mapping[str, Any]
 
 
 def load(
@@ -65,23 +76,24 @@ def load(
     name, folder = reference.name, transformer_folder(reference.path)
     _check_files(name, reference.path)
     silence_transformers()
-    if damaged := damaged_weights(folder):
-        raise damaged
+    damage = damaged_weights(folder)
+    if damage is not None:
+        raise damage
     check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
-    tokenized, encoder, info = _read_folder(name, folder, dropout, dtype)
-    tokenizer, config = tokenized.tokenizer, encoder.config
+    read = _read_folder(name, folder, dropout, dtype)
+    config, encoder = read.config, read.encoder
+    tokenizer = read.tokenized.tokenizer
     if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
         raise NotAModel(
             f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {config.vocab_size}",
             "the tokenizer belongs to another model",
         )
-    _check_missing(name, info["missing_keys"])
-    unused = sorted(n for n in info["unexpected_keys"] if n.split(".")[-1] not in BUFFERS)
-    strange = []
-    for tensor in unused:
-        inside = without_base(tensor).removeprefix(f"{encoder.base_model_prefix}.")
-        if not (reads and inside.startswith(reads)) and not is_head(inside, config):
-            strange.append(tensor)
+    _check_missing(name, read.info["missing_keys"])
+    unused: list[str] = []
+    for tensor in sorted(read.info["unexpected_keys"]):
+        if tensor.split(".")[-1] not in BUFFERS:
+            unused.append(tensor)
+    strange = _outside_of_heads(unused, encoder, config, reads)
     _check_unused(name, folder, config.model_type, strange)
     if reference.trained is not None:
         take_trained(encoder, reference.trained)
@@ -97,7 +109,7 @@ def load(
         weights=folder,
         trained=reference.trained,
         unused=tuple(unused),
-        note=tokenized.note,
+        note=read.tokenized.note,
     )
 
 
@@ -125,14 +137,12 @@ def _check_files(name: str, path: Path) -> None:
         )
 
 
-def _read_folder(
-    name: str, folder: Path, dropout: float | None, dtype: str
-) -> tuple[ReadTokenizer, Any, Mapping[str, Any]]:
-    """Read (tokenizer, encoder, transformers' loading info). Raises NotAModel, with the reason."""
+def _read_folder(name: str, folder: Path, dropout: float | None, dtype: str) -> _FolderRead:
+    """Read config, tokenizer and encoder. Raises NotAModel, with the reason."""
     import torch
     import transformers
 
-    number_types = dict(zip(DTYPES, (torch.float32, torch.bfloat16, torch.float16), strict=True))
+    number_types = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
     read_again: Any = None
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
@@ -155,7 +165,7 @@ def _read_folder(
         raise
     except Exception as error:  # transformers raises many kinds for a damaged folder
         raise explain_failure(name, folder, error, read_again) from None
-    return tokenized, encoder, info
+    return _FolderRead(config, tokenized, encoder, info)
 
 
 def _check_missing(name: str, keys: Iterable[str]) -> None:
@@ -169,9 +179,7 @@ def _check_missing(name: str, keys: Iterable[str]) -> None:
 
 
 def load_without_encoder(reference: Reference, *, offline: bool = False) -> Backbone:
-    """Return a backbone whose model the caller loads, such as word vectors of
-    sentence-transformers.
-    """
+    """Return a backbone without a model, such as word vectors, which the caller loads."""
     from bench.backbones.model import Backbone
 
     reference = fetch_backbone(reference, offline=offline)
@@ -195,6 +203,19 @@ def encoder_class(config: Any) -> Any:
     if kind.endswith("EncoderModel"):
         return transformers.AutoModelForTextEncoding
     return transformers.AutoModel
+
+
+def _outside_of_heads(
+    tensors: Iterable[str], encoder: Any, config: Any, reads: tuple[str, ...]
+) -> list[str]:
+    """Return the tensors that belong to no head and that the caller does not read either."""
+    strange: list[str] = []
+    for tensor in tensors:
+        inside = without_base(tensor).removeprefix(f"{encoder.base_model_prefix}.")
+        is_read = bool(reads) and inside.startswith(reads)
+        if not is_read and not is_head(inside, config):
+            strange.append(tensor)
+    return strange
 
 
 def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) -> None:

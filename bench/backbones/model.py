@@ -149,17 +149,14 @@ class Backbone:
 
     @cached_property
     def _plain(self) -> bool:
-        """True if transformers' tokenizer gives the ids of its backend; it does not in a few
-        families.
-        """
+        """True if transformers' tokenizer gives the ids of its backend, as in most families."""
         return self._backend_ids(PROBE) == self._tokenizer_ids(PROBE)
 
     def pooling_layer(self) -> tuple[Tensor, Tensor] | None:
-        """Return weight (H, H) and bias (H,) of the dense layer with tanh on the first token, or
-        None.
+        """Return weight (H, H) and bias (H,) of the pooling layer; None without one.
 
-        This is the pooling layer of a model folder (the trained head in a published SimCSE model),
-        or the head that a run trained.
+        It is the dense layer with tanh on the first token that a model folder stores (the trained
+        head in a published SimCSE model), or the head that a run trained.
         """
         if self.trained:
             layer, files = ".head.dense.weight", [self.trained]
@@ -188,12 +185,11 @@ class Backbone:
         return sorted((self.weights or self.path).glob("model*.safetensors"))
 
     def mlm_head(self) -> nn.Module:
-        """Return a new copy of the pretrained MLM head: states (..., H) -> logits (..., V),
-        float32.
+        """Return a new copy of the pretrained MLM head: states (..., H) -> logits (..., V).
 
-        Its decoder matrix is a separate parameter that starts as the word embeddings, as in
-        SimCSE's code, which does not tie the two. Raises BenchError if the checkpoint has no head,
-        or if the family's head is not known here.
+        It is in float32. Its decoder matrix is a separate parameter that starts as the word
+        embeddings, as in SimCSE's code, which does not tie the two. Raises BenchError if the
+        checkpoint has no head, or if the family's head is not known here.
         """
         head = head_of(self._masked_lm(), self.family)
         head.decoder.weight = nn.Parameter(
@@ -202,8 +198,7 @@ class Backbone:
         return head.train()  # type: ignore[no-any-return]
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
-        """Return the whole pretrained masked language model, frozen: this one, or another
-        backbone's.
+        """Return the whole pretrained masked language model, frozen, of this or another backbone.
 
         Raises BenchError if there is none, or if the two have different vocabularies.
         """

@@ -24,7 +24,7 @@ ALLOW = "--allow-pickle reads only the tensors in it and stores them as safetens
 
 
 def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
-    """Return the folder itself, or a copy of it with safetensors in place of the modules' pickles.
+    """Return the folder itself, or a copy of it with safetensors for the modules' pickles.
 
     Raises NotAModel if there is no copy yet and ``allow_pickle`` is not given, if a pickle holds
     more than tensors, or if the copy cannot be written.
@@ -32,24 +32,24 @@ def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
     pickles = find_pickles(path)
     if not pickles:
         return path
-    place = default_cache() / "converted" / _content(path)[:32]
-    if not (place / "modules.json").is_file():
+    copy = default_cache() / "converted" / _content(path)[:32]
+    if not (copy / "modules.json").is_file():
         if not allow_pickle:
             name = pickles[0].relative_to(path)
             raise NotAModel(f"{path}: {name} is a pickle, which could run code", ALLOW)
         try:
             build_folder(
-                place,
+                copy,
                 lambda aside: _copy(path, pickles, aside),
-                (place / "modules.json").is_file,
+                (copy / "modules.json").is_file,
             )
         except OSError as error:
             raise NotAModel(
-                f"{path}: the converted modules cannot be written to {place}: "
+                f"{path}: the converted modules cannot be written to {copy}: "
                 f"{error.strerror or error}",
                 "set BENCH_CACHE to a folder with space",
             ) from None
-    return place
+    return copy
 
 
 def find_pickles(path: Path) -> list[Path]:
@@ -85,8 +85,9 @@ def pickled_modules(files: Iterable[str]) -> list[str]:
     found: list[str] = []
     for name in sorted(names):
         file = PurePosixPath(name)
-        module = file.parent.name.partition("_")[0].isdigit() and len(file.parts) == 2
-        if module and file.name == PICKLE and f"{file.parent}/{SAFE}" not in names:
+        number = file.parent.name.partition("_")[0]
+        is_in_module = len(file.parts) == 2 and number.isdigit()
+        if is_in_module and file.name == PICKLE and f"{file.parent}/{SAFE}" not in names:
             found.append(name)
     return found
 

@@ -27,20 +27,20 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
     ``make``: convert now. The copy is named after the content, so other weights get another copy.
     Raises NotAModel if the file is damaged or holds more than tensors.
     """
-    place = default_cache() / "converted" / _content(folder)[:32]
-    config = place / "config.json"
+    copy = default_cache() / "converted" / _content(folder)[:32]
+    config = copy / "config.json"
     if make and not config.is_file():
         try:
-            build_folder(place, lambda aside: _convert(folder, aside), config.is_file)
+            build_folder(copy, lambda aside: _convert(folder, aside), config.is_file)
         except OSError as error:
             raise NotAModel(
-                f"{folder}: the converted weights cannot be written to {place}: "
+                f"{folder}: the converted weights cannot be written to {copy}: "
                 f"{error.strerror or error}",
                 "set BENCH_CACHE to a folder with space",
             ) from None
     if not config.is_file():
         return None
-    return place
+    return copy
 
 
 @cache

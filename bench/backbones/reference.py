@@ -149,9 +149,9 @@ def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) 
     """
     # records of an earlier bench hold absolute paths, which need no place
     if runs is not None and find_path(name) is None:
-        place = recall_place(runs, revision)
-        if place is not None:
-            return resolve(str(place))
+        known_folder = recall_place(runs, revision)
+        if known_folder is not None:
+            return resolve(str(known_folder))
     newest = resolve(name)
     if newest.hub and revision is not None and re.fullmatch("[0-9a-f]{64}", revision):
         raise NotAModel(

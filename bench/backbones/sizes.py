@@ -1,5 +1,6 @@
-"""Compare the sizes in a model's config.json with its weights: a forged size would fill the memory
-when the model is built.
+"""Compare the sizes in a model's config.json with its weights.
+
+A forged size would fill the memory when the model is built.
 """
 
 from __future__ import annotations
@@ -25,10 +26,9 @@ tokens.
 
 
 def check_sizes(name: str, folder: Path, config: Mapping[str, Any], tensors: int) -> None:
-    """Raise NotAModel if a folder's config names more layers than its weights have tensors, or a
-    size beyond any model's.
+    """Raise NotAModel for more layers than tensors, or for a size beyond any model's.
 
-    ``tensors``: how many tensors its weights hold.
+    ``tensors``: how many tensors the folder's weights hold.
     """
     file = folder / "config.json"
     for key in (*LAYERS, *TABLES):

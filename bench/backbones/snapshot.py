@@ -59,10 +59,10 @@ def fetch_snapshot(where: Site, listing: Any, wanted: Sequence[str], say: Say) -
 def _announced(listing: Any, wanted: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return file -> (kind, hash), for files with an announced hash."""
     found: dict[str, tuple[str, str]] = {}
-    for about in listing.siblings or []:
-        named = announced_hash(about)
-        if about.rfilename in wanted and named is not None:
-            found[about.rfilename] = named
+    for file in listing.siblings or []:
+        named = announced_hash(file)
+        if file.rfilename in wanted and named is not None:
+            found[file.rfilename] = named
     return found
 
 

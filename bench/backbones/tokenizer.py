@@ -1,11 +1,11 @@
 """Read the tokenizer of a model folder, and compare its ids with the folder's tokenizer.json.
 
 transformers 5 builds the class that tokenizer_config.json names, or the one of the model type, and
-takes only the vocabulary from tokenizer.json: normalisation, splitting and special tokens are those
-of the class. If the class is missing or of another kind, the ids are not those of the training. So
+takes only the vocabulary from tokenizer.json; the class decides about normalisation, splitting and
+special tokens. If the class is missing or of another kind, the ids differ from the training's. So
 both are compared, and the file wins, unless tokenizer_config.json states the difference. A file
-without a post-processor says nothing about the special tokens around a text: those of the class
-stay.
+without a post-processor says nothing about the special tokens around a text: then the class
+decides.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
     example = difference_from_file(tokenizer, folder)
     if example is None:
         return ReadTokenizer(tokenizer)
-    if said := declared_difference(tokenizer, folder):
-        return ReadTokenizer(
-            tokenizer, f"{said} in tokenizer_config.json, which {FILE} contradicts"
-        )
+    declared = declared_difference(tokenizer, folder)
+    if declared:
+        note = f"{declared} in tokenizer_config.json, which {FILE} contradicts"
+        return ReadTokenizer(tokenizer, note)
     tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
     if difference_from_file(tokenizer, folder) is not None:
         raise NotAModel(
@@ -92,8 +92,7 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
 
 
 def difference_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -> str | None:
-    """Return the first text with other ids than the folder's tokenizer.json gives; None without
-    one.
+    """Return the first text with other ids than the folder's tokenizer.json gives, or None.
 
     ``lower``: the tokenizer lower-cases texts that the file would not. Raises NotAModel if the file
     is damaged.

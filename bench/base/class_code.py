@@ -42,13 +42,13 @@ def hash_class(cls: type) -> str:
         seen.add(id(value))
         kept_alive.append(value)
         text, parts = describe_value(value, cls.__module__)
-        for part, below in parts:
+        for part, value_below in parts:
             below_name = f"{name}.{part}"
-            if is_named(below) and "<" not in full_name(below):
+            if is_named(value_below) and "<" not in full_name(value_below):
                 # a function has one name, however many others use it
-                below_name = full_name(below)
+                below_name = full_name(value_below)
                 text += f"; {part} is {below_name}"
-            waiting.append((below_name, below))
+            waiting.append((below_name, value_below))
         # a cell that was run again leaves two functions of one name
         described[name] = described.get(name, "") + text
     digest = hashlib.sha256()
@@ -58,9 +58,7 @@ def hash_class(cls: type) -> str:
 
 
 def is_typed_in(cls: type) -> bool:
-    """Tell whether a class was defined in a running script or in a notebook: no import finds it
-    again.
-    """
+    """Tell whether a class was defined in a running script or a notebook, out of imports' reach."""
     return cls.__module__ == "__main__" or file_of_module(cls.__module__) is None
 
 
@@ -75,7 +73,7 @@ def has_changed_since_import(cls: type) -> bool:
         whole = compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
     except (SyntaxError, ValueError, OSError):
         return True
-    there = {code.co_qualname: compiled_text(code) for code in codes_in(whole)}
+    compiled_now = {code.co_qualname: compiled_text(code) for code in codes_in(whole)}
     for value in vars(cls).values():
         function = getattr(value, "__func__", value)
         if not isinstance(function, types.FunctionType) or function.__module__ != cls.__module__:
@@ -83,6 +81,6 @@ def has_changed_since_import(cls: type) -> bool:
         code = function.__code__
         if code.co_filename != str(file):
             continue
-        if there.get(code.co_qualname) != compiled_text(code):
+        if compiled_now.get(code.co_qualname) != compiled_text(code):
             return True
     return False

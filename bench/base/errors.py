@@ -34,8 +34,9 @@ class BenchError(Exception):
 
 
 def one_line(error: BaseException, most: int = 200) -> str:
-    """Return another library's error as one line of at most ``most`` characters: "KeyError:
-    'name'".
+    """Return another library's error as one line, such as "KeyError: 'name'".
+
+    ``most``: characters of the line.
     """
     text = error.message if isinstance(error, BenchError) else str(error)
     return " ".join(f"{type(error).__name__}: {text}".split())[:most]

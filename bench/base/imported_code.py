@@ -32,9 +32,9 @@ def code_files(start: CodeFile, scope: ImportScope) -> list[CodeFile]:
     waiting = [start]
     while waiting:
         for file in imported_files(waiting.pop(), scope):
-            place = file.path.absolute()
-            if place not in found:
-                found[place] = file
+            path = file.path.absolute()
+            if path not in found:
+                found[path] = file
                 waiting.append(file)
     return sorted(found.values(), key=lambda file: (file is not start, file.name))
 
@@ -42,29 +42,36 @@ def code_files(start: CodeFile, scope: ImportScope) -> list[CodeFile]:
 def hash_code(start: CodeFile, scope: ImportScope) -> str:
     """Return the sha256 of the syntax trees of a file and its imports (:func:`code_files`)."""
     files = code_files(start, scope)
-    read = [read_code(str(file.path), file_state(file.path)) for file in files]
-    with_docstrings = any(one.reads_docstrings for one in read)
+    contents = [read_code(str(file.path), file_state(file.path)) for file in files]
+    with_docstrings = any(content.reads_docstrings for content in contents)
     digest = hashlib.sha256()
-    for file, one in zip(files, read, strict=True):
-        content = one.hash
+    for file, content in zip(files, contents, strict=True):
+        tree_hash = content.hash
         if with_docstrings:
-            content = hash_with_docstrings(file.path)
-        digest.update(f"{file.name}\0{content}\n".encode("utf-8", "surrogatepass"))
+            tree_hash = hash_with_docstrings(file.path)
+        digest.update(f"{file.name}\0{tree_hash}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
 def files_of_plugin(file: Path) -> list[CodeFile]:
     """Return a plugin file, and the files that it imports from its folder and its package."""
-    scope = scope_of_file(file, packages={})
-    return code_files(CodeFile("", file.absolute(), package_of_file(file)[1]), scope)
+    return code_files(_plugin_file(file), scope_of_file(file, packages={}))
 
 
 def hash_file(file: Path) -> str:
     """Return the hash of the code of a plugin file (:func:`hash_code`)."""
-    return hash_code(CodeFile("", file.absolute(), package_of_file(file)[1]), scope_of_file(file))
+    return hash_code(_plugin_file(file), scope_of_file(file))
+
+
+def _plugin_file(file: Path) -> CodeFile:
+    _, package = package_of_file(file)
+    return CodeFile("", file.absolute(), package)
 
 
 def hash_module(module: str) -> str | None:
     """Return the hash of the code of an installed module; None without source. Imports nothing."""
     found = find_installed(module)
-    return None if found is None else hash_code(*found)
+    if found is None:
+        return None
+    file, scope = found
+    return hash_code(file, scope)

@@ -35,11 +35,11 @@ def limit_of(packed: int, times: int, floor: int = 64 * MIB) -> int:
 
 
 def read_batches(table: ParquetFile, columns: Sequence[str], limit: int) -> Iterator[Any]:
-    """Yield batches of these columns in row order, each at most 10,000 rows and, if possible, 256
-    MiB.
+    """Yield batches of these columns in row order.
 
-    ``limit``: bytes of all batches together. Raises TooLarge before it yields the batch beyond it,
-    and pyarrow's errors for a damaged file.
+    A batch has at most 10,000 rows and, if it can be cut so, 256 MiB. ``limit``: bytes of all
+    batches together. Raises TooLarge before it yields the batch beyond it, and pyarrow's errors for
+    a damaged file.
     """
     total = 0
     for group in range(table.metadata.num_row_groups):
@@ -73,11 +73,11 @@ def unpacked_column_bytes(column: Any) -> int:
 
 def _rows_at_once(table: ParquetFile, group: int, columns: Sequence[str], limit: int) -> int:
     """Return the rows of a group that fit into ``BATCH_BYTES`` with the longest value in each."""
-    about = table.metadata.row_group(group)
+    row_group = table.metadata.row_group(group)
     wanted = set(columns)
     longest = 1
-    for i in range(about.num_columns):
-        column = about.column(i)
+    for i in range(row_group.num_columns):
+        column = row_group.column(i)
         if column.path_in_schema.partition(".")[0] not in wanted:
             continue
         # equal numbers, and nothing at all, take no room in a file: eight bytes each when they are

@@ -70,8 +70,9 @@ def find_path_in_command(command: str) -> str | None:
 
 
 def _is_prompt(before: str, word: str) -> bool:
-    """Tell whether a word of a command is a prompt, which is no path. ``before``: the word before
-    it.
+    """Tell whether a word of a command is a prompt, which is no path.
+
+    ``before``: the word before it.
     """
     return before in _PROMPTS or bool(re.match(r"(--set=)?prompts?=|--(prefix|prompt)=", word))
 
@@ -83,9 +84,7 @@ def _without_key(word: str) -> str:
 
 
 def path_name(path: str) -> str:
-    """Return the last part of a path that identifies something: "/home/ada/mini/checkpoint" ->
-    "mini".
-    """
+    """Return the last telling part of a path: "/home/ada/mini/checkpoint" -> "mini"."""
     parts = [part for part in re.split(r"[/\\]+", path) if part not in GENERIC]
     for part in reversed(parts):
         if not part.endswith(":") and not part.startswith("~"):

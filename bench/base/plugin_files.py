@@ -78,9 +78,8 @@ class _BesidePlugins:
     """
 
     def __init__(self) -> None:
-        self.folders: dict[
-            str, Path
-        ] = {}  # first part of a module's name -> the folder that it lies in
+        # first part of a module's name -> the folder with that module
+        self.folders: dict[str, Path] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Return the spec of a module in a plugin's folder; None for all others."""
@@ -97,7 +96,8 @@ def _make_importable(helpers: Sequence[CodeFile]) -> None:
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     for helper in helpers:
-        top, depth = helper.name.partition(".")[0], helper.name.count(".")
+        top = helper.name.partition(".")[0]
+        depth = helper.name.count(".")
         if not top.isidentifier() or _is_library(top):
             continue
         is_package = helper.path.name.startswith("__init__.")
@@ -120,17 +120,18 @@ def _forget_changed(helpers: Sequence[CodeFile]) -> None:
     """
     for helper in helpers:
         _forget_folders_above(helper)
-    here = [helper for helper in helpers if _stands_for(helper)]
-    if all(_is_current(helper) for helper in here):
+    imported = [helper for helper in helpers if _is_imported(helper)]
+    if all(_is_current(helper) for helper in imported):
         return
-    for helper in here:
+    for helper in imported:
         sys.modules.pop(helper.name, None)
         _loaded.pop(helper.name, None)
 
 
 def _forget_folders_above(helper: CodeFile) -> None:
-    """Let a folder without ``__init__`` be looked for anew: another plugin may have one of that
-    name.
+    """Let a folder without ``__init__`` be looked for anew.
+
+    Another plugin may have a folder of that name.
     """
     parent = helper.name.rpartition(".")[0]
     while parent:
@@ -140,7 +141,7 @@ def _forget_folders_above(helper: CodeFile) -> None:
         parent = parent.rpartition(".")[0]
 
 
-def _stands_for(helper: CodeFile) -> bool:
+def _is_imported(helper: CodeFile) -> bool:
     """Tell whether the module of that name came from this file, or from another plugin's folder."""
     module = sys.modules.get(helper.name)
     if module is None:

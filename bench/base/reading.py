@@ -175,10 +175,10 @@ def _open_handle(path: Path, inside: Path) -> int:
 
 def _open_checked(path: Path, inside: Path, parts: tuple[str, ...]) -> int:
     """Look at each part first, then open: for systems that cannot open a file from a folder."""
-    place = inside
+    checked = inside
     for part in parts:
-        place = place / part
-        if place.is_symlink():
+        checked = checked / part
+        if checked.is_symlink():
             raise NotPlainFile(errno.ELOOP, LINK, str(path))
     return os.open(path, _FLAGS)
 

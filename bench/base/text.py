@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -94,11 +93,3 @@ def seed_ranges(seeds: Iterable[int | None]) -> str:
         first, last = part[0], part[-1]
         written.append(str(first) if first == last else f"{first}-{last}")
     return ",".join(written)
-
-
-def average_of(values: Iterable[float]) -> float:
-    """The papers' "Avg.": each value rounded to two decimals, as it is printed, their mean, rounded
-    again.
-    """
-    printed = [round(value, 2) for value in values]
-    return round(math.fsum(printed) / len(printed), 2)

@@ -100,9 +100,9 @@ def _is_built_in_method(file: str) -> bool:
 
 def _short(file: str) -> str:
     """Return the path from the working directory, or the file's name if it is elsewhere."""
-    path, here = Path(file), Path.cwd()
-    if path.is_relative_to(here):
-        return str(path.relative_to(here))
+    path, working_folder = Path(file), Path.cwd()
+    if path.is_relative_to(working_folder):
+        return str(path.relative_to(working_folder))
     return path.name
 
 
@@ -130,7 +130,7 @@ def watch_exit() -> None:
 
 
 @contextmanager
-def plugin_code(about: str) -> Iterator[None]:
+def plugin_code(action: str) -> Iterator[None]:
     """Turn errors of a plugin's code, ``sys.exit`` included, into a PluginFailed.
 
     Errors of bench itself stay as they are.
@@ -143,4 +143,4 @@ def plugin_code(about: str) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         if not place_of(error):
             raise
-        raise PluginFailed(f"{about}: {located(error)}") from error
+        raise PluginFailed(f"{action}: {located(error)}") from error

@@ -1,5 +1,6 @@
-"""A run as files that other people's tools load: its model as a folder, here or on the hub, or its
-scores as a file.
+"""A run as files that other people's tools load.
+
+Its model becomes a folder, here or on the hub, and its scores become a file.
 """
 
 from bench.export.exported import Exported

@@ -37,7 +37,7 @@ def scores_table(run: Run) -> str:
         )
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
     note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
-    columns = ["task", *numbers, "suite", "metric", "protocol", "text"]
+    columns: list[Column | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
     return as_markdown(grid(columns, rows, notes=[note]))
 
 

@@ -90,16 +90,16 @@ def with_head(parts: Portable) -> Any:
     return encoder
 
 
-def vector_code(about: dict[str, Any]) -> str:
+def vector_code(settings: dict[str, Any]) -> str:
     """Return the lines that take ``vectors`` from ``output`` and ``features``."""
-    if about["pooling"] == "pooler":
+    if settings["pooling"] == "pooler":
         return "vectors = output.pooler_output"
-    if list(about["states"]) == [-1]:
+    if list(settings["states"]) == [-1]:
         states = "output.last_hidden_state"
     else:
-        total = " + ".join(f"output.hidden_states[{number}]" for number in about["states"])
-        states = f"(({total}) / {len(about['states'])})"
-    template = FIRST if about["pooling"] == "cls" else MEAN
+        total = " + ".join(f"output.hidden_states[{number}]" for number in settings["states"])
+        states = f"(({total}) / {len(settings['states'])})"
+    template = FIRST if settings["pooling"] == "cls" else MEAN
     return template.format(states=states)
 
 
@@ -107,13 +107,13 @@ def transformers_example(
     folder: Path, place: str, sentences: Sequence[str] = EXAMPLE_SENTENCES
 ) -> str:
     """Return a script that loads the folder from ``place`` and prints the shape of the vectors."""
-    about = read_json(folder / ABOUT)
+    settings = read_json(folder / ABOUT)
     return EXAMPLE.format(
         folder=json.dumps(place, ensure_ascii=False),
-        options="" if about["add_pooling_layer"] else ", add_pooling_layer=False",
+        options="" if settings["add_pooling_layer"] else ", add_pooling_layer=False",
         sentences=json.dumps(list(sentences), ensure_ascii=False),
-        max_tokens=about["max_tokens"],
-        vector=vector_code(about),
+        max_tokens=settings["max_tokens"],
+        vector=vector_code(settings),
     )
 
 

@@ -65,8 +65,9 @@ class Answers:
 
 
 def ask_probe(encode: Callable[[list[str]], np.ndarray]) -> Answers:
-    """Encode :data:`PROBE` twice, then half of it. ``encode`` takes n strings and returns (n, d)
-    float32.
+    """Encode :data:`PROBE` twice, then half of it.
+
+    ``encode`` takes n strings and returns (n, d) float32.
     """
     first = encode(list(PROBE))
     second = encode(list(PROBE))

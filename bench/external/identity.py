@@ -13,7 +13,7 @@ import warnings
 from dataclasses import replace
 
 from bench.external.answers import answers_alike
-from bench.external.objects import ObjectModel
+from bench.external.objects import ANSWERS, ObjectModel
 from bench.method import prompted, task_prompt
 from bench.records import RunsFolder
 from bench.records.sizes import VECTORS
@@ -34,7 +34,7 @@ def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> Planned
     are returned as they are. Raises RunLocked if another process works on the run.
     """
     cls = run.plugin.cls
-    if not issubclass(cls, ObjectModel) or cls.identify().by != "answers" or config.fresh:
+    if not issubclass(cls, ObjectModel) or cls.identify().by != ANSWERS or config.fresh:
         return run
     first = run.backbone.revision
     number = 1

@@ -20,6 +20,8 @@ from bench.run.plugins import Plugin
 
 BLOCK = 2048
 """Sentences that are handed over at once; between two blocks the user sees progress or stops."""
+WEIGHTS = "weights"
+ANSWERS = "answers"
 CHANGES = "nothing: its answers change"
 """The identity of an object that gives other vectors at each call."""
 
@@ -30,7 +32,7 @@ class Identity:
 
     # sha256; random for an object whose answers change, so that every evaluation is another run
     revision: str
-    # what the revision is made of: "weights", "answers", "vectors", or CHANGES
+    # the things that were hashed: WEIGHTS, ANSWERS, "vectors", or CHANGES
     by: str
     # False: the same call gives other vectors each time
     repeats: bool = True
@@ -93,9 +95,9 @@ class ObjectModel(ExternalModel):
             if not answers.repeat:
                 revision, by = os.urandom(32).hex(), CHANGES
             elif cls.whole:
-                revision, by = hash_of_library(cls.model), "weights"
+                revision, by = hash_of_library(cls.model), WEIGHTS
             else:
-                revision, by = hash_answers(answers.vectors), "answers"
+                revision, by = hash_answers(answers.vectors), ANSWERS
             cls.identity = Identity(revision, by, answers.repeat, answers.independent)
         return cls.identity
 

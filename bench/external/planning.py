@@ -25,7 +25,7 @@ def plan_model(
 ) -> list[PlannedRun]:
     """Plan the run of one model, as :func:`bench.run.plan.plan_config` does.
 
-    Suites, text, names and plugins are those of the config.
+    The config decides about suites, text, names and plugins.
     """
     config = replace(
         config,

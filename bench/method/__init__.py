@@ -27,7 +27,7 @@ from bench.method.prompts import PLACE, prompted, task_prompt
 from bench.method.recipe import Recipe, Value, check_choice, check_positive
 
 if TYPE_CHECKING:
-    from bench.backbones import load_backbone, load_without_encoder
+    from bench.backbones import Reference, load_backbone, load_without_encoder
     from bench.backbones.direction import check_not_causal
     from bench.backbones.families import check_layers, check_mlm_head, check_placed, check_prefix
     from bench.backbones.folder import has_transformer, read_transformer_config
@@ -56,6 +56,7 @@ __all__ = [
     "ModuleFile",
     "Portable",
     "Recipe",
+    "Reference",
     "Reporter",
     "TorchMethod",
     "TrainReport",
@@ -92,7 +93,7 @@ __all__ = [
 
 LAZY = {
     "bench.backbones.model": ("Backbone",),
-    "bench.backbones": ("load_backbone", "load_without_encoder"),
+    "bench.backbones": ("Reference", "load_backbone", "load_without_encoder"),
     "bench.backbones.direction": ("check_not_causal",),
     "bench.backbones.families": (
         "check_layers",

@@ -86,7 +86,7 @@ def _environment() -> jinja2.Environment:
         "lines_below": lines_below,
         "asset": asset,
         "script_hash": script_hash,
-        # text with the blanks that align it: its control characters were shown before (bench.base.foreign_text.lines)
+        # text with the blanks that align it: its control characters were shown before (bench.base.foreign_text.printable_lines)
         "as_is": escape,
         "one_file": False,
     }
