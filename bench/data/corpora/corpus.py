@@ -316,11 +316,10 @@ def _name_of(path: Path) -> str:
 def _saved_folder(folder: Path) -> Path:
     """The folder of the rows: of a data set with splits that of ``train``, or of the only one. Raises CorpusError."""
     if not is_saved(folder):
-        texts = [file.name for file in sorted(folder.glob("*")) if _has_known_format(file)]
-        hint = "give a file, or the folder that Dataset.save_to_disk made"
-        if texts:
-            hint = f"name its files: --corpus {folder / texts[0]}"
-        raise CorpusError(f"{folder} is a folder, and none that save_to_disk wrote", hint)
+        raise CorpusError(
+            f"{folder} is a folder, and none that save_to_disk wrote",
+            "name its files: --corpus A.txt,B.txt; or the folder that Dataset.save_to_disk made",
+        )
     splits = saved_splits(folder)
     if not splits:
         return folder
@@ -337,10 +336,6 @@ def _splits_or_none(folder: Path) -> tuple[str, ...]:
     with suppress(CorpusError):
         return saved_splits(folder)
     return ()
-
-
-def _has_known_format(file: Path) -> bool:
-    return file.is_file() and format_of(file) in (*LINES, PARQUET)
 
 
 def _is_number(text: str) -> bool:
