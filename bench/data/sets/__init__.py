@@ -35,7 +35,7 @@ from bench.data.sets.receipts import (
     recognise_first_use,
     write_receipt,
 )
-from bench.data.sets.sources import Part, Source, sources, sources_of
+from bench.data.sets.sources import Source, SourcePart, all_sources, sources_of
 
 __all__ = [
     "ANY",
@@ -51,7 +51,7 @@ __all__ = [
     "NotFetchedYet",
     "ON_ITS_PAGE",
     "OTHER",
-    "Part",
+    "SourcePart",
     "Pending",
     "RECIPE_CORPORA",
     "Receipt",
@@ -78,7 +78,7 @@ __all__ = [
     "recognise",
     "recognise_first_use",
     "single_spaced",
-    "sources",
+    "all_sources",
     "sources_of",
     "write_receipt",
 ]

@@ -27,9 +27,9 @@ from bench.data.sets import (
     DataFile,
     DataFolder,
     DataSet,
-    Part,
     Receipt,
     Source,
+    SourcePart,
     count_rows,
     data_set,
     read_receipt,
@@ -48,7 +48,7 @@ class Item(NamedTuple):
 
     wanted: DataSet
     file: DataFile
-    part: Part
+    part: SourcePart
 
 
 class Fetcher:
@@ -165,7 +165,7 @@ class Fetcher:
     def _listing(self, source: Source, revision: str) -> Any:
         return repository_info(site("hub", source.repo, revision, ""), self.say)
 
-    def _named(self, source: Source, revision: str, part: Part) -> Part:
+    def _named(self, source: Source, revision: str, part: SourcePart) -> SourcePart:
         """The part with ``*`` in the names of its files replaced."""
         if "*" not in part.paths[0]:
             return part

@@ -21,7 +21,7 @@ from bench.data.sets.manifest import DataFile, DataSet
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class SourcePart:
     """How one file of ours comes out of a source."""
 
     paths: tuple[str, ...]
@@ -47,7 +47,7 @@ class Source:
     sets: tuple[str, ...]
     archive: str | None = None
     root: str = ""
-    files: Mapping[str, Part] = field(default_factory=dict)
+    files: Mapping[str, SourcePart] = field(default_factory=dict)
     """Our path -> part. Empty: all files of its sets, at ``root`` + our path (in an archive: wherever a path ends so)."""
     about_bytes: int | None = None
     most_bytes: int = 2_000_000_000
@@ -58,12 +58,12 @@ class Source:
     def pinned(self) -> bool:
         return self.revision != "main"
 
-    def part(self, file: DataFile) -> Part | None:
+    def part(self, file: DataFile) -> SourcePart | None:
         """How a file comes out of this source; None where it does not have it."""
         return (
             self.files.get(file.path)
             if self.files
-            else Part(paths=(f"{self.root}/{file.path}" if self.root else file.path,))
+            else SourcePart(paths=(f"{self.root}/{file.path}" if self.root else file.path,))
         )
 
     @property
@@ -91,7 +91,7 @@ class Source:
 
 
 @functools.cache
-def sources() -> Mapping[str, Source]:
+def all_sources() -> Mapping[str, Source]:
     """Every source by name, in the order in which they are tried."""
     text = (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
     return {
@@ -103,6 +103,6 @@ def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
     """The sources of a set in a text form ("any": tokenised where there are forms), best first."""
     return [
         s
-        for s in sources().values()
+        for s in all_sources().values()
         if wanted.name in s.sets and s.form in ("any", "tokenised" if text == "any" else text)
     ]
