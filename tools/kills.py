@@ -611,9 +611,18 @@ def data_world() -> Iterator[list[Any]]:
 
     from hub import StandInHub
 
-    from bench.data.sets import ANY, DataFile, DataSet, Form, Source, SourcePart, content_hash
+    from bench.data.sets import (
+        ANY,
+        DataFile,
+        DataSet,
+        Form,
+        Source,
+        SourcePart,
+        content_hash,
+        folder,
+        pending,
+    )
     from bench.data.sets import fetch as fetching
-    from bench.data.sets import folder, pending
 
     rows = [f"{i % 7}\t{line}" for i, line in enumerate(_sentences(3000))]
     plain = "".join(f"{row}\n" for row in rows).encode()

@@ -23,8 +23,8 @@ from bench.references import (
     PAPERS,
     ReferenceResult,
     Row,
-    checkpoints,
     meaning,
+    released_checkpoints,
     released_for,
     results,
     rows,
@@ -137,7 +137,7 @@ def _names(number: ReferenceResult, key: str) -> set[str]:
 
 def _show_checkpoints(as_json: bool) -> None:
     if as_json:
-        print_json({**asdict(one), "printed": one.printed} for one in checkpoints())
+        print_json({**asdict(one), "printed": one.printed} for one in released_checkpoints())
     else:
         print_grid(
             grid(
@@ -159,7 +159,7 @@ def _show_checkpoints(as_json: bool) -> None:
                         ", ".join(one.scored_in),
                         one.note,
                     )
-                    for one in checkpoints()
+                    for one in released_checkpoints()
                 ],
                 whole="--json",
             )
