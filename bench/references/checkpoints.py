@@ -28,126 +28,127 @@ class Checkpoint:
     setting: str
     backbone: str
     variant: str
+    # the method that scores it, and its recipe values
     ours: str
     set: Mapping[str, str]
+    # the length of the prefix that it holds
     prefix: int | None
-    scored_in: tuple[str, ...]  # "promcse:2"
+    # tables that took their row from it: "promcse:2"
+    scored_in: tuple[str, ...]
     note: str
 
     @property
     def row(self) -> Row:
-        """The printed row that it is. Raises LookupError where that is not one row of ``results.tsv``."""
-        (row,) = rows(
-            [
-                cell
-                for cell in results(self.method, paper=self.paper)
-                if cell.table == self.table and self.made(cell)
-            ]
-        )
+        """The printed row that it is. Raises ValueError if that is not one row of results.tsv."""
+        cells = [
+            cell
+            for cell in results(self.method, paper=self.paper)
+            if cell.table == self.table and self.made(cell)
+        ]
+        (row,) = rows(cells)
         return row
 
     @property
     def printed(self) -> str:
         """The average of its row, as printed."""
-        return average.printed if (average := self.row.average) else ""
+        average = self.row.average
+        return "" if average is None else average.printed
 
     def is_scored_by(self, method: str, recipe: Mapping[str, object] | None) -> bool:
-        """Whether a run of a method with this recipe scores it as its authors do."""
-        # without values here, the folder says itself how it pools
-        return method == self.ours and all(
-            (recipe or {}).get(key) == value
-            for key, value in (self.set.items() or (("pooling", None),))
-        )
+        """Return whether a run of a method with this recipe scores it as its authors do."""
+        if method != self.ours:
+            return False
+        values = recipe or {}
+        if not self.set:  # the folder says itself how it pools
+            return values.get("pooling") is None
+        return all(values.get(key) == value for key, value in self.set.items())
 
     def made(self, cell: ReferenceResult) -> bool:
-        """Whether a printed cell is of a model of this kind: the same method, variant, setting and backbone, scored after training
-        (metrics that end in "-dev" are scores on the sets by which a training selects its checkpoint)."""
-        return (cell.method, cell.variant, cell.setting, cell.backbone) == (
-            self.method,
-            self.variant,
-            self.setting,
-            self.backbone,
-        ) and not cell.metric.endswith("-dev")
+        """Return whether a printed cell belongs to a model of this kind, scored after training.
+
+        That is the same method, variant, setting and backbone; metrics that end in "-dev" are
+        scores on the sets by which a training selects its checkpoint.
+        """
+        printed = (cell.method, cell.variant, cell.setting, cell.backbone)
+        own = (self.method, self.variant, self.setting, self.backbone)
+        return printed == own and not cell.metric.endswith("-dev")
+
+
+_TEXTS = ("hub", "paper", "table", "method", "setting", "backbone", "variant", "ours", "note")
 
 
 @cache
 def released_checkpoints() -> tuple[Checkpoint, ...]:
-    """All released released_checkpoints, in the file's order."""
-    return tuple(
-        Checkpoint(
-            **{
-                name: row[name]
-                for name in (
-                    "hub",
-                    "paper",
-                    "table",
-                    "method",
-                    "setting",
-                    "backbone",
-                    "variant",
-                    "ours",
-                    "note",
-                )
-            },
-            set=dict([row["set"].split("=", 1)]) if row["set"] else {},
-            prefix=int(row["prefix"]) if row["prefix"] else None,
-            scored_in=tuple(row["scored_in"].split()),
+    """Return all released checkpoints, in the file's order."""
+    found = []
+    for row in read_rows(HERE / "checkpoints.tsv"):
+        values = {}
+        if row["set"]:
+            key, value = row["set"].split("=", 1)
+            values[key] = value
+        found.append(
+            Checkpoint(
+                **{name: row[name] for name in _TEXTS},
+                set=values,
+                prefix=int(row["prefix"]) if row["prefix"] else None,
+                scored_in=tuple(row["scored_in"].split()),
+            )
         )
-        for row in read_rows(HERE / "checkpoints.tsv")
-    )
+    return tuple(found)
 
 
 def scored_from(cell: ReferenceResult) -> Checkpoint | None:
-    """The checkpoint that the paper itself took this printed cell from; None where it trained, or does not say so."""
-    return next(
-        (
-            checkpoint
-            for checkpoint in released_checkpoints()
-            if f"{cell.paper}:{cell.table}" in checkpoint.scored_in and checkpoint.made(cell)
-        ),
-        None,
-    )
+    """Return the checkpoint that the paper itself took a printed cell from.
+
+    None if the paper trained, or does not say so.
+    """
+    for checkpoint in released_checkpoints():
+        if f"{cell.paper}:{cell.table}" in checkpoint.scored_in and checkpoint.made(cell):
+            return checkpoint
+    return None
 
 
 def released_for(cell: ReferenceResult) -> Checkpoint | None:
-    """The released checkpoint of the model that this printed cell is of; None where none is known.
+    """Return the released checkpoint behind a published cell, or None.
 
-    A line of print is of one model. It is the authors' own where their own paper prints it or another one quotes it; what another
-    paper ran again is another training.
+    A row belongs to the authors' model if their own paper reports it or another paper copies it; a
+    rerun by others is a different model.
     """
-    theirs = (
-        checkpoint
-        for checkpoint in released_checkpoints()
-        if checkpoint.made(cell) and line_of(cell) in _theirs()
-    )
-    return scored_from(cell) or next(theirs, None)
+    source = scored_from(cell)
+    if source is not None or line_of(cell) not in _lines_of_authors():
+        return source
+    for checkpoint in released_checkpoints():
+        if checkpoint.made(cell):
+            return checkpoint
+    return None
 
 
 @cache
-def _theirs() -> frozenset[tuple[str, ...]]:
+def _lines_of_authors() -> frozenset[tuple[str, ...]]:
+    """Return the printed lines that belong to the authors' own models."""
     return frozenset(
         line_of(cell) for cell in results() if cell.paper == cell.method or not cell.own_result
     )
 
 
 def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
-    """The released checkpoint of a method without a variant in a setting on a backbone; None where none is known."""
-    return next(
-        (
-            checkpoint
-            for checkpoint in released_checkpoints()
-            if (method, setting, backbone, "")
-            == (checkpoint.method, checkpoint.setting, checkpoint.backbone, checkpoint.variant)
-        ),
-        None,
-    )
+    """Return the released checkpoint of a method without a variant; None if none is known."""
+    wanted = (method, setting, backbone, "")
+    for checkpoint in released_checkpoints():
+        own = (checkpoint.method, checkpoint.setting, checkpoint.backbone, checkpoint.variant)
+        if own == wanted:
+            return checkpoint
+    return None
 
 
 @cache
 def find_checkpoint(name: str) -> Checkpoint | None:
-    """The listed checkpoint that a backbone's name means: owner/name, with or without @revision, or a folder of that name."""
+    """Return the listed checkpoint that a backbone's name means, or None.
+
+    The name is owner/name, with or without @revision, or a folder of that name.
+    """
     last = Path(name).name.partition("@")[0]
-    return next(
-        (checkpoint for checkpoint in released_checkpoints() if Path(checkpoint.hub).name == last),
-        None,
-    )
+    for checkpoint in released_checkpoints():
+        if Path(checkpoint.hub).name == last:
+            return checkpoint
+    return None

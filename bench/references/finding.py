@@ -21,59 +21,81 @@ def find_printed(
     protocol: str | None = None,
     recipe: Mapping[str, object] | None = None,
 ) -> tuple[ReferenceResult, ...]:
-    """The printed numbers for this run, the one to compare with first; empty if no table has any.
+    """Return the printed numbers for a run, the one to compare with first; () if there are none.
 
-    ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol`` leaves out what was scored by
-    another one (without it, the weighted means alone, which are no suite's score); ``recipe`` adds rows whose print names the
-    recipe values that the run had. First comes a paper's number of its own method (a mean before a best one, one of a run before
-    a rerun by others), or the quotation of it; then reruns by others. Of a checkpoint that authors released and that is scored as
-    they do, it is the printed numbers of the model that it is.
+    ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol``
+    leaves out what was scored by another one (without it, only the weighted means, which are no
+    suite's score); ``recipe`` adds rows that were printed with the recipe values of the run.
+
+    Order: the paper's own number for its method (mean before best), then copies of it, then reruns
+    by others. For a released checkpoint that is scored as its authors score it, they are the
+    published numbers of that checkpoint.
     """
     checkpoint = find_checkpoint(backbone)
-    candidates = (
-        [r for r in results(checkpoint.method, task=task) if released_for(r) == checkpoint]
-        if checkpoint is not None and checkpoint.is_scored_by(method, recipe)
-        else [
-            r
-            for r in results(task=task, backbone=Path(backbone).name)
-            if _is(r, method, variant, recipe) and (r.setting == setting or setting == "none")
+    if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
+        candidates = [
+            cell
+            for cell in results(checkpoint.method, task=task)
+            if released_for(cell) == checkpoint
         ]
-    )
+    else:
+        candidates = [
+            cell
+            for cell in results(task=task, backbone=Path(backbone).name)
+            if setting in (cell.setting, "none") and _means(cell, method, variant, recipe)
+        ]
     printed = [
-        r
-        for r in candidates
-        if SUITES[r.metric] == suite
-        and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)
+        cell
+        for cell in candidates
+        if SUITES[cell.metric] == suite and _is_scored_so(cell, protocol)
     ]
-    return tuple(sorted(printed, key=lambda r: _rank(r, printed)))
+    return tuple(sorted(printed, key=lambda cell: _rank(cell, printed)))
 
 
-def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None) -> bool:
-    means = meaning(r.method, r.variant, r.setting, r.backbone)
-    names = {means.variant, r.variant} if means.holds else {means.variant}
-    return (
-        (means.method, means.on) == (method, "")
-        and variant in names
-        and all(
-            recipe is not None and key in recipe and _same(recipe[key], value)
-            for key, value in {**means.set, **means.holds}.items()
-        )
-    )
+def _is_scored_so(cell: ReferenceResult, protocol: str | None) -> bool:
+    if protocol:
+        return cell.protocol == protocol
+    return cell.protocol != WEIGHTED
 
 
-def _same(value: object, text: str) -> bool:
+def _means(
+    cell: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None
+) -> bool:
+    """Return whether a printed number is one of this method, with these values in its recipe."""
+    means = meaning(cell.method, cell.variant, cell.setting, cell.backbone)
+    if means.method != method or means.on:
+        return False
+    names = {means.variant}
+    if means.holds:
+        names.add(cell.variant)
+    if variant not in names:
+        return False
+    for key, value in {**means.set, **means.holds}.items():
+        if recipe is None or key not in recipe or not _equals(recipe[key], value):
+            return False
+    return True
+
+
+def _equals(value: object, text: str) -> bool:
     try:
         return float(str(value)) == float(text)
     except ValueError:
         return str(value).lower() == text.lower()
 
 
-def _rank(r: ReferenceResult, printed: list[ReferenceResult]) -> tuple[object, ...]:
-    """What stands first: what the method's own paper prints, as a mean; among equals, what most papers print."""
+def _rank(cell: ReferenceResult, printed: list[ReferenceResult]) -> tuple[object, ...]:
+    """Return the key to sort by: the method's own paper first, means first.
+
+    Ties go to the number that most papers report.
+    """
+    is_rerun = cell.own_result and cell.paper != cell.method
+    is_changed = bool(meaning(cell.method, cell.variant, cell.setting).set)
+    is_best = cell.runs.startswith("best")
+    same = [other for other in printed if other.value == cell.value]
     return (
-        r.own_result and r.paper != r.method,  # a rerun
-        bool(meaning(r.method, r.variant, r.setting).set) or r.variant == "reproduced",
-        r.runs.startswith("best"),
-        not r.own_result,
-        -sum(other.value == r.value for other in printed),
+        is_rerun,
+        is_changed or cell.variant == "reproduced",
+        is_best,
+        not cell.own_result,
+        -len(same),
     )

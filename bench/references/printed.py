@@ -21,7 +21,8 @@ WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
 """Protocols of STS prints: all pairs of a year at once; the mean over its sub-datasets, weighted by size (SimCSE, appendix B)."""
 
 
-UNKNOWN = "unknown"  # the protocol of a print that nobody published
+UNKNOWN = "unknown"
+"""The protocol of a print that nobody published."""
 
 
 PAPERS = {
@@ -48,16 +49,19 @@ PAPERS = {
     "mirror-bert": "Liu, Vulić, Korhonen, Collier: Fast, Effective, and Self-Supervised: Transforming Masked Language Models into "
     "Universal Lexical and Sentence Encoders, EMNLP 2021; its repository",
     "ct": "Carlsson et al.: Semantic Re-tuning with Contrastive Tension, ICLR 2021; its repository",
-}  # the papers whose tables are here, by the name that `paper` has in a result
+}
+"""The papers with tables here, by the name that ``paper`` has in a result."""
 
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """One printed number. Scores are in the papers' scale; ``std`` is None where none is printed."""
+    """One printed number. Scores are in the papers' scale; ``std`` is None if none is printed."""
 
-    paper: str  # who printed it: a key of PAPERS
+    # who printed it: a key of PAPERS
+    paper: str
     table: str
-    label: str  # the row's own words
+    # the row's own words
+    label: str
     setting: str
     method: str
     backbone: str
@@ -65,53 +69,65 @@ class ReferenceResult:
     task: str
     metric: str
     value: float
-    printed: str  # the value as it is printed, with its zeros: "74.40"
+    # the value as it is printed, with its zeros: "74.40"
+    printed: str
     std: float | None
-    own_result: bool  # False: copied from an earlier paper
-    source: str  # the paper that it was copied from; "" for an own result
-    runs: str  # what the number is of: "one run", "mean of 10 runs", "best of 4 seeds"; "" where nothing says so
-    protocol: str  # the harness's name of it; UNKNOWN where the paper's is another one that nobody published
-    text: str  # "tokenised", "unknown", or "" where nothing depends on it or nothing is said
-    corpus: str  # training text that its neighbours did not have, such as the scored sentences; "" for all others
-    note: str  # the footnote, and what a reader of the print should know
+    # False: copied from an earlier paper
+    own_result: bool
+    # the paper that it was copied from; "" for an own result
+    source: str
+    # "one run", "mean of 10 runs", "best of 4 seeds"; "" if nothing says it
+    runs: str
+    # our protocol name; UNKNOWN if the paper used an unpublished one
+    protocol: str
+    # "tokenised", "unknown", or "" if nothing depends on it or nothing is said
+    text: str
+    # training text that its neighbours did not have, such as the scored sentences; "" for all others
+    corpus: str
+    # the footnote, and what a reader of the print should know
+    note: str
 
     @property
     def repeats(self) -> int:
-        """How many runs the number is of, as far as ``runs`` says it; else 1."""
-        return int(number.group()) if (number := re.search(r"\d+", self.runs)) else 1
+        """How many runs the number summarises, as far as ``runs`` says it; else 1."""
+        number = re.search(r"\d+", self.runs)
+        return 1 if number is None else int(number.group())
 
 
 @cache
 def results(
     method: str | None = None, backbone: str | None = None, **fields: str | None
 ) -> tuple[ReferenceResult, ...]:
-    """The printed numbers that fit all conditions, in the papers' order. ``fields``: others of ReferenceResult, such as ``task``; None fits
-    all."""
-    wanted = {"method": method, "backbone": backbone, **fields}.items()
-    return tuple(
-        r
-        for r in _everything()
-        if all(value in (None, getattr(r, field)) for field, value in wanted)
-    )
+    """Return the printed numbers that fit all conditions, in the papers' order.
+
+    ``fields``: other fields of ReferenceResult, such as ``task``; None fits all.
+    """
+    wanted = {"method": method, "backbone": backbone, **fields}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    found = []
+    for result in _all_results():
+        if all(getattr(result, name) == value for name, value in given.items()):
+            found.append(result)
+    return tuple(found)
 
 
 @cache
-def _everything() -> tuple[ReferenceResult, ...]:
-    return tuple(
-        ReferenceResult(
-            task=task,
-            value=value,
-            printed=printed,
-            std=std,
-            own_result=row["by"] == "own",
-            **{name: text for name, text in row.items() if name not in ("by", "scores")},
-        )
-        for row in read_rows(FILE)
-        for task, printed, value, std in read_scores(row, FILE)
-    )
-
-
-# And every part of a paper, table or figure, with how it is done again.
+def _all_results() -> tuple[ReferenceResult, ...]:
+    found = []
+    for row in read_rows(FILE):
+        texts = {name: text for name, text in row.items() if name not in ("by", "scores")}
+        for task, printed, value, std in read_scores(row, FILE):
+            found.append(
+                ReferenceResult(
+                    task=task,
+                    value=value,
+                    printed=printed,
+                    std=std,
+                    own_result=row["by"] == "own",
+                    **texts,
+                )
+            )
+    return tuple(found)
 
 
 AVERAGE = "Avg."
@@ -125,7 +141,11 @@ class Row:
 
     @property
     def first(self) -> ReferenceResult:
-        """What all cells share: paper, table, label, setting, method, backbone, variant, and of a row of one metric the rest."""
+        """The first cell: it has what all cells share.
+
+        That is paper, table, label, setting, method, backbone and variant; if the row has one
+        metric, also the rest but task and value.
+        """
         return self.cells[0]
 
     @property
@@ -141,24 +161,27 @@ class Row:
 def rows(
     found: Sequence[ReferenceResult] | None = None, *, by_metric: bool = True
 ) -> tuple[Row, ...]:
-    """All printed rows, or those that these results make, in the papers' order.
+    """Return all printed rows, or those that these results make, in the papers' order.
 
-    ``by_metric``: cells of two metrics, which one line of print may hold, are two rows; without it they are one.
+    ``by_metric``: cells of two metrics, which one line of print may hold, are two rows; without it
+    they are one.
     """
     groups: dict[tuple[str, ...], list[ReferenceResult]] = {}
-    for r in results() if found is None else found:
-        key = (r.paper, r.table, r.label, r.setting, r.backbone, r.variant)
-        groups.setdefault((*key, *((r.metric, r.source) if by_metric else ())), []).append(r)
+    for cell in results() if found is None else found:
+        key = (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.variant)
+        if by_metric:
+            key += (cell.metric, cell.source)
+        groups.setdefault(key, []).append(cell)
     return tuple(Row(tuple(cells)) for cells in groups.values())
 
 
 def tables() -> tuple[tuple[str, str], ...]:
-    """(paper, table) of every table in ``results.tsv``."""
-    return tuple(dict.fromkeys((r.paper, r.table) for r in results()))
+    """Return (paper, table) of every table in ``results.tsv``."""
+    return tuple(dict.fromkeys((cell.paper, cell.table) for cell in results()))
 
 
 def line_of(cell: ReferenceResult) -> tuple[str, ...]:
-    """What the cells of one printed line share."""
+    """Return what the cells of one printed line share."""
     return (
         cell.paper,
         cell.table,
@@ -172,9 +195,14 @@ def line_of(cell: ReferenceResult) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PrintedGain:
-    """The STS average of a method minus that of the SimCSE that the same paper ran itself, in the same setting on the same backbone."""
+    """A method's STS average, and that of SimCSE as the same paper ran it itself.
 
-    first: ReferenceResult  # the method's average
+    Both are in the same setting and on the same backbone.
+    """
+
+    # the method's average
+    first: ReferenceResult
+    # SimCSE's
     base: float
 
     @property
@@ -183,42 +211,46 @@ class PrintedGain:
 
     @property
     def label(self) -> str:
-        return (
-            f"{self.first.method}+{self.first.variant}" if self.first.variant else self.first.method
-        )
+        if not self.first.variant:
+            return self.first.method
+        return f"{self.first.method}+{self.first.variant}"
 
 
 BASE = "simcse"
-"""Over which the papers after it print their gains: the method, and its own paper."""
+"""The method over which later papers print their gains, and its own paper."""
 
 
 def printed_gains() -> list[PrintedGain]:
-    """Gains of single runs over single runs, the largest first.
+    """Return gains of single runs over single runs, the largest first.
 
-    SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
+    SimCSE's own paper is left out, because SimCSE is its new method. A number that two tables of a
+    paper print of one run counts once.
     """
-    single = [
-        average
-        for row in rows(results(metric="spearman"))
-        if (average := row.average) is not None
-        and row.first.protocol == WHOLE
-        and average.own_result
-        and average.paper != BASE
-        and average.runs in ("one run", "")  # "": it may be one
-    ]
-    bases = {
-        (result.paper, result.setting, result.backbone): result.value
-        for result in single
-        if _is_base(result)
-    }
+    averages = [average for average in _own_averages() if average.paper != BASE]
+    bases = {}
+    for average in averages:
+        if _is_base(average):
+            bases[average.paper, average.setting, average.backbone] = average.value
     gains: dict[tuple[object, ...], PrintedGain] = {}
-    for result in single:
-        place = (result.paper, result.setting, result.backbone)
-        if place in bases and not _is_base(result):
-            gains.setdefault(
-                (*place, result.method, result.value), PrintedGain(result, bases[place])
-            )
+    for average in averages:
+        world = (average.paper, average.setting, average.backbone)
+        if world in bases and not _is_base(average):
+            key = (*world, average.method, average.value)
+            gains.setdefault(key, PrintedGain(average, bases[world]))
     return sorted(gains.values(), key=lambda gain: -gain.gain)
+
+
+def _own_averages() -> list[ReferenceResult]:
+    """Return the STS averages of single runs that papers did themselves."""
+    found = []
+    for row in rows(results(metric="spearman")):
+        average = row.average
+        if average is None or row.first.protocol != WHOLE or not average.own_result:
+            continue
+        # "" may be one run
+        if average.runs in ("one run", ""):
+            found.append(average)
+    return found
 
 
 def _is_base(result: ReferenceResult) -> bool:

@@ -12,13 +12,13 @@ HERE = Path(__file__).parent
 
 
 def read_rows(file: Path) -> list[dict[str, str]]:
-    """The rows of a table with tabs and a header; nothing is quoted."""
+    """Return the rows of a table with tabs and a header; nothing is quoted."""
     with file.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, float, float | None]]:
-    """(task, value as it is printed, value, standard deviation) of every cell that a row has under ``scores``.
+    """Yield each score of a row: task, value as it is printed, value, standard deviation or None.
 
     Raises BenchError, naming the file.
     """
@@ -26,7 +26,8 @@ def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, flo
         try:
             task, printed = score.split("=")
             value, *std = printed.split("±")
-            number, spread = float(value), float(std[0]) if std else None
+            number = float(value)
+            spread = float(std[0]) if std else None
         except ValueError:
             raise BenchError(
                 f"{file}: '{score}' in the row '{row['label']}' is not a score"
