@@ -127,7 +127,7 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
             raw = work / f"{i:05d}.{Path(file).name}"
             download(site("hub", name.repo, revision, file), raw, say=say)
             with aside.open("w", encoding="utf-8") as out:
-                for row in itertools.islice(read_rows(raw, file, name), most - rows):
+                for row in itertools.islice(read_hub_rows(raw, file, name), most - rows):
                     out.write(json.dumps(row, ensure_ascii=False) + "\n")
             aside.replace(part)
             raw.unlink()
@@ -179,7 +179,7 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
     return sorted(chosen)
 
 
-def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
+def read_hub_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
     """The rows of a file at ``path`` that its data set calls ``file``, without those that have no gold label (-1).
 
     Raises CorpusError if it has no such columns, or if they hold no text.

@@ -92,6 +92,14 @@ def parse_corpus(text: str) -> CorpusName:
     """Take ``SOURCE[:COLUMN,COLUMN]`` apart at the first colon that is none of the path. A path that exists as it is written is whole."""
     if text.startswith(HUB) or path_exists(text):
         return CorpusName(text)
+    return CorpusName(*split_columns(text))
+
+
+def split_columns(text: str) -> tuple[str, tuple[str, ...]]:
+    """Split ``FILE:COLUMN,COLUMN`` at the first colon that is none of the path; () if there is no such colon.
+
+    A drive and ``sha256:`` have a colon of their own. A path that exists may hold more of them.
+    """
     start = 0
     if text.startswith(BY_HASH):
         start = len(BY_HASH)
@@ -99,12 +107,12 @@ def parse_corpus(text: str) -> CorpusName:
         start = 2
     colons = [at for at, character in enumerate(text) if character == ":" and at >= start]
     if not colons:
-        return CorpusName(text)
+        return text, ()
     split = colons[0]
     for colon in colons:
         if path_exists(text[:colon]):
             split = colon
-    return CorpusName(text[:split], tuple(part.strip() for part in text[split + 1 :].split(",")))
+    return text[:split], tuple(part.strip() for part in text[split + 1 :].split(","))
 
 
 def parse_columns(columns: Sequence[str], where: str) -> ChosenColumns:

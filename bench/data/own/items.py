@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from bench.data.own.naming import (
     find_kind,
     read_description,
 )
-from bench.data.own.table import Row, column_names, read_rows
+from bench.data.own.table import FileRow, column_names, no_rows, read_file_rows
 from bench.data.sets import single_spaced
 from bench.data.sets.sts import SentencePairs
 from bench.data.sets.transfer import ClassedTexts, LabelledTexts
@@ -56,15 +56,17 @@ class Item:
 
 
 def with_kind(own: OwnFile) -> OwnFile:
-    """The file with what it is scored as. Raises BenchError if neither the user nor its columns say it, DataDamaged if it has no rows."""
+    """Return the file with what it is scored as.
+
+    Raises BenchError if neither the user nor its columns say it, DataDamaged if it has no rows.
+    """
     return replace(own, kind=find_kind(own, column_names(own.path)))
 
 
 def read_pairs(own: OwnFile) -> SentencePairs:
     """The rated pairs that are scored: those of the test split, or all if the file has no splits. Raises DataDamaged, BenchError."""
-    columns = choose_columns(own, column_names(own.path))
     scale = read_description(own.path).scale
-    items = _scored_items(own, list(_items(own, columns)))
+    items = _scored_items(own, _read_items(own))
     gold = np.array([_rating(own, item, scale) for item in items], dtype=np.float64)
     if len(items) < 2:
         raise DataDamaged(f"{own.path}: one pair; a correlation needs at least two", "add pairs")
@@ -93,8 +95,7 @@ def read_labelled(own: OwnFile) -> LabelledTexts:
 
     Raises DataDamaged, BenchError.
     """
-    columns = choose_columns(own, column_names(own.path))
-    items = list(_items(own, columns))
+    items = _read_items(own)
     labels = [_label(own, item) for item in items]
     splits = _splits(own, items)
     classes = tuple(sorted(set(labels), key=_natural))
@@ -122,8 +123,7 @@ def read_labelled(own: OwnFile) -> LabelledTexts:
 
 def read_classed(own: OwnFile) -> ClassedTexts:
     """Texts to be clustered: those of the test split, or all if the file has no splits. Raises DataDamaged, BenchError."""
-    columns = choose_columns(own, column_names(own.path))
-    items = _scored_items(own, list(_items(own, columns)))
+    items = _scored_items(own, _read_items(own))
     labels = [_label(own, item) for item in items]
     classes = sorted(set(labels), key=_natural)
     if not 2 <= len(classes) < len(items):
@@ -155,16 +155,29 @@ def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
     return [text for text, splits in splits_of.items() if TEST in splits and len(splits) > 1]
 
 
-def _items(own: OwnFile, columns: Columns) -> Iterator[Item]:
-    for row in read_rows(own.path):
-        texts = tuple(_text(own, row, column) for column in columns.texts)
-        subset = None if columns.subset is None else str(_cell(own, row, columns.subset))
-        yield Item(
-            row.place, texts, _cell(own, row, columns.answer), _split(own, row, columns), subset
-        )
+def _read_items(own: OwnFile) -> list[Item]:
+    """Read the checked rows of a file. Its first row says which columns it has."""
+    columns: Columns | None = None
+    items = []
+    for row in read_file_rows(own.path):
+        if columns is None:
+            columns = choose_columns(own, list(row.cells))
+        items.append(_item(own, row, columns))
+    if columns is None:
+        raise no_rows(own.path)
+    return items
 
 
-def _cell(own: OwnFile, row: Row, column: str) -> Any:
+def _item(own: OwnFile, row: FileRow, columns: Columns) -> Item:
+    texts = tuple(_text(own, row, column) for column in columns.texts)
+    answer = _cell(own, row, columns.answer)
+    subset = None
+    if columns.subset is not None:
+        subset = str(_cell(own, row, columns.subset))
+    return Item(row.place, texts, answer, _split(own, row, columns), subset)
+
+
+def _cell(own: OwnFile, row: FileRow, column: str) -> Any:
     if column not in row.cells:
         raise DataDamaged(
             f"{own.path}: {row.place} has no '{column}', but the first row has",
@@ -173,7 +186,7 @@ def _cell(own: OwnFile, row: Row, column: str) -> Any:
     return row.cells[column]
 
 
-def _text(own: OwnFile, row: Row, column: str) -> str:
+def _text(own: OwnFile, row: FileRow, column: str) -> str:
     """The text of a cell; an empty one is a text, a missing one is not."""
     value = _cell(own, row, column)
     if not isinstance(value, str):
@@ -184,7 +197,7 @@ def _text(own: OwnFile, row: Row, column: str) -> str:
     return single_spaced(value)
 
 
-def _split(own: OwnFile, row: Row, columns: Columns) -> str | None:
+def _split(own: OwnFile, row: FileRow, columns: Columns) -> str | None:
     """The split of a row: what its split column says, else where a saved data set keeps it."""
     word = row.split if columns.split is None else str(_cell(own, row, columns.split))
     if word is None:

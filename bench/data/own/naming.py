@@ -12,7 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from bench.base.errors import BenchError, DataMissing
+from bench.data.corpora.naming import path_exists, split_columns
 from bench.data.corpora.records import COMPRESSED, LINES, PARQUET
+from bench.data.corpora.saved import is_saved
 
 PAIRS, CLASSIFICATION, CLUSTERING = "pairs", "classification", "clustering"
 KINDS = (PAIRS, CLASSIFICATION, CLUSTERING)
@@ -45,7 +47,10 @@ def is_own_file(text: str) -> bool:
     place = rest if colon and kind in KINDS else text
     path = place.partition("=")[2] or place
     without_columns = path.rpartition(":")[0] or path
-    return any(_suffix(known) in SUFFIXES or _is_saved(known) for known in (path, without_columns))
+    return any(
+        _suffix(known) in SUFFIXES or is_saved(Path(known).expanduser())
+        for known in (path, without_columns)
+    )
 
 
 def split_files(text: str) -> list[str]:
@@ -71,14 +76,13 @@ def parse_own_file(text: str) -> OwnFile:
     if not colon or kind not in KINDS:
         kind, rest = "", text
     name, place = "", rest
-    if not _exists(rest):
+    if not path_exists(rest):
         before, equals, after = rest.partition("=")
         if equals:
             name, place = before, after
     columns: tuple[str, ...] = ()
-    if not _exists(place) and ":" in place:
-        place, _, named = place.rpartition(":")
-        columns = tuple(column.strip() for column in named.split(","))
+    if not path_exists(place):
+        place, columns = split_columns(place)
     path = Path(place).expanduser()
     if not path.exists():
         raise DataMissing(f"--suite {text}: no file at {place}", EXAMPLE)
@@ -141,16 +145,6 @@ def read_description(path: Path) -> Description:
             f"{file}: {error}",
             'a description has name = "...", scale = [0, 5], licence = "...", source = "...", each optional',
         ) from None
-
-
-def _is_saved(text: str) -> bool:
-    """Say if it is a folder as ``save_to_disk`` of ``datasets`` writes it."""
-    folder = Path(text).expanduser()
-    return any((folder / name).is_file() for name in ("dataset_info.json", "dataset_dict.json"))
-
-
-def _exists(text: str) -> bool:
-    return Path(text).expanduser().exists()
 
 
 def _suffix(text: str) -> str:
