@@ -53,7 +53,6 @@ from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
 from bench.data.corpora import open_corpus_file
 from bench.data.corpora.hub import HubName, read_rows
-from bench.data.fetching import unpack as unpack_archive
 from bench.data.sets import (
     ANY,
     DataFile,
@@ -65,6 +64,7 @@ from bench.data.sets import (
     sts,
     transfer,
 )
+from bench.data.unpacking import unpack as unpack_archive
 from bench.external import external, server, stored
 from bench.method import read_json
 from bench.methods import glove_avg

@@ -10,13 +10,10 @@ import contextlib
 import errno
 import os
 import shutil
-import tarfile
 import urllib.parse
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from time import sleep
 from typing import Any, TypeVar
 
@@ -343,51 +340,3 @@ def check_network(urls: Iterable[str]) -> None:
             f"no network: {list_names(problems)} cannot be reached ({next(iter(problems.values()))})",
             NO_NETWORK,
         )
-
-
-# --- files out of a tar or zip ---
-
-
-def unpack(
-    archive: Path, place: Callable[[str], Path | None], *, most_bytes: int = 2_000_000_000
-) -> dict[str, Path]:
-    """Write those regular files of an archive for whose name ``place`` returns a path; returns name -> path.
-
-    Nothing is written anywhere else, so that paths, links, owners and modes in the archive have no effect. Raises DataDamaged
-    for an archive that is damaged, hostile or larger than allowed, after removing what was written; OSError if the disk fails.
-    """
-    written: dict[str, Path] = {}
-    try:
-        for name, size, content in _members(archive):
-            if (to := place(name)) is None:
-                continue
-            most_bytes -= size
-            if most_bytes < 0 or to in written.values():
-                raise ValueError(f"it is larger than allowed, or has {to.name} twice")
-            to.parent.mkdir(parents=True, exist_ok=True)
-            to.unlink(missing_ok=True)  # never through a link that lies there
-            written[name] = to
-            with content() as source, to.open("xb") as file:
-                shutil.copyfileobj(source, file, BLOCK)
-    except Exception as error:  # whatever the bytes of a damaged archive lead to
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # the disk
-            raise
-        for path in written.values():
-            path.unlink(missing_ok=True)
-        why = " ".join(str(error).split())[:120]
-        raise DataDamaged(f"{archive.name} cannot be unpacked: {why}", "fetch it again") from None
-    return written
-
-
-def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """(name, size, how to open it) of the regular files of an archive."""
-    if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as opened:
-            for entry in opened.infolist():
-                if not entry.is_dir() and (entry.external_attr >> 16) & 0o170000 in (0, 0o100000):
-                    yield entry.filename, entry.file_size, partial(opened.open, entry)
-        return
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            if member.isreg():
-                yield str(PurePosixPath(member.name)), member.size, partial(tar.extractfile, member)

@@ -39,7 +39,8 @@ from bench.data.sets import (
     read_receipt,
     sources_of,
 )
-from bench.data.sets.fetch import CONVERSIONS, Fetcher
+from bench.data.sets.conversions import CONVERSIONS
+from bench.data.sets.fetch import Fetcher
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
 RAW = {"A/one.txt": b"A cat's\tone dog\nB\tC\n", "A/two.txt": b"X Y\tz\n"}

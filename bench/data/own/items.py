@@ -26,8 +26,9 @@ from bench.data.own.naming import (
 )
 from bench.data.own.table import FileRow, column_names, no_rows, read_file_rows
 from bench.data.sets import single_spaced
+from bench.data.sets.clustering import ClassedTexts
 from bench.data.sets.sts import SentencePairs
-from bench.data.sets.transfer import ClassedTexts, LabelledTexts
+from bench.data.sets.transfer import LabelledTexts
 
 TRAIN, DEV, TEST = "train", "dev", "test"
 SPLITS = {
