@@ -33,7 +33,8 @@ from bench.references import (
     find_printed,
     meaning,
 )
-from bench.references.audit import half_unit, remarks
+from bench.references.audit import remarks
+from bench.references.bounds import half_unit
 
 LEVEL = 0.95
 CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"

@@ -1,7 +1,7 @@
 """Files from the network, whole and checked or not at all, all by the Hugging Face hub's client.
 
-So proxies (SOCKS too) and certificates are the same for data and models: those in the environment. Nothing here depends on data
-sets or models.
+So proxies (SOCKS too) and certificates are the same for data and models: those in the environment.
+Nothing here depends on data sets or models.
 """
 
 from __future__ import annotations
@@ -43,14 +43,17 @@ NO_NETWORK = (
     "check the network, and HF_ENDPOINT, BENCH_MIRROR, SSL_CERT_FILE or the proxy if they are set; "
     "then run the command again"
 )
-REFUSED_TOKEN = "the hub refuses your token; trying without it (remove HF_TOKEN, or log in again: hf auth login)"
+REFUSED_TOKEN = (
+    "the hub refuses your token; trying without it (remove HF_TOKEN, or log in again: hf auth "
+    "login)"
+)
 LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF_TOKEN)"
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a file is. ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are set for the hub; elsewhere only
-    ``url`` is, and ``second_url`` if that has the same bytes."""
+    """Where a file is. ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are set
+    for the hub; elsewhere only ``url`` is, and ``second_url`` if that has the same bytes."""
 
     url: str
     kind: str = ""
@@ -86,11 +89,12 @@ def endpoint() -> str:
 
 
 def site(kind: str, repo: str, revision: str, path: str) -> Site:
-    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "model" (one of its models, as a whole), "github" or
-    "web" (``repo`` is the address of its folder; without one, ``path`` is the whole address).
+    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "model" (one of
+    its models, as a whole), "github" or "web" (``repo`` is the address of its folder; without one,
+    ``path`` is the whole address).
 
-    $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server with the other sites' files below their host names:
-    MIRROR/raw.githubusercontent.com/owner/name/commit/path.
+    $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server with the other sites' files
+    below their host names: MIRROR/raw.githubusercontent.com/owner/name/commit/path.
     """
     quoted = urllib.parse.quote(path)
     if kind == "hub":
@@ -149,10 +153,12 @@ def download(
     most_bytes: int = MOST_BYTES,
     say: Say = silent,
 ) -> str:
-    """Fetch ``where`` into the file ``to`` and return its sha256. An existing file with the checksum ``sha256`` stays.
+    """Fetch ``where`` into the file ``to`` and return its sha256. An existing file with the
+    checksum ``sha256`` stays.
 
-    Two processes take turns. Failures that may pass are retried, after the time in Retry-After. Raises FetchFailed (refused,
-    unreachable, disk full, larger than ``most_bytes`` outside the hub) or DataDamaged (wrong checksum); then ``to`` is unchanged.
+    Two processes take turns. Failures that may pass are retried, after the time in Retry-After.
+    Raises FetchFailed (refused, unreachable, disk full, larger than ``most_bytes`` outside the hub)
+    or DataDamaged (wrong checksum); then ``to`` is unchanged.
     """
     arriving = to.with_name(to.name + ".part")
     try:
@@ -171,8 +177,10 @@ def download(
             arrived = file_sha256(arriving)
             if sha256 not in (None, arrived):
                 raise DataDamaged(
-                    f"{where.url} has the wrong checksum: sha256 {arrived[:12]} found, {sha256[:12]} expected",
-                    "nothing was stored; the file has changed at its source, or was altered on the way",
+                    f"{where.url} has the wrong checksum: sha256 {arrived[:12]} found, "
+                    f"{sha256[:12]} expected",
+                    "nothing was stored; the file has changed at its source, or was altered on "
+                    "the way",
                 )
             os.replace(arriving, to)
             return arrived
@@ -198,7 +206,11 @@ def _from_either(where: Site, to: Path, most_bytes: int) -> None:
 
 
 def _from_web(url: str, to: Path, most_bytes: int) -> None:
-    """One GET. Raises FetchFailed for a final refusal, Passing for a failure that may pass, OSError if the disk fails."""
+    """One GET.
+
+    Raises FetchFailed for a final refusal, Passing for a failure that may pass, OSError if the disk
+    fails.
+    """
     from huggingface_hub import get_session
     from tqdm import tqdm
 
@@ -229,7 +241,10 @@ def _from_web(url: str, to: Path, most_bytes: int) -> None:
 
 
 def _from_hub(where: Site, to: Path, say: Say) -> None:
-    """With the hub's client, which continues a download that was cut. Raises as :func:`_from_web`."""
+    """With the hub's client, which continues a download that was cut.
+
+    Raises as :func:`_from_web`.
+    """
     from huggingface_hub import hf_hub_download
 
     folder = to.with_name(to.name + ".hub")
@@ -255,7 +270,8 @@ def _from_hub(where: Site, to: Path, say: Say) -> None:
 
 
 def repository_info(where: Site, say: Say = silent) -> Any:
-    """The hub's DatasetInfo or ModelInfo at a revision or branch: its commit, files with their sizes, card. Raises FetchFailed."""
+    """The hub's DatasetInfo or ModelInfo at a revision or branch: its commit, files with their
+    sizes, card. Raises FetchFailed."""
     from huggingface_hub import HfApi
 
     def call(token: str | bool | None) -> Any:
@@ -267,7 +283,8 @@ def repository_info(where: Site, say: Say = silent) -> Any:
 
 
 def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
-    """The result of a call of the hub's client, which gets the token; repeated without one if the hub refuses the token itself.
+    """The result of a call of the hub's client, which gets the token; repeated without one if the
+    hub refuses the token itself.
 
     Raises as :func:`_from_web`.
     """
@@ -292,7 +309,8 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
 
 
 def retry(call: Callable[[], T], say: Say) -> T:
-    """The result of a call that may raise Passing; retried after the time that the server asks for, else 1, 2, 4 seconds."""
+    """The result of a call that may raise Passing; retried after the time that the server asks for,
+    else 1, 2, 4 seconds."""
     for usual in WAITS:
         try:
             return call()
@@ -325,7 +343,8 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
 
 
 def check_network(urls: Iterable[str]) -> None:
-    """Raises FetchFailed if none of these servers answers a request for its front page, whatever the answer is."""
+    """Raises FetchFailed if none of these servers answers a request for its front page, whatever
+    the answer is."""
     from huggingface_hub import get_session
 
     problems: dict[str, str] = {}
@@ -337,6 +356,7 @@ def check_network(urls: Iterable[str]) -> None:
             problems[parts[1]] = innermost(error)
     if problems:
         raise FetchFailed(
-            f"no network: {list_names(problems)} cannot be reached ({next(iter(problems.values()))})",
+            f"no network: {list_names(problems)} cannot be reached "
+            f"({next(iter(problems.values()))})",
             NO_NETWORK,
         )

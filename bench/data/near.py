@@ -1,10 +1,11 @@
 """Finds all pairs of nearly equal sentences, exactly: none is missed.
 
-Two sentences are nearly equal if they share at least 4 of 5 words that either has, so that |x & y| / |x | y| >= 4/5 (Jaccard).
-Only sets are compared that share two of their rarest words. That is prefix filtering (Chaudhuri, Ganti, Kaushik, ICDE 2006; with
-several words, Wang, Li, Feng, SIGMOD 2012): with the words of every set ordered from rare to frequent, two sets that near share two
-words among the first |x| - ceil(4/5 |x|) + 2 of each. For they share at least a = ceil(4/5 max(|x|, |y|)), so that at most |x| - a
-words of x come before the second shared one.
+Two sentences are nearly equal if they share at least 4 of 5 words that either has, so that |x & y|
+/ |x | y| >= 4/5 (Jaccard). Only sets are compared that share two of their rarest words. That is
+prefix filtering (Chaudhuri, Ganti, Kaushik, ICDE 2006; with several words, Wang, Li, Feng, SIGMOD
+2012): with the words of every set ordered from rare to frequent, two sets that near share two words
+among the first |x| - ceil(4/5 |x|) + 2 of each. For they share at least a = ceil(4/5 max(|x|,
+|y|)), so that at most |x| - a words of x come before the second shared one.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def words_of(sentence: str) -> list[str]:
-    """Runs of letters and digits, lower-cased, in their order; of compatibility forms (full-width, ligatures) the plain ones.
+    """Runs of letters and digits, lower-cased, in their order; of compatibility forms (full-width,
+    ligatures) the plain ones.
 
-    What a tokeniser puts between or takes from words is not among them: joined, "Don't!" and "do n't !" are both "dont".
+    What a tokeniser puts between or takes from words is not among them: joined, "Don't!" and "do
+    n't !" are both "dont".
     """
     if not sentence.isascii():
         sentence = unicodedata.normalize("NFKC", sentence)
@@ -34,7 +37,10 @@ def words_of(sentence: str) -> list[str]:
 
 
 class NearIndex:
-    """Sentences to look for, by their words: ``near(batch)`` gives those that are nearly the same."""
+    """Sentences to look for, by their words:
+
+    ``near(batch)`` gives those that are nearly the same.
+    """
 
     def __init__(self, sentences: Sequence[Iterable[str]]) -> None:
         sets = [set(words) for words in sentences]
@@ -49,7 +55,8 @@ class NearIndex:
         self._keys, self._numbers = keys[order], numbers[order]
 
     def near(self, batch: Sequence[Iterable[str]]) -> list[tuple[int, int, float]]:
-        """(place in the batch, number of the sentence here, Jaccard similarity) of every two that are nearly equal, in order."""
+        """(place in the batch, number of the sentence here, Jaccard similarity) of every two that
+        are nearly equal, in order."""
         sets = [set(words) for words in batch]
         known = [
             sorted(rank for word in words if (rank := self._rank.get(word)) is not None)
@@ -80,8 +87,9 @@ class NearIndex:
         return alike
 
     def _signatures(self, sets: Iterable[tuple[list[int], int]]) -> tuple[np.ndarray, np.ndarray]:
-        """Every pair among the first words of each set, as one number, and which set it is of. A set is (the ranks of its words
-        that are known here, rare ones first; how many words it has in all)."""
+        """Every pair among the first words of each set, as one number, and which set it is of. A
+        set is (the ranks of its words that are known here, rare ones first; how many words it has
+        in all)."""
         keys, places = array("q"), array("q")
         base = len(self._rank)
         for place, (ranks, size) in enumerate(sets):

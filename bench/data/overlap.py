@@ -1,6 +1,8 @@
-"""Which sentences of the evaluation sets occur in a training corpus, exactly or nearly (docs/data.md).
+"""Which sentences of the evaluation sets occur in a training corpus, exactly or nearly
+(docs/data.md).
 
-Counts per task: how many of its sentences occur in a corpus, and in how many rows of the corpus they do.
+Counts per task: how many of its sentences occur in a corpus, and in how many rows of the corpus
+they do.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ class ScoredSentences(OfTask):
 
 @dataclass(frozen=True)
 class Overlap(OfTask):
-    """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near`` others nearly; ``rows`` of the
-    corpus have at least one of either."""
+    """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near``
+    others nearly; ``rows`` of the corpus have at least one of either."""
 
     sentences: int
     exact: int
@@ -55,7 +57,10 @@ class Overlap(OfTask):
 
 @dataclass(frozen=True)
 class Match(OfTask):
-    """A sentence of the corpus beside one of a task. ``similarity``: shared words over all words of the two."""
+    """A sentence of the corpus beside one of a task.
+
+    ``similarity``: shared words over all words of the two.
+    """
 
     kind: str  # "exact" or "near"
     similarity: float
@@ -65,7 +70,8 @@ class Match(OfTask):
 
 
 def scored_sentences(task: Any) -> Sequence[str]:
-    """The data's own sentences of a loaded task: of pairs the scored split, without sentences that a task makes of them."""
+    """The data's own sentences of a loaded task: of pairs the scored split, without sentences that
+    a task makes of them."""
     pairs: Any = getattr(task, "data", None)
     return (
         [*pairs.sentences1, *pairs.sentences2]
@@ -82,10 +88,12 @@ def count_overlaps(
     progress: Callable[[int], None] = lambda rows: None,
     found: Callable[[Match], None] | None = None,
 ) -> list[Overlap]:
-    """The overlap of every task with a corpus, in the order of ``wanted``; each cell of the corpus counts as a sentence.
+    """The overlap of every task with a corpus, in the order of ``wanted``; each cell of the corpus
+    counts as a sentence.
 
-    Counts are remembered in the cache by the corpus's content and the task's sentences; with ``found`` the corpus is always
-    read, and every match is handed over. ``progress(rows)`` counts rows of the corpus. Raises CorpusError.
+    Counts are remembered in the cache by the corpus's content and the task's sentences; with
+    ``found`` the corpus is always read, and every match is handed over. ``progress(rows)`` counts
+    rows of the corpus. Raises CorpusError.
     """
     sets = [_distinct(sentences.sentences) for sentences in wanted]
     entries = [CacheEntry("overlap", _name(corpus, keys), root=cache) for keys in sets]
@@ -102,7 +110,8 @@ def count_overlaps(
 
 
 def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
-    """Key -> (words, the sentence as it first stood); a sentence without a letter or digit is left out."""
+    """Key -> (words, the sentence as it first stood); a sentence without a letter or digit is left
+    out."""
     distinct: dict[str, tuple[list[str], str]] = {}
     for sentence in dict.fromkeys(sentences):
         if words := words_of(sentence):
@@ -174,7 +183,8 @@ def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
 
 
 def overlaps_of(stored: Any) -> list[Overlap]:
-    """What a record keeps, which may be anything; empty where nothing was recorded, or in another version's form."""
+    """What a record keeps, which may be anything; empty where nothing was recorded, or in another
+    version's form."""
     try:
         return msgspec.convert(stored["tasks"], list[Overlap])
     except (TypeError, KeyError, msgspec.ValidationError):
@@ -191,7 +201,8 @@ def seen_tasks(stored: Any, suite: str) -> list[str]:
 
 
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
-    """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
+    """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier
+    record what these do not replace."""
     cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
     if isinstance(before, dict) and before.get("rule") == RULE:
         cells = {(old["suite"], old["task"], old["text"]): old for old in before["tasks"]} | cells

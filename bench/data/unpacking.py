@@ -18,10 +18,12 @@ from bench.data.fetching import BLOCK
 def unpack(
     archive: Path, place: Callable[[str], Path | None], *, most_bytes: int = 2_000_000_000
 ) -> dict[str, Path]:
-    """Write those regular files of an archive for whose name ``place`` returns a path; returns name -> path.
+    """Write those regular files of an archive for whose name ``place`` returns a path; returns name
+    -> path.
 
-    Nothing is written anywhere else, so that paths, links, owners and modes in the archive have no effect. Raises DataDamaged
-    for an archive that is damaged, hostile or larger than allowed, after removing what was written; OSError if the disk fails.
+    Nothing is written anywhere else, so that paths, links, owners and modes in the archive have no
+    effect. Raises DataDamaged for an archive that is damaged, hostile or larger than allowed, after
+    removing what was written; OSError if the disk fails.
     """
     written: dict[str, Path] = {}
     try:

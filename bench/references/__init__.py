@@ -1,4 +1,7 @@
-"""Results that papers printed, as data, never mixed up with runs. ``audit`` computes how far the tables agree with themselves."""
+"""Results that papers printed, as data, never mixed up with runs.
+
+``audit`` computes how far the tables agree with themselves.
+"""
 
 from bench.references.checkpoints import (
     Checkpoint,

@@ -1,9 +1,12 @@
-"""Checkpoints that authors released: which printed row each is, and how it is scored here without any training.
+"""Checkpoints that authors released: which printed row each is, and how it is scored here without
+any training.
 
-``checkpoints.tsv`` has a line for each. ``paper``, ``table``, ``method``, ``setting``, ``backbone`` and ``variant`` name a row of
-``results.tsv``, in the tables' own names, which has its printed value. ``ours`` is the method that scores it, in the setting "none",
-with the recipe values ``set``: pooling (``mlp`` is the head on CLS), or template; none if its folder says it. ``prefix`` is the length
-of the prefix that it holds. ``scored_in`` are the tables in which the paper took its row from this checkpoint, and did not train.
+``checkpoints.tsv`` has a line for each. ``paper``, ``table``, ``method``, ``setting``, ``backbone``
+and ``variant`` name a row of ``results.tsv``, in the tables' own names, which has its printed
+value. ``ours`` is the method that scores it, in the setting "none", with the recipe values ``set``:
+pooling (``mlp`` is the head on CLS), or template; none if its folder says it. ``prefix`` is the
+length of the prefix that it holds. ``scored_in`` are the tables in which the paper took its row
+from this checkpoint, and did not train.
 """
 
 from __future__ import annotations

@@ -19,8 +19,9 @@ SCORES, RECIPES, TEMPLATES, RUNS, FORMULA, NO = (
     "formula",
     "no",
 )
-"""How a part of a paper is done again: its scores beside ours; our recipes beside its hyperparameters; our templates beside its own; a
-figure drawn from runs; one drawn from a formula; not."""
+"""How a part of a paper is done again: its scores beside ours; our recipes beside its
+hyperparameters; our templates beside its own; a figure drawn from runs; one drawn from a formula;
+not."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,10 @@ def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
 
 
 def find_part(name: str) -> Part:
-    """ "promcse:6", "promcse:figure2", "promcse:table 6": the part. Raises UnknownName for one that is not listed."""
+    """ "promcse:6", "promcse:figure2", "promcse:table 6": the part.
+
+    Raises UnknownName for one that is not listed.
+    """
     parts = {part.name.lower(): part for part in contents()}
     key = re.sub(r"\s|(?<=:)table", "", name.lower())
     if key not in parts:
@@ -125,7 +129,10 @@ def find_part(name: str) -> Part:
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None). Raises BenchError for one that has no printed scores here."""
+    """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None).
+
+    Raises BenchError for one that has no printed scores here.
+    """
     paper, colon, table = name.partition(":")
     if paper not in PAPERS:
         raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench references")

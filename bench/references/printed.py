@@ -1,8 +1,9 @@
 """The results that papers printed, row by row.
 
-``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.90±0.32"), with as many decimals as
-its table prints. ``by`` is "own" if the paper says, or its marks say, that it ran the method itself, and "copied" if it quotes somebody
-else: ``source`` names the other paper.
+``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14",
+"Avg.=79.90±0.32"), with as many decimals as its table prints. ``by`` is "own" if the paper says, or
+its marks say, that it ran the method itself, and "copied" if it quotes somebody else: ``source``
+names the other paper.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ FILE = HERE / "results.tsv"
 
 
 WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
-"""Protocols of STS prints: all pairs of a year at once; the mean over its sub-datasets, weighted by size (SimCSE, appendix B)."""
+"""Protocols of STS prints: all pairs of a year at once; the mean over its sub-datasets, weighted by
+size (SimCSE, appendix B)."""
 
 
 UNKNOWN = "unknown"
@@ -82,7 +84,8 @@ class ReferenceResult:
     protocol: str
     # "tokenised", "unknown", or "" if nothing depends on it or nothing is said
     text: str
-    # training text that its neighbours did not have, such as the scored sentences; "" for all others
+    # training text that its neighbours did not have, such as the scored sentences; "" for all
+    # others
     corpus: str
     # the footnote, and what a reader of the print should know
     note: str

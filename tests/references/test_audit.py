@@ -10,21 +10,12 @@ from pathlib import Path
 import pytest
 
 from bench.references import ReferenceResult, Row, read_rows, results, rows
-from bench.references.audit import (
-    CHECKS,
-    KINDS,
-    SIZES,
-    TRAINED,
-    ClaimedGain,
-    Remark,
-    audit,
-    claimed_gains,
-    in_source,
-    off_average,
-    remarks,
-    trained_shares,
-    unreachable,
-)
+from bench.references.audit import audit, remarks
+from bench.references.bounds import off_average, unreachable
+from bench.references.checks import CHECKS
+from bench.references.claims import SIZES, TRAINED, ClaimedGain, claimed_gains, trained_shares
+from bench.references.quoted import in_source
+from bench.references.remark import KINDS, Remark
 
 NAMED = {"paper": "promcse", "table": "1", "label": "X", "setting": "unsupervised", "method": "x"}
 NAMED |= {"backbone": "b", "variant": "", "task": "STS12", "metric": "spearman", "runs": ""}
@@ -198,23 +189,24 @@ def _holds(claim: ClaimedGain) -> bool:
 
 def test_a_claim_is_held_against_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.base.errors import BenchError
-    from bench.references import audit as module
+    from bench.references import checks, claims
 
-    text = module.CLAIMS.read_text(encoding="utf-8")
+    text = claims.CLAIMS.read_text(encoding="utf-8")
     file = tmp_path / "claims.tsv"
-    monkeypatch.setattr(module, "CLAIMS", file)
-    monkeypatch.setattr(module, "claimed_gains", module.claimed_gains.__wrapped__)
+    monkeypatch.setattr(claims, "CLAIMS", file)
+    uncached = claims.claimed_gains.__wrapped__
+    monkeypatch.setattr(checks, "claimed_gains", uncached)
     file.write_text(text.replace("\t2.24\t", "\t2.34\t").replace("\t1.21\t", "\t6.28\t"))
     dcpcse = ("dcpcse", "DCPCSE-BERT-base", "unsupervised")
     (row,) = [r for r in rows() if (r.first.paper, r.first.label, r.first.setting) == dcpcse][:1]
-    (told,) = [r for r in module._claims([row]) if r.task == "Avg."]
+    (told,) = [r for r in checks._claims([row]) if r.task == "Avg."]
     assert "2.34" in told.why and "2.24" in told.why
     conpvp = ("conpvp", "bert-base-uncased")
     mended = [r for r in rows() if (r.first.paper, r.first.backbone) == conpvp]
-    assert not list(module._claims(mended))
+    assert not list(checks._claims(mended))
     file.write_text(text.replace("SCPCSE-BERT-base", "SCPCSE-BERT"), encoding="utf-8")
     with pytest.raises(BenchError, match=r"claims\.tsv: dcpcse table 1 has no cell Avg\. of"):
-        module.claimed_gains()
+        uncached()
 
 
 @pytest.mark.parametrize("backbone", sorted(SIZES))

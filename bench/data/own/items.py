@@ -1,6 +1,7 @@
 """Makes checked data of the rows of a user's file: rated pairs, or texts with a class each.
 
-Every check names the row. Text stays as it is but for white space: words are joined by single spaces, as in the papers' sets.
+Every check names the row. Text stays as it is but for white space: words are joined by single
+spaces, as in the papers' sets.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ def with_kind(own: OwnFile) -> OwnFile:
 
 
 def read_pairs(own: OwnFile) -> SentencePairs:
-    """The rated pairs that are scored: those of the test split, or all if the file has no splits. Raises DataDamaged, BenchError."""
+    """The rated pairs that are scored: those of the test split, or all if the file has no splits.
+
+    Raises DataDamaged, BenchError.
+    """
     scale = read_description(own.path).scale
     items = _scored_items(own, _read_items(own))
     gold = np.array([_rating(own, item, scale) for item in items], dtype=np.float64)
@@ -73,7 +77,8 @@ def read_pairs(own: OwnFile) -> SentencePairs:
         raise DataDamaged(f"{own.path}: one pair; a correlation needs at least two", "add pairs")
     if np.ptp(gold) == 0:
         raise DataDamaged(
-            f"{own.path}: all {len(items)} ratings are {gold[0]:g}, so that no correlation with them exists",
+            f"{own.path}: all {len(items)} ratings are {gold[0]:g}, so that no correlation with "
+            "them exists",
             "give pairs with different ratings",
         )
     sha256 = _hash(
@@ -92,7 +97,8 @@ def read_pairs(own: OwnFile) -> SentencePairs:
 
 
 def read_labelled(own: OwnFile) -> LabelledTexts:
-    """Texts, or pairs of texts, with their classes and splits; "test" throughout if the file has no splits.
+    """Texts, or pairs of texts, with their classes and splits; "test" throughout if the file has no
+    splits.
 
     Raises DataDamaged, BenchError.
     """
@@ -123,7 +129,10 @@ def read_labelled(own: OwnFile) -> LabelledTexts:
 
 
 def read_classed(own: OwnFile) -> ClassedTexts:
-    """Texts to be clustered: those of the test split, or all if the file has no splits. Raises DataDamaged, BenchError."""
+    """Texts to be clustered: those of the test split, or all if the file has no splits.
+
+    Raises DataDamaged, BenchError.
+    """
     items = _scored_items(own, _read_items(own))
     labels = [_label(own, item) for item in items]
     classes = sorted(set(labels), key=_natural)
@@ -144,12 +153,14 @@ def read_classed(own: OwnFile) -> ClassedTexts:
 
 
 def own_form(sha256: str) -> str:
-    """The text form of a user's data: two files of one name and different content are never one column."""
+    """The text form of a user's data: two files of one name and different content are never one
+    column."""
     return f"other-{sha256[:8]}"
 
 
 def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
-    """The tested texts that the train or dev split has, too, in their order; the two sides of a pair are joined by " | "."""
+    """The tested texts that the train or dev split has, too, in their order; the two sides of a
+    pair are joined by " | "."""
     splits_of: dict[str, set[str]] = {}
     for sides, split in zip(zip(*texts.texts, strict=True), texts.split.tolist(), strict=True):
         splits_of.setdefault(" | ".join(sides), set()).add(split)
@@ -192,7 +203,8 @@ def _text(own: OwnFile, row: FileRow, column: str) -> str:
     value = _cell(own, row, column)
     if not isinstance(value, str):
         raise DataDamaged(
-            f"{own.path}: {row.place}: '{column}' is {json.dumps(value, default=str)[:40]}, expected a text",
+            f"{own.path}: {row.place}: '{column}' is {json.dumps(value, default=str)[:40]}, "
+            "expected a text",
             "drop the row, or name another column",
         )
     return single_spaced(value)
@@ -226,14 +238,16 @@ def _rating(own: OwnFile, item: Item, scale: tuple[float, float] | None) -> floa
         )
     if scale is not None and not scale[0] <= rating <= scale[1]:
         raise DataDamaged(
-            f"{own.path}: {item.place} has the rating {rating:g}, outside of the scale {scale[0]:g} to {scale[1]:g}",
+            f"{own.path}: {item.place} has the rating {rating:g}, outside of the scale "
+            f"{scale[0]:g} to {scale[1]:g}",
             "correct the rating, or the scale in the file's description",
         )
     return rating
 
 
 def _label(own: OwnFile, item: Item) -> str:
-    """The name of a class: a whole number is written without a point, so that 1 and 1.0 are one class."""
+    """The name of a class: a whole number is written without a point, so that 1 and 1.0 are one
+    class."""
     value = item.answer
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -252,7 +266,10 @@ def _natural(label: str) -> tuple[float, str]:
 
 
 def _splits(own: OwnFile, items: Sequence[Item]) -> list[str]:
-    """The split of every item; "test" throughout if there are none. Raises DataDamaged if nothing would be scored."""
+    """The split of every item; "test" throughout if there are none.
+
+    Raises DataDamaged if nothing would be scored.
+    """
     splits = [item.split for item in items if item.split is not None]
     if not splits:
         return [TEST] * len(items)
@@ -271,7 +288,8 @@ def _scored_items(own: OwnFile, items: Sequence[Item]) -> list[Item]:
 
 
 def _check_classes(own: OwnFile, labels: Sequence[str], splits: Sequence[str]) -> None:
-    """Raises DataDamaged if the classifier could not be fitted: too few texts of a class, or a class that only the test split has."""
+    """Raises DataDamaged if the classifier could not be fitted: too few texts of a class, or a
+    class that only the test split has."""
     fitted = [label for label, split in zip(labels, splits, strict=True) if split == TRAIN]
     if fitted:
         unknown = sorted(set(labels) - set(fitted))
@@ -292,13 +310,15 @@ def _check_classes(own: OwnFile, labels: Sequence[str], splits: Sequence[str]) -
     label, most = counts.most_common(1)[0]
     if most < FOLDS:
         raise DataDamaged(
-            f"{own.path}: the largest class{where}, '{label}', has {plural(most, 'text')}; {FOLDS} folds need {FOLDS}",
+            f"{own.path}: the largest class{where}, '{label}', has {plural(most, 'text')}; "
+            f"{FOLDS} folds need {FOLDS}",
             "add texts, or a split column with train, dev and test",
         )
     rare, least = counts.most_common()[-1]
     if least < 2:
         raise DataDamaged(
-            f"{own.path}: the class '{rare}' has one text{where}, which cannot be fitted and tested",
+            f"{own.path}: the class '{rare}' has one text{where}, which cannot be fitted and "
+            "tested",
             "drop the class, or add texts of it",
         )
 

@@ -1,4 +1,5 @@
-"""Which file ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` means, and which of its columns hold what."""
+"""Which file ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` means, and which of its columns hold
+what."""
 
 from __future__ import annotations
 
@@ -21,7 +22,10 @@ KINDS = (PAIRS, CLASSIFICATION, CLUSTERING)
 """What a file can be scored as; the prefix of ``--suite``."""
 
 SUFFIXES = (*LINES, PARQUET)
-EXAMPLE = "--suite pairs.tsv, --suite pairs.csv:question,answer,rating, or --suite classification:reviews.csv:text,stars"
+EXAMPLE = (
+    "--suite pairs.tsv, --suite pairs.csv:question,answer,rating, or --suite "
+    "classification:reviews.csv:text,stars"
+)
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,13 @@ class OwnFile:
     kind: str = ""
     """One of ``KINDS``; "" if the user has not said it."""
     columns: tuple[str, ...] = ()
-    """The columns that the user named, in the order in which the kind needs them; () to find them by their names."""
+    """The columns that the user named, in the order in which the kind needs them; () to find them
+    by their names."""
 
 
 def is_own_file(text: str) -> bool:
-    """Say if a part of ``--suite`` means a file: it names a known suffix, or a folder that ``save_to_disk`` wrote."""
+    """Say if a part of ``--suite`` means a file: it names a known suffix, or a folder that
+    ``save_to_disk`` wrote."""
     kind, colon, rest = text.partition(":")
     place = rest if colon and kind in KINDS else text
     path = place.partition("=")[2] or place
@@ -68,9 +74,11 @@ def split_files(text: str) -> list[str]:
 
 
 def parse_own_file(text: str) -> OwnFile:
-    """Take ``[KIND:][NAME=]FILE[:COLUMN,COLUMN]`` apart. A path that exists as it is written is never split.
+    """Take ``[KIND:][NAME=]FILE[:COLUMN,COLUMN]`` apart. A path that exists as it is written is
+    never split.
 
-    Raises DataMissing if there is no such file, BenchError if its format is not known or its name is empty.
+    Raises DataMissing if there is no such file, BenchError if its format is not known or its name
+    is empty.
     """
     kind, colon, rest = text.partition(":")
     if not colon or kind not in KINDS:
@@ -88,7 +96,8 @@ def parse_own_file(text: str) -> OwnFile:
         raise DataMissing(f"--suite {text}: no file at {place}", EXAMPLE)
     if path.is_file() and _suffix(place) not in SUFFIXES:
         raise BenchError(
-            f"--suite {text}: unknown format '{path.suffix}'; expected {', '.join(SUFFIXES)}, or a folder of save_to_disk",
+            f"--suite {text}: unknown format '{path.suffix}'; expected {', '.join(SUFFIXES)}, or "
+            "a folder of save_to_disk",
             "rename the file by its content, for example .tsv for cells separated by tabs",
         )
     if not all(columns):
@@ -112,7 +121,10 @@ def stem(path: Path) -> str:
 
 
 class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a user may say about a file, in a TOML file of the same name beside it: ``pairs.toml`` for ``pairs.tsv``."""
+    """What a user may say about a file, in a TOML file of the same name beside it:
+
+    ``pairs.toml`` for ``pairs.tsv``.
+    """
 
     name: str = ""
     """What tables call the data."""
@@ -134,7 +146,10 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def read_description(path: Path) -> Description:
-    """Read the description beside a file; an empty one if there is none. Raises BenchError if it is not valid."""
+    """Read the description beside a file; an empty one if there is none.
+
+    Raises BenchError if it is not valid.
+    """
     file = path.with_name(f"{stem(path)}.toml")
     if not file.is_file():
         return Description()
@@ -182,7 +197,10 @@ class Columns:
 
 
 def find_kind(own: OwnFile, there: Sequence[str]) -> str:
-    """Say what a file with the columns ``there`` is scored as. Raises BenchError if no column says it, or labels may mean two things."""
+    """Say what a file with the columns ``there`` is scored as.
+
+    Raises BenchError if no column says it, or labels may mean two things.
+    """
     if own.kind:
         return own.kind
     named = own.columns or there
@@ -190,8 +208,10 @@ def find_kind(own: OwnFile, there: Sequence[str]) -> str:
         return PAIRS
     if not own.columns and not _first_of(LABEL, there):
         raise BenchError(
-            f"{own.path}: its first line names the columns {', '.join(name[:30] for name in there)}; none is known",
-            f"write a first line with names (sentence1, sentence2, score), or name the columns: {EXAMPLE}",
+            f"{own.path}: its first line names the columns {', '.join(name[:30] for name in there)}; "
+            "none is known",
+            "write a first line with names (sentence1, sentence2, score), or name the columns: "
+            f"{EXAMPLE}",
         )
     raise BenchError(
         f"{own.path} has labels: they may be classes to predict, or to find by clustering",
@@ -251,7 +271,8 @@ def _missing(own: OwnFile, there: Sequence[str], needed: str) -> BenchError:
     """The error for a file in which the columns of its kind are not found by their names."""
     return BenchError(
         f"{own.path}: expected {needed}; it has the columns {', '.join(name[:30] for name in there)}",
-        f"name them, in this order: --suite {own.kind}:{own.path.name}:{_NEEDED[own.kind].partition(' (')[0].replace(', ', ',').replace(' ', '_')}",
+        "name them, in this order: --suite "
+        f"{own.kind}:{own.path.name}:{_NEEDED[own.kind].partition(' (')[0].replace(', ', ',').replace(' ', '_')}",
     )
 
 

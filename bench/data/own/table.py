@@ -1,4 +1,7 @@
-"""Reads the rows of a user's file: CSV, TSV, JSON lines, Parquet, or a folder that ``datasets`` saved."""
+"""Reads the rows of a user's file:
+
+CSV, TSV, JSON lines, Parquet, or a folder that ``datasets`` saved.
+"""
 
 from __future__ import annotations
 

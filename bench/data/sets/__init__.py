@@ -1,4 +1,5 @@
-"""Evaluation data and corpora: what there is, where it can be fetched from, where it is, and whether it is whole."""
+"""Evaluation data and corpora: what there is, where it can be fetched from, where it is, and
+whether it is whole."""
 
 from bench.data.sets.folder import Copy, DataFolder, State, fetched_folder, other_form
 from bench.data.sets.forms import OTHER, Found, cells, content_hash, lf, recognise, single_spaced

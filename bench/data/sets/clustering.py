@@ -16,10 +16,14 @@ from bench.data.sets import (
     other_form,
 )
 
-# Two text forms are known. "sccl" is the copy that SCCL and PairSupCon point to, all eight sets; "original" is what the sets' own
-# authors published, where that differs: the three GoogleNews sets (in the sccl copy the letters lt and gt, and more stop words, were
-# cut out of the texts; T and S have one item less) and StackOverflow (45 titles lost their quotation marks). Both forms are
-# recognised by content in either place, ``NAME.tsv`` or ``variants/``. What one form holds, the other does not: they are never mixed.
+# Two text forms are known. "sccl" is the copy that SCCL and PairSupCon point to, all eight sets;
+# "original" is what the sets' own
+# authors published, where that differs: the three GoogleNews sets (in the sccl copy the letters lt
+# and gt, and more stop words, were
+# cut out of the texts; T and S have one item less) and StackOverflow (45 titles lost their
+# quotation marks). Both forms are
+# recognised by content in either place, ``NAME.tsv`` or ``variants/``. What one form holds, the
+# other does not: they are never mixed.
 
 CLUSTERING_TASKS = (
     "AgNews",
@@ -33,7 +37,8 @@ CLUSTERING_TASKS = (
 )
 SCCL, ORIGINAL = "sccl", "original"
 ROLES = {"tokenised": SCCL, "raw": ORIGINAL}
-"""What ``--text`` means here: the default is what the papers scored, "raw" what the sets' own authors published."""
+"""What ``--text`` means here: the default is what the papers scored, "raw" what the sets' own
+authors published."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,9 @@ class ClassedTexts:
 def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -> ClassedTexts:
     """One set, checked against what is known of its file.
 
-    ``text``: "tokenised" (the sccl form), "raw" (the original form of the sets that have one, the only form of the others),
-    "any", or a form's own name. Raises DataMissing, DataDamaged; UnknownName for a set that does not exist.
+    ``text``: "tokenised" (the sccl form), "raw" (the original form of the sets that have one, the
+    only form of the others), "any", or a form's own name. Raises DataMissing, DataDamaged;
+    UnknownName for a set that does not exist.
     """
     if task not in CLUSTERING_TASKS:
         raise UnknownName("clustering set", task, CLUSTERING_TASKS)

@@ -1,4 +1,5 @@
-"""From the content of one or more files of a source to the content of our file, which is checked afterwards."""
+"""From the content of one or more files of a source to the content of our file, which is checked
+afterwards."""
 
 from __future__ import annotations
 
@@ -13,13 +14,17 @@ from bench.base.errors import DataDamaged, one_line
 
 
 def labelled_lines(file: bytes) -> bytes:
-    """Label, tab, text: LF line ends, no blanks or tabs at line ends, a tab inside a text made a blank."""
+    """Label, tab, text:
+
+    LF line ends, no blanks or tabs at line ends, a tab inside a text made a blank.
+    """
     rows = (line.rstrip("\t ").partition("\t") for line in _lines(file))
     return _joined([f"{label}\t{text.replace(chr(9), ' ')}" for label, _, text in rows])
 
 
 def json_lines(file: bytes) -> bytes:
-    """JSON lines with ``text`` and ``cluster``, the format of GSDMM's authors: label, tab, text without outer blanks."""
+    """JSON lines with ``text`` and ``cluster``, the format of GSDMM's authors: label, tab, text
+    without outer blanks."""
     return _joined(
         [f"{row['cluster']}\t{row['text'].strip()}" for row in map(json.loads, _lines(file))]
     )
@@ -37,7 +42,8 @@ def parquet_text(*files: bytes) -> bytes:
 
 
 def text_and_labels(texts: bytes, labels: bytes) -> bytes:
-    """A file of texts and one of labels, joined line by line: label, tab, text without outer blanks, inner tabs made blanks.
+    """A file of texts and one of labels, joined line by line: label, tab, text without outer
+    blanks, inner tabs made blanks.
 
     Raises ValueError if the two have different numbers of lines.
     """
@@ -60,8 +66,9 @@ def first_columns(columns: int, file: bytes) -> bytes:
 
 
 def labelled_nli(*files: bytes) -> bytes:
-    """CSV with sent0, sent1, label from the zip archives of SNLI and MultiNLI: the pairs of each one's ``*_train.jsonl``, in
-    their order. A pair without a gold label ("-") is left out, as SBERT and InferSent do.
+    """CSV with sent0, sent1, label from the zip archives of SNLI and MultiNLI: the pairs of each
+    one's ``*_train.jsonl``, in their order. A pair without a gold label ("-") is left out, as SBERT
+    and InferSent do.
 
     Raises DataDamaged for an archive without such a file.
     """

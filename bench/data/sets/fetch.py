@@ -37,7 +37,8 @@ from bench.data.sets.conversions import CONVERSIONS
 from bench.data.unpacking import unpack
 
 WORK = ".fetching"
-"""Folder for unfinished downloads inside the data folder, so that a finished file is only renamed."""
+"""Folder for unfinished downloads inside the data folder, so that a finished file is only renamed.
+"""
 
 
 class Item(NamedTuple):
@@ -49,16 +50,22 @@ class Item(NamedTuple):
 
 
 class Fetcher:
-    """Fills one data folder. A set that is there and whole is not fetched again; two processes that fetch the same one take turns."""
+    """Fills one data folder.
+
+    A set that is there and whole is not fetched again; two processes that fetch the same one take
+    turns.
+    """
 
     def __init__(self, store: Path, say: Say = silent) -> None:
         self.store, self.say = store, say
         self._taken = set[str]()  # sources whose archive was fetched: its good files are here
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
-        """The set in a text form ("any": tokenised if there are forms), from the first source that has it.
+        """The set in a text form ("any": tokenised if there are forms), from the first source that
+        has it.
 
-        Raises DataMissing if it has no source, FetchFailed or DataDamaged if no source delivered it.
+        Raises DataMissing if it has no source, FetchFailed or DataDamaged if no source delivered
+        it.
         """
         problems: list[FetchFailed | DataDamaged] = []
         known = sources_of(wanted, text)
@@ -93,8 +100,8 @@ class Fetcher:
         return any(text == ANY or copy.form in (text, ANY) for copy in copies)
 
     def _from(self, source: Source, wanted: DataSet) -> None:
-        """The files of the set (of an archive: of all its sets) that the source has and that are not here yet; all of them are
-        checked before the first one is moved to its place."""
+        """The files of the set (of an archive: of all its sets) that the source has and that are
+        not here yet; all of them are checked before the first one is moved to its place."""
         place, work = self.store / source.into, self.store / WORK / source.name
         try:
             work.mkdir(parents=True, exist_ok=True)
@@ -141,7 +148,8 @@ class Fetcher:
                 if (rows := count_rows(item.wanted, item.file, made[path])) != expected:
                     warnings[path] = f"{plural(rows, 'row')}, where {expected:,} were expected"
                     self.say(
-                        f"warning: {item.wanted.name}: {path} has {warnings[path]}; it is used as it is"
+                        f"warning: {item.wanted.name}: {path} has {warnings[path]}; it is used as "
+                        "it is"
                     )
         write_receipt(
             receipt_path(place, source.name),
@@ -179,7 +187,10 @@ class Fetcher:
         items: Sequence[Item],
         work: Path,
     ) -> tuple[dict[str, Path], dict[str, str]]:
-        """The source's files, one by one: path in the source -> our copy, and its sha256. Files of an interrupted try are used."""
+        """The source's files, one by one: path in the source -> our copy, and its sha256.
+
+        Files of an interrupted try are used.
+        """
         contents, downloads = dict[str, Path](), dict[str, str]()
         for _, file, part in items:
             form = file.forms.get(source.form) or file.forms[ANY]

@@ -19,7 +19,8 @@ Problem = DataDamaged | DataMissing
 
 
 def fetched_folder() -> Path:
-    """The folder for fetched data, unless the user names one: below $BENCH_CACHE, else ~/.cache/sentence-bench."""
+    """The folder for fetched data, unless the user names one: below $BENCH_CACHE, else
+    ~/.cache/sentence-bench."""
     return default_cache() / "data"
 
 
@@ -45,9 +46,9 @@ class State:
 
 
 class DataFolder:
-    """Where evaluation data and corpora are: ``--data`` or ``BENCH_DATA`` (``None`` = neither was set), then ``store``, the
-    folder of fetched data. With a ``fetcher``, which fills the store, a missing set is fetched when it is opened, unless the
-    user named a folder: then it is missing.
+    """Where evaluation data and corpora are: ``--data`` or ``BENCH_DATA`` (``None`` = neither was
+    set), then ``store``, the folder of fetched data. With a ``fetcher``, which fills the store, a
+    missing set is fetched when it is opened, unless the user named a folder: then it is missing.
     """
 
     def __init__(
@@ -73,7 +74,8 @@ class DataFolder:
         if self.root is not None and not self.root.is_dir():
             raise DataMissing(
                 f"the data folder {self.root} does not exist, or is not a folder",
-                f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} creates and fills it",
+                f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} creates and "
+                "fills it",
             )
 
     @property
@@ -91,7 +93,8 @@ class DataFolder:
     def copies(
         self, wanted: DataSet, files: tuple[DataFile, ...] | None = None
     ) -> tuple[list[Copy], list[Problem]]:
-        """Every complete copy of these files of the set, and what is wrong with the others and where. Reads every byte."""
+        """Every complete copy of these files of the set, and what is wrong with the others and
+        where. Reads every byte."""
         copies: list[Copy] = []
         problems: list[Problem] = []
         for place in self._places(wanted, files):
@@ -104,10 +107,11 @@ class DataFolder:
     def open(
         self, wanted: DataSet, files: tuple[DataFile, ...] | None = None, *, text: str = ANY
     ) -> Copy:
-        """The copy of these files in the requested form ("any": whichever is complete, tokenised first).
+        """The copy of these files in the requested form ("any": whichever is complete, tokenised
+        first).
 
-        A missing set is fetched if there is a fetcher. Raises DataDamaged if the copy that would serve is incomplete or
-        altered, DataMissing if there is none and none could be fetched.
+        A missing set is fetched if there is a fetcher. Raises DataDamaged if the copy that would
+        serve is incomplete or altered, DataMissing if there is none and none could be fetched.
         """
         try:
             return self._open(wanted, files, text)
@@ -117,7 +121,10 @@ class DataFolder:
             raise
 
     def file(self, place: str) -> Path:
-        """A file by its path in the data folder, for a plugin's suite, whose data has no manifest. Raises DataMissing."""
+        """A file by its path in the data folder, for a plugin's suite, whose data has no manifest.
+
+        Raises DataMissing.
+        """
         if (path := self._find(place)) is not None:
             return path
         folders = " or ".join(str(root) for root in self.roots) or "any data folder"
@@ -130,7 +137,8 @@ class DataFolder:
         )
 
     def corpus(self, file: str) -> Path | None:
-        """A training file by its name, fetched if it is missing and has a source; None if it cannot be had here.
+        """A training file by its name, fetched if it is missing and has a source; None if it cannot
+        be had here.
 
         Raises DataMissing if only ``offline`` prevents that, or if it could not be fetched.
         """
@@ -155,13 +163,17 @@ class DataFolder:
         return path
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
-        """Whether the set was fetched now. Raises DataMissing, with what to do on another machine, if that is forbidden."""
+        """Whether the set was fetched now.
+
+        Raises DataMissing, with what to do on another machine, if that is forbidden.
+        """
         if not sources_of(wanted, text):
             return False
         if self.offline:
             raise DataMissing(
                 f"{missing.message}; nothing is fetched (--offline, or HF_HUB_OFFLINE is set)",
-                f"where there is a network: bench data fetch {wanted.name}{_form_option(wanted, text)} --data DIR; copy DIR here, then --data DIR",
+                f"where there is a network: bench data fetch {wanted.name}{_form_option(wanted, text)} "
+                "--data DIR; copy DIR here, then --data DIR",
                 wanted.name,
             )
         # into a folder that the user named nothing is fetched, but a plan may note what it lacks
@@ -201,7 +213,8 @@ class DataFolder:
         for place in self._places(wanted, None):
             if absent := [f.path for f in wanted.files if not (place / f.path).is_file()]:
                 problems.append(
-                    f"{len(absent)} of {len(wanted.files)} files missing in {place}, first {absent[0]}"
+                    f"{len(absent)} of {len(wanted.files)} files missing in {place}, first "
+                    f"{absent[0]}"
                 )
             else:
                 places.append(place.as_posix())
@@ -231,7 +244,8 @@ class DataFolder:
         )
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
-        """(path, bytes, time of the last change in ns) of every file of the set in every place, sorted; reads none of them."""
+        """(path, bytes, time of the last change in ns) of every file of the set in every place,
+        sorted; reads none of them."""
         paths = [place / file.path for place in self._places(wanted, None) for file in wanted.files]
         return sorted(
             (str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns))
@@ -277,10 +291,12 @@ class DataFolder:
 
 
 def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMissing:
-    """The error if there is only another text form (``there``) than ``text``; ``use``: the ``--text`` that scores it."""
+    """The error if there is only another text form (``there``) than ``text``; ``use``: the
+    ``--text`` that scores it."""
     return DataMissing(
         f"{name}: no {text} text found, only {there}",
-        f"--text {use} scores that form (stored in a column of its own); to get the {text} form: {get}",
+        f"--text {use} scores that form (stored in a column of its own); to get the {text} form: "
+        f"{get}",
     )
 
 
@@ -301,7 +317,10 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
 
 
 def _form_of(wanted: DataSet, texts: list[Found]) -> str:
-    """The form of a set by those of its files that have one. Raises DataDamaged if they have two."""
+    """The form of a set by those of its files that have one.
+
+    Raises DataDamaged if they have two.
+    """
     forms = {text.form for text in texts}
     if OTHER in forms:
         return f"{OTHER}-{hashlib.sha256(''.join(text.sha256 for text in texts).encode()).hexdigest()[:8]}"

@@ -30,7 +30,10 @@ class Found:
 
 
 def cells(text: str, file: DataFile) -> list[list[str]]:
-    """The rows of a file below its header, each cut to the columns that count. CRLF and LF are line ends, nothing else is."""
+    """The rows of a file below its header, each cut to the columns that count.
+
+    CRLF and LF are line ends, nothing else is.
+    """
     lines = text.removesuffix("\n").split("\n") if text else []
     rows = (line.removesuffix("\r") for line in lines[file.header :])
     return [row.split("\t")[: file.columns] if file.columns > 1 else [row] for row in rows]
@@ -42,7 +45,8 @@ def single_spaced(cell: str) -> str:
 
 
 def content_hash(rows: list[list[str]]) -> str:
-    """Hash of the cells that no tokeniser changes: it adds and removes white space, drops control characters, lowers case."""
+    """Hash of the cells that no tokeniser changes: it adds and removes white space, drops control
+    characters, lowers case."""
     plain = (
         "\t".join("".join(cell.split()).translate(_NO_CONTROL).lower() for cell in row)
         for row in rows
@@ -55,7 +59,10 @@ def lf(data: bytes) -> bytes:
 
 
 def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
-    """Reads a file and says which form it has. Raises DataDamaged with the path, and the expected and found counts or hash."""
+    """Reads a file and says which form it has.
+
+    Raises DataDamaged with the path, and the expected and found counts or hash.
+    """
     if file.first_use:
         return Found(file, path, ANY, recognise_first_use(wanted, file, path))
     if file.packed is not None or file.role == "archive":

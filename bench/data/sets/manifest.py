@@ -1,12 +1,14 @@
 """The data sets that bench knows: their files, sizes, checksums, licences and homes.
 
-``manifests/`` has them as JSON, a file per collection; ``python tools/make_manifest.py`` writes the numbers in it, people write the
-rest. A file of a set may exist in several text forms (``raw``, ``tokenised``). If its bytes are the same in all of them, or there is
-only one, the form is called ``any``. Three hashes are kept of a file:
+``manifests/`` has them as JSON, a file per collection; ``python tools/make_manifest.py`` writes the
+numbers in it, people write the rest. A file of a set may exist in several text forms (``raw``,
+``tokenised``). If its bytes are the same in all of them, or there is only one, the form is called
+``any``. Three hashes are kept of a file:
 
     sha256      of its bytes, as sha256sum prints it (for packed files: of the content)
     sha256_lf   the same with CRLF line ends written as LF; only if the original has CRLF
-    content     of its cells, lower-cased, without white space and control characters: equal in every tokenisation of one text
+    content     of its cells, lower-cased, without white space and control characters: equal in
+    every tokenisation of one text
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ HUB_CORPORA = {
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """One form of a file. ``bytes`` is the size on disk (about, where the file is one of ``first_use``)."""
+    """One form of a file.
+
+    ``bytes`` is the size on disk (about, where the file is one of ``first_use``).
+    """
 
     sha256: str
     bytes: int
@@ -65,7 +70,8 @@ class DataFile:
     path: str
     """Relative to a home of the set."""
     role: str
-    """What a reader does with it: "pairs", "gold", "table", "text"; "archive": it is read packed, and its hash is the packed file's."""
+    """What a reader does with it: "pairs", "gold", "table", "text"; "archive": it is read packed,
+    and its hash is the packed file's."""
     rows: int
     """Data rows, without the header."""
     forms: Mapping[str, Form]
@@ -74,7 +80,8 @@ class DataFile:
     header: int = 0
     """Lines before the first row."""
     columns: int = 1
-    """Tab-separated cells that count; what follows them in a row is ignored. 1 = the whole line is one cell."""
+    """Tab-separated cells that count; what follows them in a row is ignored. 1 = the whole line is
+    one cell."""
     filled: int | None = None
     """Rows that are not empty, where some are (pairs that nobody annotated)."""
     content: str | None = None
@@ -82,10 +89,12 @@ class DataFile:
     """"xz" where the file is compressed; hashes are then of what is inside."""
     encoding: str = "utf-8"
     exact: bool = False
-    """Whether case and white space count although there is one form only: a copy that differs in them is an "other-" form."""
+    """Whether case and white space count although there is one form only: a copy that differs in
+    them is an "other-" form."""
 
     first_use: bool = False
-    """Whether nobody could see the file when this was written: its checksum ("" here) is recorded when it is first fetched."""
+    """Whether nobody could see the file when this was written: its checksum ("" here) is recorded
+    when it is first fetched."""
 
     @property
     def name(self) -> str:
@@ -163,7 +172,10 @@ def data_set(name: str) -> DataSet:
 
 
 def parse_manifest(manifest: Mapping[str, Any]) -> list[DataSet]:
-    """A manifest's sets. Raises ValueError or TypeError for a mistake in it: manifests are ours, not the user's."""
+    """A manifest's sets.
+
+    Raises ValueError or TypeError for a mistake in it: manifests are ours, not the user's.
+    """
     return [
         msgspec.convert(manifest.get("common", {}) | entry, DataSet) for entry in manifest["sets"]
     ]

@@ -48,9 +48,11 @@ class NotFetchedYet(BenchError):
 
 
 class Later:
-    """Stands in for a fetcher: notes what has to be fetched, in the order in which it is needed, and opens no connection.
+    """Stands in for a fetcher: notes what has to be fetched, in the order in which it is needed,
+    and opens no connection.
 
-    ``beside_root``: also what is missing from a folder that the user named, into which nothing is fetched: for --dry-run.
+    ``beside_root``: also what is missing from a folder that the user named, into which nothing is
+    fetched: for --dry-run.
     """
 
     def __init__(self, beside_root: bool = False) -> None:
@@ -68,7 +70,8 @@ class Later:
 
 
 def pending_set(wanted: DataSet, text: str) -> Pending:
-    """What would be fetched, and from which sources, if none fails: for each file the first source that has it."""
+    """What would be fetched, and from which sources, if none fails: for each file the first source
+    that has it."""
     every = sources_of(wanted, text)
     missing, first = {file.path for file in wanted.files}, list[Source]()
     for source in every:

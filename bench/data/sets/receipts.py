@@ -1,7 +1,7 @@
 """Receipts of downloads, and files with a checksum that was unknown when the manifest was written.
 
-A receipt says what was fetched, from where, at which revision. It is kept next to the data, so that it is copied with it. A file of
-``first_use`` is compared with the receipt of its first fetch.
+A receipt says what was fetched, from where, at which revision. It is kept next to the data, so that
+it is copied with it. A file of ``first_use`` is compared with the receipt of its first fetch.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from bench.base.errors import DataDamaged
 from bench.base.files import file_sha256, write_whole
 from bench.data.sets.manifest import DataFile, DataSet, damaged_file
 
-# A receipt says what was fetched, from where, at which revision; it lies beside the data, so that it is copied with it.
+# A receipt says what was fetched, from where, at which revision; it lies beside the data, so that
+# it is copied with it.
 
 
 def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
-    """The file's sha256, if a receipt has it. A copy that was not fetched by bench has no receipt: then its rows are counted.
+    """The file's sha256, if a receipt has it. A copy that was not fetched by bench has no receipt:
+    then its rows are counted.
 
     Raises DataDamaged.
     """
@@ -36,7 +38,10 @@ def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
 
 
 def count_rows(wanted: DataSet, file: DataFile, path: Path) -> int:
-    """Data rows of a CSV file (its fields may hold line ends), lines of any other. Raises DataDamaged."""
+    """Data rows of a CSV file (its fields may hold line ends), lines of any other.
+
+    Raises DataDamaged.
+    """
     try:
         with path.open(
             encoding=file.encoding, newline="" if path.suffix == ".csv" else "\n"
@@ -65,7 +70,10 @@ def receipt_path(folder: Path, source: str) -> Path:
 
 
 def read_receipt(path: Path) -> Receipt | None:
-    """None if there is none. Raises DataDamaged if it cannot be read, because later fetches are compared with it."""
+    """None if there is none.
+
+    Raises DataDamaged if it cannot be read, because later fetches are compared with it.
+    """
     if not path.exists():
         return None
     try:
@@ -90,7 +98,10 @@ def fetch_warning(path: Path) -> str:
 
 
 def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> None:
-    """Add a fetch to the receipt; what it has of other files at the same revision stays. ``aside``: as for ``write_whole``. Raises OSError."""
+    """Add a fetch to the receipt; what it has of other files at the same revision stays.
+
+    ``aside``: as for ``write_whole``. Raises OSError.
+    """
     before = read_receipt(path)
     if before and before.revision == receipt.revision:
         receipt = msgspec.structs.replace(

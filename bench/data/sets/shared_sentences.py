@@ -1,4 +1,5 @@
-"""Which pairs of the seven STS sets share a sentence: a number for each sentence, the same wherever it occurs."""
+"""Which pairs of the seven STS sets share a sentence: a number for each sentence, the same wherever
+it occurs."""
 
 from __future__ import annotations
 
@@ -11,15 +12,18 @@ from numpy.typing import NDArray
 
 from bench.data.sets.sts import STS_TASKS, Numbers
 
-# Stored predictions hold no sentences, so the numbers are kept here, by task and by the gold scores in their order
-# (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``; no text is in it). Sentences with the same letters
+# Stored predictions hold no sentences, so the numbers are kept here, by task and by the gold scores
+# in their order
+# (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``; no text is in
+# it). Sentences with the same letters
 # and digits are one; so both text forms have the same numbers.
 
 STORED = Path(__file__).with_name("shared_sentences.npz")
 
 
 def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
-    """(N, 2) the numbers of both sentences of every pair; None where these are not the scores of a known set."""
+    """(N, 2) the numbers of both sentences of every pair; None where these are not the scores of a
+    known set."""
     known = _stored().get(task)
     return known[1] if known is not None and known[0] == gold_hash(gold_N) else None
 
@@ -42,7 +46,8 @@ def _stored() -> dict[str, tuple[str, Numbers]]:
 
 
 def _appearing(back: list[int]) -> list[int]:
-    """Numbers by first appearance, from how many sentences ago each was met last (0: never), which takes less room."""
+    """Numbers by first appearance, from how many sentences ago each was met last (0: never), which
+    takes less room."""
     numbers: list[int] = []
     new = 0
     for ago in back:

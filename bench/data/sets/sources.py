@@ -1,9 +1,10 @@
 """Where data sets can be fetched from.
 
-``sources.json`` has the sources. A source is a set of files at one site and one revision: some files of some data sets, one by one or
-in an archive, with the conversion that each needs. What arrives is checked against the checksums of the manifests. If nobody could see
-the source when it was written down, its ``note`` says "trust on first use": the first file that arrives is recorded, and later ones
-are compared with it.
+``sources.json`` has the sources. A source is a set of files at one site and one revision: some
+files of some data sets, one by one or in an archive, with the conversion that each needs. What
+arrives is checked against the checksums of the manifests. If nobody could see the source when it
+was written down, its ``note`` says "trust on first use": the first file that arrives is recorded,
+and later ones are compared with it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class SourcePart:
     """How one file of ours comes out of a source."""
 
     paths: tuple[str, ...]
-    """In the source, or in its archive; ``*`` stands for any characters in the name of a file of the hub."""
+    """In the source, or in its archive; ``*`` stands for any characters in the name of a file of
+    the hub."""
     conversion: str = "as is"
     sha256: tuple[str, ...] = ()
     """Of the source's own files, where they are converted."""
@@ -38,7 +40,8 @@ class Source:
     site: str
     """"hub", "github" or "web"."""
     repo: str
-    """Owner and name; of "web" the address of its folder, "" where the parts name whole addresses."""
+    """Owner and name; of "web" the address of its folder, "" where the parts name whole addresses.
+    """
     revision: str
     """A commit; "main" where it is pinned at the first fetch."""
     into: str
@@ -48,7 +51,10 @@ class Source:
     archive: str | None = None
     root: str = ""
     files: Mapping[str, SourcePart] = field(default_factory=dict)
-    """Our path -> part. Empty: all files of its sets, at ``root`` + our path (in an archive: wherever a path ends so)."""
+    """Our path -> part.
+
+    Empty: all files of its sets, at ``root`` + our path (in an archive: wherever a path ends so).
+    """
     about_bytes: int | None = None
     most_bytes: int = 2_000_000_000
     """Bound of the download, and of what is unpacked from it."""
@@ -68,7 +74,8 @@ class Source:
 
     @property
     def where(self) -> str:
-        """In words: "hub princeton-nlp/datasets-for-simcse", "github.com/owner/name (commit 1b344d9de28f)"."""
+        """In words: "hub princeton-nlp/datasets-for-simcse", "github.com/owner/name (commit
+        1b344d9de28f)"."""
         if self.site == "web":
             return " and ".join(
                 f"{self.repo}/{path}" if self.repo else path for path in self._paths

@@ -1,7 +1,9 @@
-"""Readers of the semantic textual similarity sets: STS12-16, STS-B and SICK-R, in SentEval's own files; and their shared sentences.
+"""Readers of the semantic textual similarity sets: STS12-16, STS-B and SICK-R, in SentEval's own
+files; and their shared sentences.
 
-As the papers read them: a pair whose gold line is empty was never annotated and is dropped (STS15, STS16); sentences are
-split on white space and joined by single spaces; nothing is lower-cased here; STS13 comes without its fourth set, SMT.
+As the papers read them: a pair whose gold line is empty was never annotated and is dropped (STS15,
+STS16); sentences are split on white space and joined by single spaces; nothing is lower-cased here;
+STS13 comes without its fourth set, SMT.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class SentencePairs:
     gold: np.ndarray
     """(N,) float64, the annotators' mean: 0..5, SICK-R 1..5."""
     subset: list[str]
-    """Sub-dataset of every pair; the task's name where there is only one (the split's name where splits are joined)."""
+    """Sub-dataset of every pair; the task's name where there is only one (the split's name where
+    splits are joined)."""
     split: str
     form: str | None
     """"tokenised", "raw" or "other-<hash>"; None where there is only one."""
@@ -55,10 +58,11 @@ def read_sts(
 ) -> SentencePairs:
     """The pairs of an STS task, checked against what is known of its files.
 
-    ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is there. ``split``: "test";
-    STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev and test in that order. ``keep_spaces``: white space
-    within sentences as the file has it, which is how mteb hosts them.
-    Raises DataMissing, DataDamaged; UnknownName for a task or split that does not exist.
+    ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is
+    there. ``split``: "test"; STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev
+    and test in that order. ``keep_spaces``: white space within sentences as the file has it, which
+    is how mteb hosts them. Raises DataMissing, DataDamaged; UnknownName for a task or split that
+    does not exist.
     """
     if task not in STS_TASKS:
         raise UnknownName("STS task", task, STS_TASKS)
@@ -102,7 +106,10 @@ def _pair_rows(copy: Copy, keep_spaces: bool) -> Iterator[tuple[str, str, float,
 
 
 def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tuple[str, str]]:
-    """Two sentences per line, separated by a tab. Raises DataDamaged with the number of a line that has only one."""
+    """Two sentences per line, separated by a tab.
+
+    Raises DataDamaged with the number of a line that has only one.
+    """
     return [
         (_sentence(row[0], keep_spaces), _sentence(row[1], keep_spaces))
         for _, row in _numbered(text, file, 2)
@@ -120,7 +127,10 @@ def parse_gold(text: str, file: DataFile) -> list[float | None]:
 def parse_table(
     text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False
 ) -> list[tuple[str, str, float]]:
-    """Rows of (first sentence, second sentence, score), taken from these columns. Quotes are text, as in SentEval."""
+    """Rows of (first sentence, second sentence, score), taken from these columns.
+
+    Quotes are text, as in SentEval.
+    """
     first, second, gold = columns
     return [
         (
@@ -133,7 +143,10 @@ def parse_table(
 
 
 def _numbered(text: str, file: DataFile, width: int) -> Iterator[tuple[int, list[str]]]:
-    """(number of the line, its cells). Raises DataDamaged for a line with fewer than ``width`` cells."""
+    """(number of the line, its cells).
+
+    Raises DataDamaged for a line with fewer than ``width`` cells.
+    """
     for number, row in enumerate(cells(text, file), start=1 + file.header):
         if len(row) < width:
             raise DataDamaged(

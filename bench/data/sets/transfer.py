@@ -1,8 +1,10 @@
-"""Readers of the sets of texts with a class each: SentEval's seven transfer sets, and the eight short-text clustering sets of SCCL.
+"""Readers of the sets of texts with a class each: SentEval's seven transfer sets, and the eight
+short-text clustering sets of SCCL.
 
-The transfer sets (MR CR SUBJ MPQA SST-2 TREC MRPC) are in SentEval's own files. As SentEval reads them: MR, CR, SUBJ, MPQA and TREC
-are latin-1, the others UTF-8; the first four are cut by Python's splitlines (where U+0085 ends a line too), the others by line feeds;
-text is split on white space. Blank lines of CR and MPQA stay, as empty sentences with a label.
+The transfer sets (MR CR SUBJ MPQA SST-2 TREC MRPC) are in SentEval's own files. As SentEval reads
+them: MR, CR, SUBJ, MPQA and TREC are latin-1, the others UTF-8; the first four are cut by Python's
+splitlines (where U+0085 ends a line too), the others by line feeds; text is split on white space.
+Blank lines of CR and MPQA stay, as empty sentences with a label.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ Row = tuple[tuple[str, ...], int]
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Sentences or pairs of them with a class each, in the order of the files (positive before negative)."""
+    """Sentences or pairs of them with a class each, in the order of the files (positive before
+    negative)."""
 
     name: str
     texts: tuple[list[str], ...]
@@ -43,7 +46,8 @@ class LabelledTexts:
     labels: np.ndarray
     """(N,) int64, an index into ``classes``."""
     split: np.ndarray
-    """(N,) of "train", "dev" and "test"; "test" throughout where cross-validation makes the splits."""
+    """(N,) of "train", "dev" and "test"; "test" throughout where cross-validation makes the splits.
+    """
     form: str | None
     """None for SentEval's text, "other-<hash>" for a copy that differs in case or white space."""
     sha256: str
@@ -54,14 +58,18 @@ class LabelledTexts:
         return len(self.labels)
 
     def rows(self, split: str) -> np.ndarray:
-        """Rows of a split in SentEval's order: by number of tokens (of the first, then the second sentence), then by label."""
+        """Rows of a split in SentEval's order: by number of tokens (of the first, then the second
+        sentence), then by label."""
         lengths = [np.array([len(text.split()) for text in texts]) for texts in self.texts]
         order = np.lexsort((self.labels, *reversed(lengths)))
         return order[self.split[order] == split]
 
 
 def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> LabelledTexts:
-    """A transfer set, checked against what is known of its files. Raises DataMissing, DataDamaged, UnknownName."""
+    """A transfer set, checked against what is known of its files.
+
+    Raises DataMissing, DataDamaged, UnknownName.
+    """
     if task not in TRANSFER_TASKS:
         raise UnknownName("transfer task", task, TRANSFER_TASKS)
     wanted = data_set(task)
@@ -70,7 +78,8 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
     split = [name for _, _, name in rows]
     if any(split.count(name) != n for name, n in wanted.items.items()):
         raise DataDamaged(
-            f"{task}: {len(rows):,} items found, {sum(wanted.items.values()):,} expected, in {copy.place}"
+            f"{task}: {len(rows):,} items found, {sum(wanted.items.values()):,} expected, in "
+            f"{copy.place}"
         )
     return LabelledTexts(
         name=task,
@@ -102,7 +111,10 @@ _PARSERS = {"SST-2": _parse_sst, "TREC": _parse_trec, "MRPC": _parse_mrpc}
 
 
 def parse_texts(task: str, copy: Found) -> list[Row]:
-    """The rows of a file. Of MR, CR, SUBJ and MPQA a file has one class, which its role names. Raises DataDamaged."""
+    """The rows of a file.
+
+    Of MR, CR, SUBJ and MPQA a file has one class, which its role names. Raises DataDamaged.
+    """
     text = copy.text.replace("\r\n", "\n").replace("\r", "\n")  # as Python's text mode
     if task not in _PARSERS:
         return [
