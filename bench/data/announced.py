@@ -1,5 +1,6 @@
-"""What a hub announces, checked before its client uses it: names that become parts of paths, sizes,
-and the hashes of files.
+"""Checks what a hub announces before its client uses it.
+
+That is names that become parts of paths, sizes, and the hashes of files.
 
 A hub may be a mirror ($HF_ENDPOINT) or somebody on an unencrypted line. Its client
 (huggingface_hub) makes paths out of commits and ETags, so that "../" in one of them leads out of

@@ -52,8 +52,11 @@ LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF
 
 @dataclass(frozen=True)
 class Site:
-    """Where a file is. ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are set
-    for the hub; elsewhere only ``url`` is, and ``second_url`` if that has the same bytes."""
+    """The address of a file.
+
+    ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are set for the hub;
+    elsewhere only ``url`` is, and ``second_url`` if that has the same bytes.
+    """
 
     url: str
     kind: str = ""
@@ -76,7 +79,7 @@ def silent(line: str) -> None:
 
 
 def offline_now() -> bool:
-    """Whether HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) forbids connections."""
+    """Return whether HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) forbids connections."""
     return any(
         os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE")
         for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")

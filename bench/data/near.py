@@ -87,9 +87,11 @@ class NearIndex:
         return alike
 
     def _signatures(self, sets: Iterable[tuple[list[int], int]]) -> tuple[np.ndarray, np.ndarray]:
-        """Every pair among the first words of each set, as one number, and which set it is of. A
-        set is (the ranks of its words that are known here, rare ones first; how many words it has
-        in all)."""
+        """Return every pair among the first words of each set, as one number, and its set.
+
+        A set is (the ranks of its words that are known here, rare ones first; how many words it has
+        in all).
+        """
         keys, places = array("q"), array("q")
         base = len(self._rank)
         for place, (ranks, size) in enumerate(sets):

@@ -30,7 +30,7 @@ AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 @dataclass(frozen=True)
 class OfTask:
-    """What is about one task of a suite, in one text form."""
+    """A fact about one task of a suite, in one text form."""
 
     suite: str
     task: str
@@ -46,8 +46,11 @@ class ScoredSentences(OfTask):
 
 @dataclass(frozen=True)
 class Overlap(OfTask):
-    """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near``
-    others nearly; ``rows`` of the corpus have at least one of either."""
+    """The number of a task's sentences that occur in a corpus.
+
+    The task has ``sentences`` distinct ones; ``exact`` occur in the corpus, ``near`` others nearly.
+    ``rows`` of the corpus have at least one of either.
+    """
 
     sentences: int
     exact: int
@@ -57,7 +60,7 @@ class Overlap(OfTask):
 
 @dataclass(frozen=True)
 class Match(OfTask):
-    """A sentence of the corpus beside one of a task.
+    """A sentence of the corpus and one of a task that match.
 
     ``similarity``: shared words over all words of the two.
     """
@@ -173,7 +176,7 @@ def _counted(
 
 
 def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
-    """Of the file that remembers the counts: all that decides them."""
+    """Return the name of the cache entry: a hash of all that decides the counts."""
     digest = hashlib.sha256(
         json.dumps([RULE, corpus.sha256, corpus.format, corpus.column, *corpus.columns]).encode()
     )
@@ -183,8 +186,10 @@ def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
 
 
 def overlaps_of(stored: Any) -> list[Overlap]:
-    """What a record keeps, which may be anything; empty where nothing was recorded, or in another
-    version's form."""
+    """Read the counts of a record, which may be anything.
+
+    [] if nothing was recorded, or if it has the form of another version.
+    """
     try:
         return msgspec.convert(stored["tasks"], list[Overlap])
     except (TypeError, KeyError, msgspec.ValidationError):
@@ -192,7 +197,7 @@ def overlaps_of(stored: Any) -> list[Overlap]:
 
 
 def seen_tasks(stored: Any, suite: str) -> list[str]:
-    """The tasks of a suite of whose sentences a tenth or more stand in the corpus."""
+    """Return the tasks with at least 10 % of their sentences in the training corpus."""
     return [
         one.task
         for one in overlaps_of(stored)
@@ -201,8 +206,10 @@ def seen_tasks(stored: Any, suite: str) -> list[str]:
 
 
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
-    """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier
-    record what these do not replace."""
+    """Return ``provenance.corpus.overlap`` of a record.
+
+    It has these counts, and those of an earlier record (``before``) for other tasks.
+    """
     cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
     if isinstance(before, dict) and before.get("rule") == RULE:
         cells = {(old["suite"], old["task"], old["text"]): old for old in before["tasks"]} | cells

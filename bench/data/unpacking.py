@@ -18,8 +18,9 @@ from bench.data.fetching import BLOCK
 def unpack(
     archive: Path, place: Callable[[str], Path | None], *, most_bytes: int = 2_000_000_000
 ) -> dict[str, Path]:
-    """Write those regular files of an archive for whose name ``place`` returns a path; returns name
-    -> path.
+    """Write the regular files of an archive for which ``place(name)`` is a path.
+
+    Returns name -> path.
 
     Nothing is written anywhere else, so that paths, links, owners and modes in the archive have no
     effect. Raises DataDamaged for an archive that is damaged, hostile or larger than allowed, after

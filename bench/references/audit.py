@@ -1,4 +1,4 @@
-"""What the printed tables say about themselves: computed from the cells, never typed.
+"""The remarks on the printed tables that follow from their own cells: computed, never typed.
 
 A remark belongs to a cell, or to a whole row if ``task`` is empty; pages and ``bench references
 --audit`` show the same ones.
@@ -19,13 +19,13 @@ from bench.references.remark import Remark
 
 @cache
 def audit() -> tuple[Remark, ...]:
-    """Every remark, kind after kind, in the papers' order. ``copied`` rows are among them."""
+    """Return every remark, kind after kind, in the papers' order. ``copied`` rows are among them."""
     every = rows()
     return tuple(remark for check in CHECKS for remark in check(every))
 
 
 def remarks(result: ReferenceResult) -> tuple[Remark, ...]:
-    """What the audit says of a printed cell, or of the whole row that it stands in."""
+    """Return the remarks on a printed cell, and on its whole row."""
     return tuple(
         remark
         for remark in _by_row().get((*line_of(result), result.metric), ())

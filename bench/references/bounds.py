@@ -1,13 +1,10 @@
-"""What the numbers of one printed row must fulfil, whatever they measure."""
+"""Conditions that the numbers of a printed row must fulfil, whatever they measure."""
 
 from __future__ import annotations
 
 import math
 
-from bench.references import (
-    ReferenceResult,
-    Row,
-)
+from bench.references import ReferenceResult, Row
 
 LEAST_CELLS = 3
 """Cells that must agree before two rows count as the same numbers."""
@@ -17,22 +14,25 @@ TINY = 1e-9
 
 
 def half_unit(printed: str) -> float:
-    """Half a unit of the last printed decimal: what rounding may have changed."""
+    """Return half a unit of the last printed decimal: what rounding may have changed."""
     return 0.5 * 10.0 ** -len(printed.partition(".")[2])
 
 
 def coarse(row: Row) -> bool:
-    """Are a row's cells printed with two decimals and all end in 0? Then they were rounded to one
-    before."""
+    """Return whether all cells of a row have two decimals and end in 0.
+
+    Then they were rounded to one decimal before.
+    """
     return len(row.parts) >= LEAST_CELLS and all(
         half_unit(cell.printed) < 0.05 and cell.printed.endswith("0") for cell in row.parts
     )
 
 
 def off_average(row: Row) -> float | None:
-    """The mean of a row's cells, where the printed average cannot be it: where rounding of the
-    cells and of the average as they are printed does not explain the difference. None where it can,
-    and where there is no average.
+    """Return the mean of a row's cells if the printed average cannot be it, else None.
+
+    It cannot if rounding of the printed cells and average does not explain the difference. None
+    also if there is no average.
     """
     if row.average is None or len(row.parts) < 2:
         return None
@@ -44,12 +44,11 @@ def off_average(row: Row) -> float | None:
 
 
 def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float, float]] | None:
-    """(items, runs, nearest values below and above), where no number of right answers gives the
-    printed accuracy.
+    """Return (items, runs, nearest values below and above) if no number of right answers gives the
+    printed accuracy, else None.
 
-    Of n items in k runs the mean is a multiple of 100 / (n k). The print rounds it once; of several
-    runs each may have been rounded before. None where it can be reached, or where the task has no
-    single test set.
+    For n items in k runs the mean is a multiple of 100 / (n k). The print rounds it once; each of
+    several runs may have been rounded before. None also if the task has no single test set.
     """
     items = ITEMS.get(cell.task)
     if cell.metric != "accuracy" or items is None:

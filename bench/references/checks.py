@@ -91,7 +91,7 @@ def _kind(cell: ReferenceResult) -> str:
 
 
 def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
-    """Rows of different methods whose cells all agree, apart from the average.
+    """Remark on rows of different methods with the same cells, apart from the average.
 
     A README's rows of released checkpoints do not count.
     """

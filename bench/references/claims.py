@@ -24,21 +24,23 @@ TRAINED = HERE / "trained.tsv"
 
 @dataclass(frozen=True)
 class ClaimedGain:
-    """A gain that a paper's text claims, and the two printed cells whose difference it is."""
+    """A gain that a paper's text claims, and the two printed cells that it is the difference of."""
 
-    place: str  # "section 6"; "text" where no more is recorded
-    claimed: str  # as it is printed: "1.21"
+    # "section 6"; "text" if no more is recorded
+    place: str
+    # as it is printed: "1.21"
+    claimed: str
     cell: ReferenceResult
     less: ReferenceResult
 
     @property
     def gain(self) -> float:
-        """What the cells give."""
+        """The difference of the cells."""
         return self.cell.value - self.less.value
 
     @property
     def rounding(self) -> float:
-        """What rounding of the claim and of both cells explains."""
+        """The largest error that rounding of the claim and of both cells explains."""
         return math.fsum(map(half_unit, ((self.claimed, self.cell.printed, self.less.printed))))
 
 

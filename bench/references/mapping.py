@@ -78,7 +78,7 @@ def meaning(method: str, variant: str, setting: str = "", backbone: str = "") ->
 
 
 def _meaning_of_line(line: Mapping[str, str], number: str, *, changes_hold: bool) -> Meaning:
-    """Return what a line of ours.tsv says. ``number``: what ``*`` stands for.
+    """Return the meaning of a line of ours.tsv. ``number``: the text matched by ``*``.
 
     ``changes_hold``: its values tell runs apart, and are not to be set.
     """

@@ -46,7 +46,7 @@ class Part:
 
     @property
     def command(self) -> str:
-        """What does it again; "" where nothing does."""
+        """The command that reruns it, or ""."""
         return "" if self.how == NO else f"bench reproduce {self.name}"
 
 

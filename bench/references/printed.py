@@ -184,7 +184,7 @@ def tables() -> tuple[tuple[str, str], ...]:
 
 
 def line_of(cell: ReferenceResult) -> tuple[str, ...]:
-    """Return what the cells of one printed line share."""
+    """Return the names that the cells of one printed line share."""
     return (
         cell.paper,
         cell.table,

@@ -42,7 +42,7 @@ def make_remark(kind: str, cell: ReferenceResult, text: str, *, row: bool = Fals
 
 
 def as_data(remark: Remark) -> dict[str, str]:
-    """As JSON: the row's names, the task, the text."""
+    """Return a remark as JSON data: the row's names, the task, the text."""
     return {
         "kind": remark.kind,
         **{name: getattr(remark.cell, name) for name in ROW},
@@ -52,12 +52,12 @@ def as_data(remark: Remark) -> dict[str, str]:
 
 
 def name_cell(cell: ReferenceResult) -> str:
-    """Where a cell is printed: "dcpcse table 1 (DCPCSE-BERT-base)"."""
+    """Name the place of a cell: "dcpcse table 1 (DCPCSE-BERT-base)"."""
     return f"{cell.paper} table {cell.table} ({cell.label})"
 
 
 def format_printed(value: float, metric: str = "") -> str:
-    """A value with as many decimals as the metric's tables print."""
+    """Format a value with as many decimals as the metric's tables print."""
     return f"{value:.{DECIMALS.get(metric, 2)}f}"
 
 
@@ -67,4 +67,5 @@ DECIMALS = {
     "accuracy-dev": 1,
     "alignment": 3,
     "uniformity": 3,
-}  # as printed; 2 for all others
+}
+"""Decimals as printed; 2 for all other metrics."""

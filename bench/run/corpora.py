@@ -145,7 +145,7 @@ def _open_known(
 
 
 def describe_corpus(corpus: Corpus) -> list[str]:
-    """Return what a reader of a run's plan should know of its text: whether it is test data, what
+    """Return notes on the text for a reader of the plan: whether it is test data, what
     is not read, what is there twice."""
     notes = []
     known: dict[tuple[str, str], str] = {}

@@ -1,4 +1,4 @@
-"""The columns of training text: by which names a file may call them, and the cells of its rows."""
+"""The columns of training text: the names that a file may give them, and the cells of its rows."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Meaning:
-    """The column of ours that a name of a file stands for."""
+    """A column of ours, as the name of a file's column means it."""
 
     column: str
     # of a hard negative: its place among several; -1 without a number
@@ -81,7 +81,7 @@ class Meaning:
 
 
 def meaning_of(name: str) -> Meaning | None:
-    """Return the column that a name stands for, or None if it is not one of ours."""
+    """Return the column that a name means, or None if it is not one of ours."""
     plain = _plain(name)
     if plain in NAMES:
         return Meaning(NAMES[plain])
@@ -142,7 +142,7 @@ def text_column_that_holds_numbers(theirs: Sequence[str], ours: Sequence[str]) -
 
 
 def columns_to_be(ours: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of a corpus that is not here, in our order; "negatives" stands for two."""
+    """Return the columns of a corpus that is not here, in our order; "negatives" counts as two."""
     texts = [name for name in ours if name != "negatives" and not name.startswith("hard_neg")]
     count = len(ours) - len(texts) + ("negatives" in ours)
     return *sorted(texts, key=list(NAMES.values()).index), *negative_names(count)
@@ -150,7 +150,7 @@ def columns_to_be(ours: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the cells of a corpus lie in the records of a file.
+    """The places of the cells of a corpus in the records of a file.
 
     ``layout = find_layout("a.jsonl", {"anchor": "a", "positive": "b", "negatives": ["c", "d"],
     "id": 7}, exact=False)`` has the columns sent0, sent1, hard_neg and hard_neg_2, and leaves
@@ -256,7 +256,7 @@ class Layout:
 
 
 def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
-    """Return where the columns of a corpus lie in records such as the first one, ``head``.
+    """Find the columns of a corpus in records such as the first one, ``head``.
 
     ``exact``: the file may have no other columns. Raises CorpusError if the columns are none that a
     corpus has, if two mean the same, or if one would be ignored that can mean nothing but training
@@ -310,7 +310,7 @@ def _is_of(columns: Sequence[str], texts: Collection[str], negatives: int) -> bo
 
 
 def _count_negatives(where: str, head: Record, negatives: Sequence[str]) -> tuple[int, bool]:
-    """Return how many hard negatives a row has, and whether they stand in one list.
+    """Return how many hard negatives a row has, and whether they are one list.
 
     Raises CorpusError.
     """

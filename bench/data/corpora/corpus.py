@@ -122,7 +122,7 @@ class Corpus:
             raise CorpusError(f"{self.path}: no row has any text", "expected one sentence per line")
 
     def unchanged_rows(self) -> Iterator[Row]:
-        """:meth:`rows`, and CorpusError at the end if the content is not the one that was surveyed."""
+        """Yield :meth:`rows`. Raises CorpusError at the end if the content has changed."""
         expected, digest = self.content_sha256, hashlib.sha256()
         yield from self.rows(digest.update)
         if digest.hexdigest() != expected:
@@ -147,7 +147,7 @@ class Corpus:
 
     @property
     def sha256(self) -> str:
-        """The hash that identifies the text: that of the content, or of the content and the columns
+        """The hash that identifies the text. It covers the content, and the columns
         that a user chose."""
         if self.chosen is None or self.format == SAVED:  # whose rows have only these columns
             return self.content_sha256
@@ -242,7 +242,7 @@ class Corpus:
             yield number, {their: record[their] for their in wanted if their in record}
 
     def _layout(self, head: Record) -> Layout:
-        """Where the cells lie in records like ``head``.
+        """Find the cells in records like ``head``.
 
         Raises CorpusError if they make no training text.
         """
@@ -339,7 +339,7 @@ def _name_of(path: Path) -> str:
 
 
 def _saved_folder(folder: Path) -> Path:
-    """The folder of the rows: of a data set with splits that of ``train``, or of the only one.
+    """Return the folder of the rows: the split ``train`` of several, or the only one.
 
     Raises CorpusError.
     """

@@ -1,4 +1,4 @@
-"""Several texts that are trained on together: the rows of one after those of the other."""
+"""Several texts that are trained on together, one after the other."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class JoinedCorpus(Corpus):
 
     @property
     def sha256(self) -> str:
-        """The hash of those of the texts, in their order."""
+        """The hash of the texts' hashes, in their order."""
         parts = [[part.sha256, part.format] for part in self._parts]
         return hashlib.sha256(json.dumps(["joined texts", parts]).encode()).hexdigest()
 

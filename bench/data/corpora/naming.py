@@ -38,7 +38,7 @@ class ChosenColumns:
     """Our names, in the same order; "negatives" for a list of hard negatives."""
 
     def as_text(self) -> tuple[str, ...]:
-        """Return each column with what it stands for: "question=sent0". It may be typed so, too."""
+        """Return each column with ours: "question=sent0". It may be typed so, too."""
         return tuple(f"{their}={our}" for their, our in zip(self.theirs, self.ours, strict=True))
 
 

@@ -50,7 +50,7 @@ class TokenisedColumn:
         return len(self._offsets) - 1
 
     def ids(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray]:
-        """The ids of these rows, read-only (k,) views of uint16 or uint32, without special tokens."""
+        """Return the ids of these rows: read-only (k,) views of uint16 or uint32, no special tokens."""
         index = np.asarray(rows, dtype=np.int64)
         if index.size and not (index.min() >= 0 and index.max() < len(self)):
             raise IndexError(f"rows {index.min()} to {index.max()} asked of {len(self)}")
@@ -58,7 +58,7 @@ class TokenisedColumn:
         return [self._ids[a:b] for a, b in zip(starts, ends, strict=True)]
 
     def rows(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray] | list[str]:
-        """These rows as ids, or as strings where the corpus was kept as text."""
+        """Return these rows as ids, or as strings if the corpus was kept as text."""
         ids = self.ids(rows)
         return (
             [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids]
@@ -68,7 +68,7 @@ class TokenisedColumn:
 
 
 class TokenisedCorpus:
-    """What :func:`tokenise` returns.
+    """A corpus as ids, as :func:`tokenise` returns it.
 
     ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows.
     """
@@ -219,8 +219,7 @@ def _encoded(
 
 
 def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
-    """What lies in the folder, or None where it is not there, not whole, or made from something
-    else."""
+    """Open the corpus in the folder; None if it is missing, not whole, or made from another text."""
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         if any(meta[key] != value for key, value in about.items()):

@@ -48,7 +48,7 @@ FOLDS = 10
 
 @dataclass(frozen=True)
 class Item:
-    """One checked row: its texts, its answer as the file has it, and where it stands."""
+    """One checked row: its texts, its answer as the file has it, and its place."""
 
     place: str
     texts: tuple[str, ...]
@@ -58,7 +58,7 @@ class Item:
 
 
 def with_kind(own: OwnFile) -> OwnFile:
-    """Return the file with what it is scored as.
+    """Return the file with its kind.
 
     Raises BenchError if neither the user nor its columns say it, DataDamaged if it has no rows.
     """
@@ -66,7 +66,7 @@ def with_kind(own: OwnFile) -> OwnFile:
 
 
 def read_pairs(own: OwnFile) -> SentencePairs:
-    """The rated pairs that are scored: those of the test split, or all if the file has no splits.
+    """Read the rated pairs of the test split, or all pairs if the file has no splits.
 
     Raises DataDamaged, BenchError.
     """
@@ -129,7 +129,7 @@ def read_labelled(own: OwnFile) -> LabelledTexts:
 
 
 def read_classed(own: OwnFile) -> ClassedTexts:
-    """Texts to be clustered: those of the test split, or all if the file has no splits.
+    """Read the texts to be clustered: the test split, or all if the file has no splits.
 
     Raises DataDamaged, BenchError.
     """
@@ -211,7 +211,7 @@ def _text(own: OwnFile, row: FileRow, column: str) -> str:
 
 
 def _split(own: OwnFile, row: FileRow, columns: Columns) -> str | None:
-    """The split of a row: what its split column says, else where a saved data set keeps it."""
+    """Return the split of a row: from its split column, else from the saved data set."""
     word = row.split if columns.split is None else str(_cell(own, row, columns.split))
     if word is None:
         return None
@@ -324,7 +324,7 @@ def _check_classes(own: OwnFile, labels: Sequence[str], splits: Sequence[str]) -
 
 
 def _hash(rows: Sequence[Sequence[Any]]) -> str:
-    """Of what is scored, whatever format the file has."""
+    """Return the hash of the scored data, which the file's format does not change."""
     return hashlib.sha256(
         json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass")
     ).hexdigest()

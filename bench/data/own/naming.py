@@ -121,10 +121,7 @@ def stem(path: Path) -> str:
 
 
 class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a user may say about a file, in a TOML file of the same name beside it:
-
-    ``pairs.toml`` for ``pairs.tsv``.
-    """
+    """A user's description of a file, in a TOML file next to it: pairs.toml for pairs.tsv."""
 
     name: str = ""
     """What tables call the data."""
@@ -134,7 +131,7 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source: str = ""
 
     def facts(self) -> dict[str, object]:
-        """What a record keeps of it."""
+        """Return the part that a record keeps."""
         kept: dict[str, object] = {}
         if self.scale:
             kept["scale"] = list(self.scale)
@@ -146,7 +143,7 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def read_description(path: Path) -> Description:
-    """Read the description beside a file; an empty one if there is none.
+    """Read the description next to a file; an empty one if there is none.
 
     Raises BenchError if it is not valid.
     """
@@ -197,7 +194,7 @@ class Columns:
 
 
 def find_kind(own: OwnFile, there: Sequence[str]) -> str:
-    """Say what a file with the columns ``there`` is scored as.
+    """Return the kind of a file with the columns ``there``.
 
     Raises BenchError if no column says it, or labels may mean two things.
     """

@@ -54,10 +54,10 @@ class RatedCaptions(SentencePairs):
 
 
 def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
-    """The test pairs, checked against what is known of the files.
+    """Read the test pairs, checked against the known checksums.
 
     ``text``: "raw" (the published file and COCO's captions) or a form's full name is strict.
-    "tokenised", the default, prefers the table and takes the raw captions where there is no table,
+    "tokenised", the default, prefers the table and takes the raw captions if there is no table,
     for no paper says which of the two it scored; "any" does the same. Raises DataMissing,
     DataDamaged.
     """

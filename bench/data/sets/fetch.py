@@ -1,4 +1,4 @@
-"""Fetches data sets from their sources into a data folder: checked, each file whole or not there."""
+"""Fetches data sets from their sources into a data folder: checked, and each file whole or absent."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Fetcher:
         raise DataMissing(f"{wanted.name}: no source is known to fetch it from", wanted.get)
 
     def has(self, wanted: DataSet, text: str = ANY) -> bool:
-        """Whether the folder holds a whole copy in that form. Reads every byte."""
+        """Return whether the folder has a whole copy in that form. Reads every byte."""
         copies, _ = DataFolder(self.store, store=None).copies(wanted)
         return any(text == ANY or copy.form in (text, ANY) for copy in copies)
 
@@ -216,7 +216,7 @@ class Fetcher:
         items: Sequence[Item],
         work: Path,
     ) -> tuple[dict[str, Path], dict[str, str]]:
-        """As :meth:`_download`, from the source's archive, whose sha256 is returned."""
+        """Do what :meth:`_download` does, from the source's archive; returns also its sha256."""
         assert source.archive is not None
         packed = work / source.archive
         digest = download(
@@ -253,7 +253,7 @@ def _made(source: Source, item: Item, contents: Mapping[str, Path], work: Path) 
 
 
 def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
-    """Whether a file is there already, whole and in that form."""
+    """Return whether a file is there already, whole and in that form."""
     with contextlib.suppress(DataDamaged):
         return path.is_file() and recognise(wanted, file, path).form in (ANY, form)
     return False

@@ -37,7 +37,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class State:
-    """What ``bench data`` shows for a set. ``status``: found, missing, damaged."""
+    """The state of a set as ``bench data`` shows it. ``status``: found, missing, damaged."""
 
     status: str
     forms: tuple[str, ...] = ()
@@ -46,8 +46,10 @@ class State:
 
 
 class DataFolder:
-    """Where evaluation data and corpora are: ``--data`` or ``BENCH_DATA`` (``None`` = neither was
-    set), then ``store``, the folder of fetched data. With a ``fetcher``, which fills the store, a
+    """The folders with evaluation data and corpora.
+
+    First ``root``, from ``--data`` or ``BENCH_DATA`` (None if neither was set), then ``store``, the
+    folder of fetched data. With a ``fetcher``, which fills the store, a
     missing set is fetched when it is opened, unless the user named a folder: then it is missing.
     """
 
@@ -66,7 +68,7 @@ class DataFolder:
 
     @property
     def later(self) -> Later | None:
-        """Where a plan notes what it would fetch; None outside a plan."""
+        """The notes of a plan about missing data; None outside a plan."""
         return self.fetcher if isinstance(self.fetcher, Later) else None
 
     def check_root(self) -> None:
@@ -121,7 +123,7 @@ class DataFolder:
             raise
 
     def file(self, place: str) -> Path:
-        """A file by its path in the data folder, for a plugin's suite, whose data has no manifest.
+        """Return a file by its path in the data folder, for suites of plugins, which have no manifest.
 
         Raises DataMissing.
         """
@@ -163,7 +165,7 @@ class DataFolder:
         return path
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
-        """Whether the set was fetched now.
+        """Fetch a set if that is possible, and return whether it was fetched.
 
         Raises DataMissing, with what to do on another machine, if that is forbidden.
         """
@@ -317,7 +319,7 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
 
 
 def _form_of(wanted: DataSet, texts: list[Found]) -> str:
-    """The form of a set by those of its files that have one.
+    """Return the form of a set, from its files that have a form.
 
     Raises DataDamaged if they have two.
     """

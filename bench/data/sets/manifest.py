@@ -57,7 +57,7 @@ HUB_CORPORA = {
 class Form:
     """One form of a file.
 
-    ``bytes`` is the size on disk (about, where the file is one of ``first_use``).
+    ``bytes`` is the size on disk (about, if the file is one of ``first_use``).
     """
 
     sha256: str
@@ -102,7 +102,7 @@ class DataFile:
 
     @property
     def varies(self) -> bool:
-        """Whether the file has a text form (a gold file has none)."""
+        """True if the file has a text form (a gold file has none)."""
         return self.exact or ANY not in self.forms
 
 
@@ -137,7 +137,7 @@ class DataSet:
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Text forms that are known by checksum; empty where the set has no forms."""
+        """Text forms that are known by checksum; () if the set has no forms."""
         return tuple(
             dict.fromkeys(form for file in self.files for form in file.forms if form != ANY)
         )

@@ -1,4 +1,4 @@
-"""What a plan would fetch if it were run."""
+"""Notes of a plan: the data that would be fetched if it were run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ON_ITS_PAGE = "on its page of the hub"
 
 
 class SetFetcher(Protocol):
-    """What fetches a set that is missing; see bench.data.sets.fetch."""
+    """Fetches a missing set; see bench.data.sets.fetch."""
 
     def get(self, wanted: DataSet, text: str) -> None: ...
 
@@ -70,8 +70,10 @@ class Later:
 
 
 def pending_set(wanted: DataSet, text: str) -> Pending:
-    """What would be fetched, and from which sources, if none fails: for each file the first source
-    that has it."""
+    """Note a set with the sources that would be used if none fails.
+
+    For each file that is the first source that has it.
+    """
     every = sources_of(wanted, text)
     missing, first = {file.path for file in wanted.files}, list[Source]()
     for source in every:

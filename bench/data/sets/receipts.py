@@ -91,14 +91,14 @@ def receipts_in(folder: Path) -> list[Receipt]:
 
 
 def fetch_warning(path: Path) -> str:
-    """What was unexpected about a file when it was first fetched; usually ""."""
+    """Return what was unexpected about a file at its first fetch; usually ""."""
     return "; ".join(
         filter(None, (receipt.warnings.get(path.name) for receipt in receipts_in(path.parent)))
     )
 
 
 def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> None:
-    """Add a fetch to the receipt; what it has of other files at the same revision stays.
+    """Add a fetch to the receipt; its entries for other files at the same revision stay.
 
     ``aside``: as for ``write_whole``. Raises OSError.
     """

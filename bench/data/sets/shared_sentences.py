@@ -1,5 +1,4 @@
-"""Which pairs of the seven STS sets share a sentence: a number for each sentence, the same wherever
-it occurs."""
+"""Numbers of the sentences of the seven STS sets, by which pairs that share a sentence are known."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
 
 
 def gold_hash(gold_N: NDArray[np.generic]) -> str:
-    """Of the scores as 32-bit floats, in which some files store them."""
+    """Return the hash of the scores as 32-bit floats, because some files store them so."""
     return hashlib.sha256(np.ascontiguousarray(gold_N, dtype="<f4").tobytes()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Where data sets can be fetched from.
+"""The sources of data sets.
 
 ``sources.json`` has the sources. A source is a set of files at one site and one revision: some
 files of some data sets, one by one or in an archive, with the conversion that each needs. What
@@ -65,7 +65,7 @@ class Source:
         return self.revision != "main"
 
     def part(self, file: DataFile) -> SourcePart | None:
-        """How a file comes out of this source; None where it does not have it."""
+        """Return how a file comes out of this source; None if the source lacks it."""
         return (
             self.files.get(file.path)
             if self.files
@@ -74,7 +74,7 @@ class Source:
 
     @property
     def where(self) -> str:
-        """In words: "hub princeton-nlp/datasets-for-simcse", "github.com/owner/name (commit
+        """Its place in words: "hub princeton-nlp/datasets-for-simcse", "github.com/owner/name (commit
         1b344d9de28f)"."""
         if self.site == "web":
             return " and ".join(
@@ -85,7 +85,7 @@ class Source:
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Its address; of files of "web" that lie in several places, that of each."""
+        """Its address; the address of each file if they are in several places of the web."""
         return tuple(site(self.site, self.repo, self.revision, path).url for path in self._paths)
 
     @property
@@ -107,7 +107,10 @@ def all_sources() -> Mapping[str, Source]:
 
 
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
-    """The sources of a set in a text form ("any": tokenised where there are forms), best first."""
+    """Return the sources of a set in a text form, best first.
+
+    "any" is tokenised if there are forms.
+    """
     return [
         s
         for s in all_sources().values()
