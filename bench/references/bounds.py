@@ -43,7 +43,9 @@ def off_average(row: Row) -> float | None:
     return mean if abs(row.average.value - mean) > rounding + TINY else None
 
 
-def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float, float]] | None:
+def impossible_accuracy(
+    cell: ReferenceResult, row: Row
+) -> tuple[int, int, tuple[float, float]] | None:
     """Return (items, runs, nearest values below and above) if no number of right answers gives the
     printed accuracy, else None.
 

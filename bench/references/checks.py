@@ -12,7 +12,14 @@ from bench.references import (
     meaning,
     read_rows,
 )
-from bench.references.bounds import LEAST_CELLS, TINY, coarse, half_unit, off_average, unreachable
+from bench.references.bounds import (
+    LEAST_CELLS,
+    TINY,
+    coarse,
+    half_unit,
+    impossible_accuracy,
+    off_average,
+)
 from bench.references.claims import TRAINED, claimed_gains, trained_shares
 from bench.references.quoted import in_source
 from bench.references.remark import Remark, format_printed, make_remark, name_cell
@@ -34,7 +41,7 @@ def _averages(every: Sequence[Row]) -> Iterator[Remark]:
 def _counts(every: Sequence[Row]) -> Iterator[Remark]:
     for row in every:
         for cell in row.parts:
-            if (reach := unreachable(cell, row)) is not None:
+            if (reach := impossible_accuracy(cell, row)) is not None:
                 items, repeats, near = reach
                 of = f"{items:,} items" + (f" in {repeats} runs" if repeats > 1 else "")
                 but = "" if cell.runs else ": not the score of one run"

@@ -11,7 +11,7 @@ import pytest
 
 from bench.references import ReferenceResult, Row, read_rows, results, rows
 from bench.references.audit import audit, remarks
-from bench.references.bounds import off_average, unreachable
+from bench.references.bounds import impossible_accuracy, off_average
 from bench.references.checks import CHECKS
 from bench.references.claims import SIZES, TRAINED, ClaimedGain, claimed_gains, trained_shares
 from bench.references.quoted import in_source
@@ -120,7 +120,7 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
     right = {"value": 69.45, "printed": "69.45"}
     mended = Row(tuple(replace(c, **right) if c.task == "MRPC" else c for c in row.cells))
     assert off_average(mended) is None
-    assert unreachable(mended.cells[6], mended) is None
+    assert impossible_accuracy(mended.cells[6], mended) is None
 
 
 def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
@@ -306,8 +306,8 @@ def test_accuracies_that_were_rounded_to_one_decimal_are_held_to_that() -> None:
         made(cells | {"MR": "76.51"}, metric="accuracy"),
     )
     assert (
-        unreachable(rounded.cells[1], rounded) is None
-        and unreachable(exact.cells[1], exact) is not None
+        impossible_accuracy(rounded.cells[1], rounded) is None
+        and impossible_accuracy(exact.cells[1], exact) is not None
     )
 
 
@@ -322,9 +322,9 @@ def test_accuracies_that_counts_can_and_cannot_give(runs: str) -> None:
             abs(hundredths / 100 - value) <= (0.0 if times == 1 else 0.01) + 1e-9
             for value in reachable
         )
-        assert (unreachable(row.cells[0], row) is None) == near, hundredths
+        assert (impossible_accuracy(row.cells[0], row) is None) == near, hundredths
     assert (
-        unreachable(
+        impossible_accuracy(
             made({"MR": 80.01}, metric="accuracy").cells[0], made({"MR": 80.01}, metric="accuracy")
         )
         is None

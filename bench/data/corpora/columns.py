@@ -70,7 +70,7 @@ Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Meaning:
+class ColumnMeaning:
     """A column of ours, as the name of a file's column means it."""
 
     column: str
@@ -80,18 +80,18 @@ class Meaning:
     several: bool = False
 
 
-def meaning_of(name: str) -> Meaning | None:
+def meaning_of(name: str) -> ColumnMeaning | None:
     """Return the column that a name means, or None if it is not one of ours."""
     plain = _plain(name)
     if plain in NAMES:
-        return Meaning(NAMES[plain])
+        return ColumnMeaning(NAMES[plain])
     negative = HARD_NEGATIVE.fullmatch(plain)
     if negative is None:
         return None
     plural_s, number = negative.groups()
     if number:
-        return Meaning("hard_neg", place=int(number))
-    return Meaning("hard_neg", place=-1, several=bool(plural_s))
+        return ColumnMeaning("hard_neg", place=int(number))
+    return ColumnMeaning("hard_neg", place=-1, several=bool(plural_s))
 
 
 def is_nearly_known(name: str) -> bool:

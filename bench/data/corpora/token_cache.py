@@ -50,7 +50,8 @@ class TokenisedColumn:
         return len(self._offsets) - 1
 
     def ids(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray]:
-        """Return the ids of these rows: read-only (k,) views of uint16 or uint32, no special tokens."""
+        """Return the ids of these rows: read-only (k,) views of uint16 or uint32, no special
+        tokens."""
         index = np.asarray(rows, dtype=np.int64)
         if index.size and not (index.min() >= 0 and index.max() < len(self)):
             raise IndexError(f"rows {index.min()} to {index.max()} asked of {len(self)}")

@@ -19,7 +19,7 @@ import numpy as np
 from bench.base.errors import DataDamaged
 from bench.base.text import list_names, plural
 from bench.data.own.naming import (
-    Columns,
+    FileColumns,
     OwnFile,
     choose_columns,
     find_kind,
@@ -47,7 +47,7 @@ FOLDS = 10
 
 
 @dataclass(frozen=True)
-class Item:
+class FileItem:
     """One checked row: its texts, its answer as the file has it, and its place."""
 
     place: str
@@ -167,9 +167,9 @@ def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
     return [text for text, splits in splits_of.items() if TEST in splits and len(splits) > 1]
 
 
-def _read_items(own: OwnFile) -> list[Item]:
+def _read_items(own: OwnFile) -> list[FileItem]:
     """Read the checked rows of a file. Its first row says which columns it has."""
-    columns: Columns | None = None
+    columns: FileColumns | None = None
     items = []
     for row in read_file_rows(own.path):
         if columns is None:
@@ -180,13 +180,13 @@ def _read_items(own: OwnFile) -> list[Item]:
     return items
 
 
-def _item(own: OwnFile, row: FileRow, columns: Columns) -> Item:
+def _item(own: OwnFile, row: FileRow, columns: FileColumns) -> FileItem:
     texts = tuple(_text(own, row, column) for column in columns.texts)
     answer = _cell(own, row, columns.answer)
     subset = None
     if columns.subset is not None:
         subset = str(_cell(own, row, columns.subset))
-    return Item(row.place, texts, answer, _split(own, row, columns), subset)
+    return FileItem(row.place, texts, answer, _split(own, row, columns), subset)
 
 
 def _cell(own: OwnFile, row: FileRow, column: str) -> Any:
@@ -210,7 +210,7 @@ def _text(own: OwnFile, row: FileRow, column: str) -> str:
     return single_spaced(value)
 
 
-def _split(own: OwnFile, row: FileRow, columns: Columns) -> str | None:
+def _split(own: OwnFile, row: FileRow, columns: FileColumns) -> str | None:
     """Return the split of a row: from its split column, else from the saved data set."""
     word = row.split if columns.split is None else str(_cell(own, row, columns.split))
     if word is None:
@@ -224,7 +224,7 @@ def _split(own: OwnFile, row: FileRow, columns: Columns) -> str | None:
     return split
 
 
-def _rating(own: OwnFile, item: Item, scale: tuple[float, float] | None) -> float:
+def _rating(own: OwnFile, item: FileItem, scale: tuple[float, float] | None) -> float:
     try:
         if isinstance(item.answer, bool):
             raise ValueError
@@ -245,7 +245,7 @@ def _rating(own: OwnFile, item: Item, scale: tuple[float, float] | None) -> floa
     return rating
 
 
-def _label(own: OwnFile, item: Item) -> str:
+def _label(own: OwnFile, item: FileItem) -> str:
     """The name of a class: a whole number is written without a point, so that 1 and 1.0 are one
     class."""
     value = item.answer
@@ -265,7 +265,7 @@ def _natural(label: str) -> tuple[float, str]:
         return math.inf, label
 
 
-def _splits(own: OwnFile, items: Sequence[Item]) -> list[str]:
+def _splits(own: OwnFile, items: Sequence[FileItem]) -> list[str]:
     """The split of every item; "test" throughout if there are none.
 
     Raises DataDamaged if nothing would be scored.
@@ -282,7 +282,7 @@ def _splits(own: OwnFile, items: Sequence[Item]) -> list[str]:
     return splits
 
 
-def _scored_items(own: OwnFile, items: Sequence[Item]) -> list[Item]:
+def _scored_items(own: OwnFile, items: Sequence[FileItem]) -> list[FileItem]:
     splits = _splits(own, items)
     return [item for item, split in zip(items, splits, strict=True) if split == TEST]
 

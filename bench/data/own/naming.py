@@ -177,7 +177,7 @@ SPLIT, SUBSET = "split", "subset"
 
 
 @dataclass(frozen=True)
-class Columns:
+class FileColumns:
     """The file's own names of the columns that are read."""
 
     texts: tuple[str, ...]
@@ -216,7 +216,7 @@ def find_kind(own: OwnFile, there: Sequence[str]) -> str:
     )
 
 
-def choose_columns(own: OwnFile, there: Sequence[str]) -> Columns:
+def choose_columns(own: OwnFile, there: Sequence[str]) -> FileColumns:
     """Find the columns of a file that has the columns ``there``. ``own.kind`` must be known.
 
     Raises BenchError, with the columns that the file has, if one is missing or may be one of two.
@@ -225,21 +225,21 @@ def choose_columns(own: OwnFile, there: Sequence[str]) -> Columns:
     if own.columns:
         _check_named(own, there)
         *texts, answer = own.columns
-        return Columns(tuple(texts), answer, split, subset)
+        return FileColumns(tuple(texts), answer, split, subset)
     first, second = _first_of(FIRST, there), _first_of(SECOND, there)
     text = _first_of(TEXT, there)
     rating, label = _first_of(RATING, there), _first_of(LABEL, there)
     if own.kind == PAIRS:
         rated = rating or label
         if first and second and rated:
-            return Columns((first, second), rated, split, subset)
+            return FileColumns((first, second), rated, split, subset)
         raise _missing(own, there, "two columns of sentences and one of ratings")
     if label is None:
         raise _missing(own, there, "a column of texts and one of labels")
     if text:
-        return Columns((text,), label, split, subset)
+        return FileColumns((text,), label, split, subset)
     if first and second and own.kind == CLASSIFICATION:
-        return Columns((first, second), label, split, subset)
+        return FileColumns((first, second), label, split, subset)
     raise _missing(own, there, "a column of texts and one of labels")
 
 

@@ -41,7 +41,7 @@ WORK = ".fetching"
 """
 
 
-class Item(NamedTuple):
+class WantedFile(NamedTuple):
     """One file of ours that is not here yet, and how it comes out of a source."""
 
     wanted: DataSet
@@ -124,7 +124,7 @@ class Fetcher:
         if not earlier and source.site == "hub" and not source.pinned:
             revision = str(self._listing(source, revision).sha)
         items = [
-            Item(set_, file, self._named(source, revision, part))
+            WantedFile(set_, file, self._named(source, revision, part))
             for set_ in ([data_set(name) for name in source.sets] if source.archive else [wanted])
             for file in set_.files
             if (part := source.part(file))
@@ -184,7 +184,7 @@ class Fetcher:
         source: Source,
         revision: str,
         known: Mapping[str, str],
-        items: Sequence[Item],
+        items: Sequence[WantedFile],
         work: Path,
     ) -> tuple[dict[str, Path], dict[str, str]]:
         """The source's files, one by one: path in the source -> our copy, and its sha256.
@@ -213,7 +213,7 @@ class Fetcher:
         source: Source,
         revision: str,
         known: Mapping[str, str],
-        items: Sequence[Item],
+        items: Sequence[WantedFile],
         work: Path,
     ) -> tuple[dict[str, Path], dict[str, str]]:
         """Do what :meth:`_download` does, from the source's archive; returns also its sha256."""
@@ -237,7 +237,7 @@ class Fetcher:
         return places, {source.archive: digest}
 
 
-def _made(source: Source, item: Item, contents: Mapping[str, Path], work: Path) -> Path:
+def _made(source: Source, item: WantedFile, contents: Mapping[str, Path], work: Path) -> Path:
     """Our file, made of the source's files and checked. Raises DataDamaged."""
     wanted, file, part = item
     paths = [contents[path] for path in part.paths]

@@ -123,7 +123,8 @@ class DataFolder:
             raise
 
     def file(self, place: str) -> Path:
-        """Return a file by its path in the data folder, for suites of plugins, which have no manifest.
+        """Return a file by its path in the data folder, for suites of plugins, which have no
+        manifest.
 
         Raises DataMissing.
         """

@@ -74,8 +74,8 @@ class Source:
 
     @property
     def where(self) -> str:
-        """Its place in words: "hub princeton-nlp/datasets-for-simcse", "github.com/owner/name (commit
-        1b344d9de28f)"."""
+        """Its place in words: "hub princeton-nlp/datasets-for-simcse", "github.com/owner/name
+        (commit 1b344d9de28f)"."""
         if self.site == "web":
             return " and ".join(
                 f"{self.repo}/{path}" if self.repo else path for path in self._paths
