@@ -11,14 +11,12 @@ from bench.base.errors import BenchError, UnknownName
 from bench.references.printed import PAPERS, tables
 from bench.references.reading import HERE, read_rows
 
-SCORES, RECIPES, TEMPLATES, RUNS, FORMULA, NO = (
-    "scores",
-    "recipes",
-    "templates",
-    "runs",
-    "formula",
-    "no",
-)
+SCORES = "scores"
+RECIPES = "recipes"
+TEMPLATES = "templates"
+RUNS = "runs"
+FORMULA = "formula"
+NO = "no"
 """How a part of a paper is done again: its scores beside ours; our recipes beside its
 hyperparameters; our templates beside its own; a figure drawn from runs; one drawn from a formula;
 not."""

@@ -170,7 +170,9 @@ def rows(
     they are one.
     """
     groups: dict[tuple[str, ...], list[ReferenceResult]] = {}
-    for cell in results() if found is None else found:
+    if found is None:
+        found = results()
+    for cell in found:
         key = (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.variant)
         if by_metric:
             key += (cell.metric, cell.source)

@@ -28,18 +28,21 @@ SOURCES = {
     "Gao et al. 2021": "simcse",
     "Liu et al. 2023": "rankcse",
     "Wu et al. 2022 (PCL)": "pcl",
-}  # the papers whose own tables are here, as others name them
+}
+"""The papers with tables here, as others name them."""
 
 
 @cache
 def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
-    return {
-        (source, *(getattr(cell, name) for name in KEY[1:]), cell.task): (cell.table, cell.value)
-        for source, paper in SOURCES.items()
-        for cell in reversed(results(paper=paper))  # of two rows the first stands
-        if cell.protocol != WEIGHTED
-    } | {
-        (*(row[name] for name in KEY), task): (row["table"], value)
-        for row in read_rows(SOURCES_FILE)
-        for task, _, value, _ in read_scores(row, SOURCES_FILE)
-    }
+    found: dict[tuple[str, ...], tuple[str, float]] = {}
+    for source, paper in SOURCES.items():
+        for cell in results(paper=paper):
+            if cell.protocol != WEIGHTED:
+                names = [getattr(cell, name) for name in KEY[1:]]
+                # the first of two rows counts
+                found.setdefault((source, *names, cell.task), (cell.table, cell.value))
+    for row in read_rows(SOURCES_FILE):
+        names = [row[name] for name in KEY]
+        for task, _, value, _ in read_scores(row, SOURCES_FILE):
+            found[(*names, task)] = (row["table"], value)
+    return found

@@ -25,9 +25,13 @@ class JoinedCorpus(Corpus):
         check_same_columns(parts)
         first = parts[0]
         self._parts = tuple(parts)
-        self.name = self.source_name = joined_name(parts)
-        self.path, self.column, self.columns = first.path, first.column, first.columns
-        self.format, self.chosen = "joined", None
+        self.name = joined_name(parts)
+        self.source_name = self.name
+        self.path = first.path
+        self.column = first.column
+        self.columns = first.columns
+        self.format = "joined"
+        self.chosen = None
         self.unread = tuple(dict.fromkeys(name for part in parts for name in part.unread))
 
     @property

@@ -14,7 +14,9 @@ from bench.data.corpora.records import MOST_TIMES, Record, is_text
 SAVED = "saved"
 """The format of such a folder, as ".csv" is that of a file."""
 TRAIN = "train"
-_STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
+_STATE = "state.json"
+_INFO = "dataset_info.json"
+_SPLITS = "dataset_dict.json"
 
 
 def is_saved(folder: Path) -> bool:

@@ -31,7 +31,9 @@ from bench.data.sets.clustering import ClassedTexts
 from bench.data.sets.sts import SentencePairs
 from bench.data.sets.transfer import LabelledTexts
 
-TRAIN, DEV, TEST = "train", "dev", "test"
+TRAIN = "train"
+DEV = "dev"
+TEST = "test"
 SPLITS = {
     "train": TRAIN,
     "training": TRAIN,

@@ -17,7 +17,9 @@ from bench.data.corpora.naming import path_exists, split_columns
 from bench.data.corpora.records import COMPRESSED, LINES, PARQUET
 from bench.data.corpora.saved import is_saved
 
-PAIRS, CLASSIFICATION, CLUSTERING = "pairs", "classification", "clustering"
+PAIRS = "pairs"
+CLASSIFICATION = "classification"
+CLUSTERING = "clustering"
 KINDS = (PAIRS, CLASSIFICATION, CLUSTERING)
 """What a file can be scored as; the prefix of ``--suite``."""
 

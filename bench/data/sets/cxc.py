@@ -62,8 +62,10 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
     DataDamaged.
     """
     layouts = [(data_set(CXC), _table), (data_set(OFFICIAL), _official)]
+    if text == "raw":
+        layouts.reverse()
     nearest: DataMissing | None = None
-    for wanted, read in reversed(layouts) if text == "raw" else layouts:
+    for wanted, read in layouts:
         try:
             captions = read(folder, wanted)
         except DataMissing as problem:

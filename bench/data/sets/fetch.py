@@ -123,16 +123,18 @@ class Fetcher:
         revision = earlier.revision if earlier else source.revision
         if not earlier and source.site == "hub" and not source.pinned:
             revision = str(self._listing(source, revision).sha)
-        items = [
-            WantedFile(set_, file, self._named(source, revision, part))
-            for set_ in ([data_set(name) for name in source.sets] if source.archive else [wanted])
-            for file in set_.files
-            if (part := source.part(file))
-            and not _is_right(set_, file, place / file.path, source.form)
-        ]
-        contents, downloads = (self._unpack if source.archive else self._download)(
-            source, revision, known, items, work
-        )
+        sets = [wanted]
+        if source.archive:  # which has other sets, too
+            sets = [data_set(name) for name in source.sets]
+        items = []
+        for known_set in sets:
+            for file in known_set.files:
+                part = source.part(file)
+                if part and not _is_right(known_set, file, place / file.path, source.form):
+                    named = self._named(source, revision, part)
+                    items.append(WantedFile(known_set, file, named))
+        fetch_files = self._unpack if source.archive else self._download
+        contents, downloads = fetch_files(source, revision, known, items, work)
         made, warnings = dict[str, Path](), dict[str, str]()
         for item in items:
             path, expected = item.file.path, item.file.rows

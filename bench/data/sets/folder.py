@@ -134,10 +134,11 @@ class DataFolder:
         raise DataMissing(f"{place} is not in {folders}", "--data DIR, the folder that has it")
 
     def _find(self, *places: str) -> Path | None:
-        return next(
-            (path for root in self.roots for place in places if (path := root / place).is_file()),
-            None,
-        )
+        for root in self.roots:
+            for place in places:
+                if (root / place).is_file():
+                    return root / place
+        return None
 
     def corpus(self, file: str) -> Path | None:
         """A training file by its name, fetched if it is missing and has a source; None if it cannot
@@ -233,29 +234,38 @@ class DataFolder:
         )
 
     def check(self, wanted: DataSet) -> State:
-        """Thorough: reads every byte of every copy."""
+        """Check a set thoroughly: read every byte of every copy."""
         copies, problems = self.copies(wanted)
-        warnings = [
-            fetch_warning(one.path) for copy in copies for one in copy.files if one.file.first_use
-        ]
-        damaged = any(isinstance(problem, DataDamaged) for problem in problems)
+        messages = [problem.message for problem in problems]
+        for copy in copies:
+            for found in copy.files:
+                warning = fetch_warning(found.path) if found.file.first_use else ""
+                if warning:
+                    messages.append(warning)
+        status = "found" if copies else "missing"
+        if any(isinstance(problem, DataDamaged) for problem in problems):
+            status = "damaged"
         return State(
-            "damaged" if damaged else "found" if copies else "missing",
+            status,
             tuple(dict.fromkeys(copy.form for copy in copies)),
             tuple(str(copy.place) for copy in copies),
-            (*(problem.message for problem in problems), *filter(None, warnings)),
+            tuple(messages),
         )
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
-        """(path, bytes, time of the last change in ns) of every file of the set in every place,
-        sorted; reads none of them."""
-        paths = [place / file.path for place in self._places(wanted, None) for file in wanted.files]
-        return sorted(
-            (str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns))
-            for path in paths
-            if path.is_file()
-            for stat in [path.stat()]
-        )
+        """Return (path, bytes, time of the last change in ns) of every file of the set.
+
+        They are sorted, and from every place; none is read.
+        """
+        entries = []
+        for place in self._places(wanted, None):
+            for file in wanted.files:
+                path = place / file.path
+                if path.is_file():
+                    stat = path.stat()
+                    changed = max(stat.st_mtime_ns, stat.st_ctime_ns)
+                    entries.append((str(path.resolve()), stat.st_size, changed))
+        return sorted(entries)
 
     def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
         """Folders that have at least one of the files."""
@@ -285,12 +295,11 @@ class DataFolder:
         )
 
     def _get(self, wanted: DataSet, text: str) -> str:
-        """How to get a set in a form: the command, if there is a source."""
-        return (
-            wanted.get
-            if not sources_of(wanted, text)
-            else f"bench data fetch {wanted.name}{_form_option(wanted, text)}{f' --data {self.root}' if self.root else ''}"
-        )
+        """Say how to get a set in a form: the command, if there is a source."""
+        if not sources_of(wanted, text):
+            return wanted.get
+        command = f"bench data fetch {wanted.name}{_form_option(wanted, text)}"
+        return f"{command} --data {self.root}" if self.root else command
 
 
 def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMissing:
@@ -326,7 +335,8 @@ def _form_of(wanted: DataSet, texts: list[Found]) -> str:
     """
     forms = {text.form for text in texts}
     if OTHER in forms:
-        return f"{OTHER}-{hashlib.sha256(''.join(text.sha256 for text in texts).encode()).hexdigest()[:8]}"
+        hashes = "".join(text.sha256 for text in texts)
+        return f"{OTHER}-{hashlib.sha256(hashes.encode()).hexdigest()[:8]}"
     if len(forms) > 1:
         odd = next(text for text in texts if text.form != texts[0].form)
         raise damaged_file(

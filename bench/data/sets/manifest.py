@@ -138,33 +138,39 @@ class DataSet:
     @property
     def forms(self) -> tuple[str, ...]:
         """Text forms that are known by checksum; () if the set has no forms."""
-        return tuple(
-            dict.fromkeys(form for file in self.files for form in file.forms if form != ANY)
-        )
+        forms: dict[str, None] = {}
+        for file in self.files:
+            forms |= dict.fromkeys(file.forms)
+        forms.pop(ANY, None)
+        return tuple(forms)
 
     @property
     def bytes(self) -> int:
-        """Size on disk in one form (the largest, where forms differ)."""
+        """Size on disk in one form (the largest, if forms differ)."""
         return sum(max(form.bytes for form in file.forms.values()) for file in self.files)
 
     def split(self, *splits: str) -> tuple[DataFile, ...]:
-        return tuple(file for split in splits for file in self.files if file.split == split)
+        """Return the files of these splits, in the order of the splits."""
+        files = []
+        for split in splits:
+            files += [file for file in self.files if file.split == split]
+        return tuple(files)
 
 
 @functools.cache
 def data_sets() -> Mapping[str, DataSet]:
-    """Every data set that the harness knows, by name, in the order of the manifests."""
+    """Return every data set that the harness knows, by name, in the order of the manifests."""
     folder = resources.files("bench.data.sets") / "manifests"
-    return {
-        known.name: known
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith(".json")
-        for known in parse_manifest(json.loads(entry.read_text(encoding="utf-8")))
-    }
+    known = {}
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".json"):
+            for found in parse_manifest(json.loads(entry.read_text(encoding="utf-8"))):
+                known[found.name] = found
+    return known
 
 
 def data_set(name: str) -> DataSet:
-    """The data set of that name; UnknownName with the nearest names otherwise."""
+    """Return the data set of that name. Raises UnknownName, with the nearest names."""
     known = data_sets()
     if name not in known:
         raise UnknownName("data set", name, known, hint="bench data list shows all of them")

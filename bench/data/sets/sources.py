@@ -66,11 +66,10 @@ class Source:
 
     def part(self, file: DataFile) -> SourcePart | None:
         """Return how a file comes out of this source; None if the source lacks it."""
-        return (
-            self.files.get(file.path)
-            if self.files
-            else SourcePart(paths=(f"{self.root}/{file.path}" if self.root else file.path,))
-        )
+        if self.files:
+            return self.files.get(file.path)
+        path = f"{self.root}/{file.path}" if self.root else file.path
+        return SourcePart(paths=(path,))
 
     @property
     def where(self) -> str:
@@ -90,11 +89,9 @@ class Source:
 
     @property
     def _paths(self) -> Sequence[str]:
-        return (
-            [path for part in self.files.values() for path in part.paths]
-            if self.site == "web" and not self.archive
-            else (self.archive or "",)
-        )
+        if self.archive or self.site != "web":
+            return (self.archive or "",)
+        return [path for part in self.files.values() for path in part.paths]
 
 
 @functools.cache
