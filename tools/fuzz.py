@@ -52,7 +52,7 @@ from bench.backbones.folder import checkpoint_names, module_folders, read_config
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
 from bench.data.corpora import open_corpus_file
-from bench.data.corpora.hub import HubName, read_rows
+from bench.data.corpora.hub import HubName, read_hub_rows
 from bench.data.sets import (
     ANY,
     DataFile,
@@ -270,7 +270,7 @@ def answered(path: Path) -> object:
 
 def hub_file(path: Path) -> object:
     name = HubName.of("hub:o/n:text,label")
-    return sum(1 for _ in read_rows(path, path.name, name))
+    return sum(1 for _ in read_hub_rows(path, path.name, name))
 
 
 def cached(path: Path) -> object:
