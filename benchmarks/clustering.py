@@ -104,7 +104,7 @@ def main() -> None:
     from threadpoolctl import threadpool_limits
 
     from bench.data.sets import DataFolder
-    from bench.data.sets.transfer import CLUSTERING_TASKS, read_clustering
+    from bench.data.sets.clustering import CLUSTERING_TASKS, read_clustering
 
     print(describe_machine())
     encode, seeds = encoder(args.model), range(args.seeds)

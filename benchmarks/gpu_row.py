@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 
 from bench.data.sets import data_set
+from bench.data.sets.clustering import CLUSTERING_TASKS, ClassedTexts
 from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import STS_TASKS, SentencePairs
-from bench.data.sets.transfer import (
-    CLASSES,
-    CLUSTERING_TASKS,
-    TRANSFER_TASKS,
-    ClassedTexts,
-    LabelledTexts,
-)
+from bench.data.sets.transfer import CLASSES, TRANSFER_TASKS, LabelledTexts
 
 CLUSTERS = {
     "AgNews": 4,

@@ -191,6 +191,14 @@ def test_a_plan_file_keeps_one_text_and_several() -> None:
         assert RunConfig.from_options(json.loads(json.dumps(config.options()))) == config
 
 
+def test_a_text_in_the_place_of_a_method_is_named() -> None:
+    """As a shell writes ``--corpus *.txt`` out."""
+    done = bench("run", "simcse", "--corpus", "x.txt", "y.txt", "--dry-run")
+    assert done.exit_code == 2
+    assert "y.txt is a text, and no method" in done.stderr
+    assert "--corpus y.txt trains on it" in done.stderr
+
+
 @pytest.mark.slow(seconds=12)
 def test_the_boards_command_makes_the_run_again(tmp_path: Path) -> None:
     few = ["--suite", "check", "--budget", "2steps", "--set", "batch_size=4", "--precision", "fp32"]

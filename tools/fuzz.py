@@ -55,8 +55,7 @@ from bench.backbones.tensors import checkpoint_names, tensor_names
 from bench.base.cache import CacheEntry
 from bench.base.errors import BenchError
 from bench.data.corpora import open_corpus_file
-from bench.data.corpora.hub import HubName, read_rows
-from bench.data.fetching import unpack as unpack_archive
+from bench.data.corpora.hub import HubName, read_hub_rows
 from bench.data.sets import (
     ANY,
     DataFile,
@@ -68,6 +67,7 @@ from bench.data.sets import (
     sts,
     transfer,
 )
+from bench.data.unpacking import unpack as unpack_archive
 from bench.external import external, server, stored
 from bench.method import read_json
 from bench.methods import glove_avg
@@ -273,7 +273,7 @@ def answered(path: Path) -> object:
 
 def hub_file(path: Path) -> object:
     name = HubName.of("hub:o/n:text,label")
-    return sum(1 for _ in read_rows(path, path.name, name))
+    return sum(1 for _ in read_hub_rows(path, path.name, name))
 
 
 def cached(path: Path) -> object:

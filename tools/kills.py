@@ -627,8 +627,17 @@ def data_world() -> Iterator[list[Any]]:
 
     from hub import StandInHub
 
-    from bench.data import sets as folders
-    from bench.data.sets import ANY, DataFile, DataSet, Form, Part, Source, content_hash
+    from bench.data.sets import (
+        ANY,
+        DataFile,
+        DataSet,
+        Form,
+        Source,
+        SourcePart,
+        content_hash,
+        folder,
+        pending,
+    )
     from bench.data.sets import fetch as fetching
 
     rows = [f"{i % 7}\t{line}" for i, line in enumerate(_sentences(3000))]
@@ -689,13 +698,13 @@ def data_world() -> Iterator[list[Any]]:
             info = tarfile.TarInfo(f"all/{file.path}")
             info.size = len(plain)
             tar.addfile(info, io.BytesIO(plain))
-    parts: dict[str, Part] = {}
+    parts: dict[str, SourcePart] = {}
     with StandInHub() as hub:
         for i, (conversion, sources) in enumerate(given.items()):
             names = tuple(f"{i}-{k}" for k in range(len(sources)))
             for name, content in zip(names, sources, strict=True):
                 hub.serve(f"raw.githubusercontent.com/owner/converted/c0ffee/{name}", content)
-            parts[f"{i}.txt"] = Part(
+            parts[f"{i}.txt"] = SourcePart(
                 paths=names,
                 conversion=conversion,
                 sha256=tuple(hashlib.sha256(one).hexdigest() for one in sources),
@@ -736,7 +745,7 @@ def data_world() -> Iterator[list[Any]]:
             stack.enter_context(mock.patch.dict(os.environ, environment))
             # which the hub's client read when it was imported
             stack.enter_context(mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", False))
-            for module in (fetching, folders):
+            for module in (fetching, folder, pending):
                 stack.enter_context(
                     mock.patch.object(module, "sources_of", lambda one, text=ANY: [of[one.name]])
                 )

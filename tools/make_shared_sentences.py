@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.data.sets import DataFolder
-from bench.data.sets.sts import STORED, STS_TASKS, gold_hash, read_sts
+from bench.data.sets.shared_sentences import STORED, gold_hash
+from bench.data.sets.sts import STS_TASKS, read_sts
 
 if TYPE_CHECKING:
     from bench.data.sets.sts import Numbers

@@ -40,10 +40,10 @@ from bench.data.sets import (
     DataFolder,
     DataSet,
     State,
+    all_sources,
     data_sets,
     fetched_folder,
     pending_set,
-    sources,
     sources_of,
 )
 from bench.data.sets.fetch import Fetcher
@@ -239,7 +239,7 @@ def _details(wanted: DataSet, state: State) -> list[tuple[str, str]]:
         ("to get it", wanted.get),
         (
             "fetched from",
-            "; ".join(s.where for s in sources().values() if wanted.name in s.sets)
+            "; ".join(s.where for s in all_sources().values() if wanted.name in s.sets)
             or "no source: copy the file into the data folder",
         ),
         ("text forms", ", ".join(wanted.forms)),
@@ -279,7 +279,7 @@ def _as_data(wanted: DataSet, state: State) -> dict[str, Any]:
         "problems": list(state.problems),
         "sources": [
             {"where": source.where, "form": source.form, "note": source.note}
-            for source in sources().values()
+            for source in all_sources().values()
             if wanted.name in source.sets
         ],
         "files": [

@@ -23,8 +23,8 @@ from bench.references import (
     PAPERS,
     ReferenceResult,
     Row,
-    checkpoints,
     meaning,
+    released_checkpoints,
     released_for,
     results,
     rows,
@@ -32,7 +32,8 @@ from bench.references import (
     split_name,
     tables,
 )
-from bench.references.audit import KINDS, Remark, as_data, remarks, show
+from bench.references.audit import remarks
+from bench.references.remark import KINDS, Remark, as_data, format_printed
 from bench.show.grid import Cell, Column, Grid, grid
 
 
@@ -137,7 +138,7 @@ def _names(number: ReferenceResult, key: str) -> set[str]:
 
 def _show_checkpoints(as_json: bool) -> None:
     if as_json:
-        print_json({**asdict(one), "printed": one.printed} for one in checkpoints())
+        print_json({**asdict(one), "printed": one.printed} for one in released_checkpoints())
     else:
         print_grid(
             grid(
@@ -159,7 +160,7 @@ def _show_checkpoints(as_json: bool) -> None:
                         ", ".join(one.scored_in),
                         one.note,
                     )
-                    for one in checkpoints()
+                    for one in released_checkpoints()
                 ],
                 whole="--json",
             )
@@ -221,7 +222,7 @@ def _grid(title: str, part: Sequence[Row]) -> Grid:
         return tuple({footnotes.setdefault(text, len(footnotes) + 1): None for text in texts})
 
     def printed(cell: ReferenceResult) -> Cell:
-        spread = "" if cell.std is None else f" ± {show(cell.std, cell.metric)}"
+        spread = "" if cell.std is None else f" ± {format_printed(cell.std, cell.metric)}"
         notes = (r.why for r in remarks(cell) if r.task and r.kind != "differs")
         return Cell(text=cell.printed + spread, marks=marks(notes))
 

@@ -38,6 +38,7 @@ from bench.cli.options import (
 )
 from bench.cli.planning import RunReporter, checked, plan_runs, reporting, show_plan
 from bench.compare.formatting import heads, suite_scores
+from bench.data.corpora.records import LINES, PARQUET, format_of
 from bench.method import Value
 from bench.records import RunRecord, RunsFolder
 from bench.records.record import AVERAGE
@@ -327,6 +328,11 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
         values["suites"] = split_names(",".join(typed["suites"]))
     methods = [*values.get("methods", ())]
     for target in targets:
+        if format_of(target) in (*LINES, PARQUET):
+            raise BenchError(
+                f"{target} is a text, and no method, plugin file or recipe",
+                f"--corpus {target} trains on it, --suite {target} scores on it",
+            )
         if not target.endswith((".py", ".toml")):
             methods += comma_list(target)
         elif target.endswith(".py") and "methods" not in values:  # every method of the file

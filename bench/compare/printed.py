@@ -33,7 +33,8 @@ from bench.references import (
     find_printed,
     meaning,
 )
-from bench.references.audit import half_unit, remarks
+from bench.references.audit import remarks
+from bench.references.bounds import half_unit
 from bench.score.metrics.metric import metric_named
 
 LEVEL = 0.95

@@ -1,7 +1,10 @@
-"""What a hub announces, checked before its client uses it: names that become parts of paths, sizes, and the hashes of files.
+"""Checks what a hub announces before its client uses it.
 
-A hub may be a mirror ($HF_ENDPOINT) or somebody on an unencrypted line. Its client (huggingface_hub) makes paths out of commits and
-ETags, so that "../" in one of them leads out of the cache, and it never compares a file with the hash that was announced for it.
+That is names that become parts of paths, sizes, and the hashes of files.
+
+A hub may be a mirror ($HF_ENDPOINT) or somebody on an unencrypted line. Its client
+(huggingface_hub) makes paths out of commits and ETags, so that "../" in one of them leads out of
+the cache, and it never compares a file with the hash that was announced for it.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ def guard_client() -> None:
 
 
 def check_answer(answer: Any) -> None:
-    """Raise FetchFailed for an answer of a hub that names a path outside of its cache, or that lists files in another form."""
+    """Raise FetchFailed for an answer of a hub that names a path outside of its cache, or that
+    lists files in another form."""
     where = f"{answer.request.url.host}"
     if answer.request.method == "HEAD":
         for header in HEADERS:
@@ -57,7 +61,8 @@ def check_answer(answer: Any) -> None:
 
 
 def check_listing(where: str, listing: Any) -> None:
-    """Raise FetchFailed for a model's or data set's description, or its list of files, that no hub writes.
+    """Raise FetchFailed for a model's or data set's description, or its list of files, that no hub
+    writes.
 
     ``where``: the server, for the message.
     """
@@ -107,7 +112,10 @@ def _is_inside(name: Any) -> bool:
 
 
 def announced_hash(about: Any) -> tuple[str, str] | None:
-    """(kind, hash) of a file in a listing: ("sha256", ...) of a large one, ("git", ...) of a small one; None if none is announced."""
+    """(kind, hash) of a file in a listing:
+
+    ("sha256", ...) of a large one, ("git", ...) of a small one; None if none is announced.
+    """
     lfs = getattr(about, "lfs", None)
     sha256 = getattr(lfs, "sha256", None)
     if sha256:
@@ -117,7 +125,8 @@ def announced_hash(about: Any) -> tuple[str, str] | None:
 
 
 def hash_of_blob(name: str) -> tuple[str, str] | None:
-    """(kind, hash) that the name of a file in the hub's cache states: 64 digits are a sha256, 40 are git's name of a blob."""
+    """(kind, hash) that the name of a file in the hub's cache states: 64 digits are a sha256, 40
+    are git's name of a blob."""
     if re.fullmatch("[0-9a-f]{64}", name):
         return "sha256", name
     if re.fullmatch("[0-9a-f]{40}", name):
@@ -126,7 +135,8 @@ def hash_of_blob(name: str) -> tuple[str, str] | None:
 
 
 def has_hash(file: Path, kind: str, expected: str) -> bool:
-    """Say if a file's bytes have this hash: "sha256" of its bytes, or "git", the sha1 by which git names a blob. Raises OSError."""
+    """Say if a file's bytes have this hash: "sha256" of its bytes, or "git", the sha1 by which git
+    names a blob. Raises OSError."""
     with file.open("rb") as stream:
         if kind == "sha256":
             return hashlib.file_digest(stream, "sha256").hexdigest() == expected

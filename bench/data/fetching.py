@@ -1,7 +1,7 @@
 """Files from the network, whole and checked or not at all, all by the Hugging Face hub's client.
 
-So proxies (SOCKS too) and certificates are the same for data and models: those in the environment. Nothing here depends on data
-sets or models.
+So proxies (SOCKS too) and certificates are the same for data and models: those in the environment.
+Nothing here depends on data sets or models.
 """
 
 from __future__ import annotations
@@ -10,13 +10,10 @@ import contextlib
 import errno
 import os
 import shutil
-import tarfile
 import urllib.parse
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from time import sleep
 from typing import Any, TypeVar
 
@@ -47,14 +44,20 @@ NO_NETWORK = (
     "check the network, and HF_ENDPOINT, BENCH_MIRROR, SSL_CERT_FILE or the proxy if they are set; "
     "then run the command again"
 )
-REFUSED_TOKEN = "the hub refuses your token; trying without it (remove HF_TOKEN, or log in again: hf auth login)"
+REFUSED_TOKEN = (
+    "the hub refuses your token; trying without it (remove HF_TOKEN, or log in again: hf auth "
+    "login)"
+)
 LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF_TOKEN)"
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a file is. ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are set for the hub; elsewhere only
-    ``url`` is, and ``second_url`` if that has the same bytes."""
+    """The address of a file.
+
+    ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are set for the hub;
+    elsewhere only ``url`` is, and ``second_url`` if that has the same bytes.
+    """
 
     url: str
     kind: str = ""
@@ -77,7 +80,7 @@ def silent(line: str) -> None:
 
 
 def offline_now() -> bool:
-    """Whether HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) forbids connections."""
+    """Return whether HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) forbids connections."""
     return any(
         os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE")
         for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
@@ -90,11 +93,12 @@ def endpoint() -> str:
 
 
 def site(kind: str, repo: str, revision: str, path: str) -> Site:
-    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "model" (one of its models, as a whole), "github" or
-    "web" (``repo`` is the address of its folder; without one, ``path`` is the whole address).
+    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "model" (one of
+    its models, as a whole), "github" or "web" (``repo`` is the address of its folder; without one,
+    ``path`` is the whole address).
 
-    $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server with the other sites' files below their host names:
-    MIRROR/raw.githubusercontent.com/owner/name/commit/path.
+    $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server with the other sites' files
+    below their host names: MIRROR/raw.githubusercontent.com/owner/name/commit/path.
     """
     quoted = urllib.parse.quote(path)
     if kind == "hub":
@@ -153,10 +157,12 @@ def download(
     most_bytes: int = MOST_BYTES,
     say: Say = silent,
 ) -> str:
-    """Fetch ``where`` into the file ``to`` and return its sha256. An existing file with the checksum ``sha256`` stays.
+    """Fetch ``where`` into the file ``to`` and return its sha256. An existing file with the
+    checksum ``sha256`` stays.
 
-    Two processes take turns. Failures that may pass are retried, after the time in Retry-After. Raises FetchFailed (refused,
-    unreachable, disk full, larger than ``most_bytes`` outside the hub) or DataDamaged (wrong checksum); then ``to`` is unchanged.
+    Two processes take turns. Failures that may pass are retried, after the time in Retry-After.
+    Raises FetchFailed (refused, unreachable, disk full, larger than ``most_bytes`` outside the hub)
+    or DataDamaged (wrong checksum); then ``to`` is unchanged.
     """
     arriving = to.with_name(to.name + ".part")
     try:
@@ -175,8 +181,10 @@ def download(
             arrived = file_sha256(arriving)
             if sha256 not in (None, arrived):
                 raise DataDamaged(
-                    f"{where.url} has the wrong checksum: sha256 {arrived[:12]} found, {sha256[:12]} expected",
-                    "nothing was stored; the file has changed at its source, or was altered on the way",
+                    f"{where.url} has the wrong checksum: sha256 {arrived[:12]} found, "
+                    f"{sha256[:12]} expected",
+                    "nothing was stored; the file has changed at its source, or was altered on "
+                    "the way",
                 )
             os.replace(arriving, to)
             return arrived
@@ -202,7 +210,11 @@ def _from_either(where: Site, to: Path, most_bytes: int) -> None:
 
 
 def _from_web(url: str, to: Path, most_bytes: int) -> None:
-    """One GET. Raises FetchFailed for a final refusal, Passing for a failure that may pass, OSError if the disk fails."""
+    """One GET.
+
+    Raises FetchFailed for a final refusal, Passing for a failure that may pass, OSError if the disk
+    fails.
+    """
     from huggingface_hub import get_session
     from tqdm import tqdm
 
@@ -233,7 +245,10 @@ def _from_web(url: str, to: Path, most_bytes: int) -> None:
 
 
 def _from_hub(where: Site, to: Path, say: Say) -> None:
-    """With the hub's client, which continues a download that was cut. Raises as :func:`_from_web`."""
+    """With the hub's client, which continues a download that was cut.
+
+    Raises as :func:`_from_web`.
+    """
     from huggingface_hub import hf_hub_download
 
     folder = to.with_name(to.name + ".hub")
@@ -259,7 +274,8 @@ def _from_hub(where: Site, to: Path, say: Say) -> None:
 
 
 def repository_info(where: Site, say: Say = silent) -> Any:
-    """The hub's DatasetInfo or ModelInfo at a revision or branch: its commit, files with their sizes, card. Raises FetchFailed."""
+    """The hub's DatasetInfo or ModelInfo at a revision or branch: its commit, files with their
+    sizes, card. Raises FetchFailed."""
     from huggingface_hub import HfApi
 
     def call(token: str | bool | None) -> Any:
@@ -271,7 +287,8 @@ def repository_info(where: Site, say: Say = silent) -> Any:
 
 
 def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
-    """The result of a call of the hub's client, which gets the token; repeated without one if the hub refuses the token itself.
+    """The result of a call of the hub's client, which gets the token; repeated without one if the
+    hub refuses the token itself.
 
     Raises as :func:`_from_web`.
     """
@@ -296,7 +313,8 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
 
 
 def retry(call: Callable[[], T], say: Say) -> T:
-    """The result of a call that may raise Passing; retried after the time that the server asks for, else 1, 2, 4 seconds."""
+    """The result of a call that may raise Passing; retried after the time that the server asks for,
+    else 1, 2, 4 seconds."""
     for usual in WAITS:
         try:
             return call()
@@ -329,7 +347,8 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
 
 
 def check_network(urls: Iterable[str]) -> None:
-    """Raises FetchFailed if none of these servers answers a request for its front page, whatever the answer is."""
+    """Raises FetchFailed if none of these servers answers a request for its front page, whatever
+    the answer is."""
     from huggingface_hub import get_session
 
     problems: dict[str, str] = {}
@@ -341,54 +360,7 @@ def check_network(urls: Iterable[str]) -> None:
             problems[parts[1]] = innermost(error)
     if problems:
         raise FetchFailed(
-            f"no network: {list_names(problems)} cannot be reached ({next(iter(problems.values()))})",
+            f"no network: {list_names(problems)} cannot be reached "
+            f"({next(iter(problems.values()))})",
             NO_NETWORK,
         )
-
-
-# --- files out of a tar or zip ---
-
-
-def unpack(
-    archive: Path, place: Callable[[str], Path | None], *, most_bytes: int = 2_000_000_000
-) -> dict[str, Path]:
-    """Write those regular files of an archive for whose name ``place`` returns a path; returns name -> path.
-
-    Nothing is written anywhere else, so that paths, links, owners and modes in the archive have no effect. Raises DataDamaged
-    for an archive that is damaged, hostile or larger than allowed, after removing what was written; OSError if the disk fails.
-    """
-    written: dict[str, Path] = {}
-    try:
-        for name, size, content in _members(archive):
-            if (to := place(name)) is None:
-                continue
-            most_bytes -= size
-            if most_bytes < 0 or to in written.values():
-                raise ValueError(f"it is larger than allowed, or has {to.name} twice")
-            to.parent.mkdir(parents=True, exist_ok=True)
-            to.unlink(missing_ok=True)  # never through a link that lies there
-            written[name] = to
-            with content() as source, to.open("xb") as file:
-                shutil.copyfileobj(source, file, BLOCK)
-    except Exception as error:  # whatever the bytes of a damaged archive lead to
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # the disk
-            raise
-        for path in written.values():
-            path.unlink(missing_ok=True)
-        why = " ".join(str(error).split())[:120]
-        raise DataDamaged(f"{archive.name} cannot be unpacked: {why}", "fetch it again") from None
-    return written
-
-
-def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """(name, size, how to open it) of the regular files of an archive."""
-    if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as opened:
-            for entry in opened.infolist():
-                if not entry.is_dir() and (entry.external_attr >> 16) & 0o170000 in (0, 0o100000):
-                    yield entry.filename, entry.file_size, partial(opened.open, entry)
-        return
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            if member.isreg():
-                yield str(PurePosixPath(member.name)), member.size, partial(tar.extractfile, member)

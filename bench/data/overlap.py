@@ -1,6 +1,8 @@
-"""Which sentences of the evaluation sets occur in a training corpus, exactly or nearly (docs/data.md).
+"""Which sentences of the evaluation sets occur in a training corpus, exactly or nearly
+(docs/data.md).
 
-Counts per task: how many of its sentences occur in a corpus, and in how many rows of the corpus they do.
+Counts per task: how many of its sentences occur in a corpus, and in how many rows of the corpus
+they do.
 """
 
 from __future__ import annotations
@@ -8,22 +10,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import re
-import unicodedata
-from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from bench.base.cache import CacheEntry
 from bench.data.corpora import Corpus
 from bench.data.corpora.columns import NUMBERS
+from bench.data.near import NearIndex, words_of
 
 RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
 MUCH = 0.1  # share of a task's sentences from which a row that trained on them is marked
@@ -32,7 +30,7 @@ AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 @dataclass(frozen=True)
 class OfTask:
-    """What is about one task of a suite, in one text form."""
+    """A fact about one task of a suite, in one text form."""
 
     suite: str
     task: str
@@ -48,8 +46,11 @@ class ScoredSentences(OfTask):
 
 @dataclass(frozen=True)
 class Overlap(OfTask):
-    """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near`` others nearly; ``rows`` of the
-    corpus have at least one of either."""
+    """The number of a task's sentences that occur in a corpus.
+
+    The task has ``sentences`` distinct ones; ``exact`` occur in the corpus, ``near`` others nearly.
+    ``rows`` of the corpus have at least one of either.
+    """
 
     sentences: int
     exact: int
@@ -59,7 +60,10 @@ class Overlap(OfTask):
 
 @dataclass(frozen=True)
 class Match(OfTask):
-    """A sentence of the corpus beside one of a task. ``similarity``: shared words over all words of the two."""
+    """A sentence of the corpus and one of a task that match.
+
+    ``similarity``: shared words over all words of the two.
+    """
 
     kind: str  # "exact" or "near"
     similarity: float
@@ -69,7 +73,8 @@ class Match(OfTask):
 
 
 def scored_sentences(task: Any) -> Sequence[str]:
-    """The data's own sentences of a loaded task: of pairs the scored split, without sentences that a task makes of them."""
+    """The data's own sentences of a loaded task: of pairs the scored split, without sentences that
+    a task makes of them."""
     pairs: Any = getattr(task, "data", None)
     return (
         [*pairs.sentences1, *pairs.sentences2]
@@ -86,10 +91,12 @@ def count_overlaps(
     progress: Callable[[int], None] = lambda rows: None,
     found: Callable[[Match], None] | None = None,
 ) -> list[Overlap]:
-    """The overlap of every task with a corpus, in the order of ``wanted``; each cell of the corpus counts as a sentence.
+    """The overlap of every task with a corpus, in the order of ``wanted``; each cell of the corpus
+    counts as a sentence.
 
-    Counts are remembered in the cache by the corpus's content and the task's sentences; with ``found`` the corpus is always
-    read, and every match is handed over. ``progress(rows)`` counts rows of the corpus. Raises CorpusError.
+    Counts are remembered in the cache by the corpus's content and the task's sentences; with
+    ``found`` the corpus is always read, and every match is handed over. ``progress(rows)`` counts
+    rows of the corpus. Raises CorpusError.
     """
     sets = [_distinct(sentences.sentences) for sentences in wanted]
     entries = [CacheEntry("overlap", _name(corpus, keys), root=cache) for keys in sets]
@@ -106,7 +113,8 @@ def count_overlaps(
 
 
 def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
-    """Key -> (words, the sentence as it first stood); a sentence without a letter or digit is left out."""
+    """Key -> (words, the sentence as it first stood); a sentence without a letter or digit is left
+    out."""
     distinct: dict[str, tuple[list[str], str]] = {}
     for sentence in dict.fromkeys(sentences):
         if words := words_of(sentence):
@@ -168,7 +176,7 @@ def _counted(
 
 
 def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
-    """Of the file that remembers the counts: all that decides them."""
+    """Return the name of the cache entry: a hash of all that decides the counts."""
     digest = hashlib.sha256(
         json.dumps([RULE, corpus.sha256, corpus.format, corpus.column, *corpus.columns]).encode()
     )
@@ -177,11 +185,11 @@ def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
     return digest.hexdigest()[:32]
 
 
-# --- the counts in a record ---
-
-
 def overlaps_of(stored: Any) -> list[Overlap]:
-    """What a record keeps, which may be anything; empty where nothing was recorded, or in another version's form."""
+    """Read the counts of a record, which may be anything.
+
+    [] if nothing was recorded, or if it has the form of another version.
+    """
     try:
         return msgspec.convert(stored["tasks"], list[Overlap])
     except (TypeError, KeyError, msgspec.ValidationError):
@@ -189,7 +197,7 @@ def overlaps_of(stored: Any) -> list[Overlap]:
 
 
 def seen_tasks(stored: Any, suite: str) -> list[str]:
-    """The tasks of a suite of whose sentences a tenth or more stand in the corpus."""
+    """Return the tasks with at least 10 % of their sentences in the training corpus."""
     return [
         one.task
         for one in overlaps_of(stored)
@@ -198,92 +206,11 @@ def seen_tasks(stored: Any, suite: str) -> list[str]:
 
 
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
-    """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
+    """Return ``provenance.corpus.overlap`` of a record.
+
+    It has these counts, and those of an earlier record (``before``) for other tasks.
+    """
     cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
     if isinstance(before, dict) and before.get("rule") == RULE:
         cells = {(old["suite"], old["task"], old["text"]): old for old in before["tasks"]} | cells
     return {"rule": RULE, "tasks": list(cells.values())}
-
-
-# --- all pairs of nearly equal word sets, exactly: none is missed, and only sets are compared that share two of their rarest words ---
-# Two sentences are nearly equal when both have at least 4 of 5 words that either has: |x & y| / |x | y| >= 4/5 (Jaccard). They are
-# found by prefix filtering (Chaudhuri, Ganti, Kaushik, ICDE 2006; with several words, Wang, Li, Feng, SIGMOD 2012): with the words
-# of every set ordered from rare to frequent, two sets that near share two words among the first |x| - ceil(4/5 |x|) + 2 of each.
-# For they share at least a = ceil(4/5 max(|x|, |y|)), so that at most |x| - a words of x come before its second shared one.
-
-SHARED, OF = 4, 5  # the threshold as a fraction of whole numbers: no rounding decides a pair
-_WORD = re.compile(r"[^\W_]+")
-
-
-def words_of(sentence: str) -> list[str]:
-    """Runs of letters and digits, lower-cased, in their order; of compatibility forms (full-width, ligatures) the plain ones.
-
-    What a tokeniser puts between or takes from words is not among them: joined, "Don't!" and "do n't !" are both "dont".
-    """
-    if not sentence.isascii():
-        sentence = unicodedata.normalize("NFKC", sentence)
-    return _WORD.findall(sentence.lower())
-
-
-class NearIndex:
-    """Sentences to look for, by their words: ``near(batch)`` gives those that are nearly the same."""
-
-    def __init__(self, sentences: Sequence[Iterable[str]]) -> None:
-        sets = [set(words) for words in sentences]
-        counts = Counter(word for words in sets for word in words)
-        self._rank = {
-            word: i for i, (_, word) in enumerate(sorted((n, word) for word, n in counts.items()))
-        }
-        self._sets = [frozenset(self._rank[word] for word in set_) for set_ in sets]
-        self._sizes = np.array([len(ranks) for ranks in self._sets], dtype=np.int64)
-        keys, numbers = self._signatures((sorted(ranks), len(ranks)) for ranks in self._sets)
-        order = np.argsort(keys, kind="stable")
-        self._keys, self._numbers = keys[order], numbers[order]
-
-    def near(self, batch: Sequence[Iterable[str]]) -> list[tuple[int, int, float]]:
-        """(place in the batch, number of the sentence here, Jaccard similarity) of every two that are nearly equal, in order."""
-        sets = [set(words) for words in batch]
-        known = [
-            sorted(rank for word in words if (rank := self._rank.get(word)) is not None)
-            for words in sets
-        ]
-        keys, places = self._signatures(
-            (ranks, len(words)) for ranks, words in zip(known, sets, strict=True)
-        )
-        first = np.searchsorted(self._keys, keys, "left")
-        counts = np.searchsorted(self._keys, keys, "right") - first
-        ends = np.cumsum(counts)
-        if not len(ends) or not ends[-1]:
-            return []
-        inside = np.arange(ends[-1]) - np.repeat(
-            ends - counts, counts
-        )  # 0, 1, ... within each run of equal keys
-        numbers = self._numbers[np.repeat(first, counts) + inside]
-        n = np.array([len(set_) for set_ in sets], dtype=np.int64)[np.repeat(places, counts)]
-        m = self._sizes[numbers]
-        fits = (SHARED * n <= OF * m) & (SHARED * m <= OF * n)
-        pairs = np.unique(np.stack([np.repeat(places, counts)[fits], numbers[fits]]), axis=1)
-        alike = []
-        for place, number in zip(*pairs.tolist(), strict=True):
-            both = len(self._sets[number].intersection(known[place]))
-            either = len(sets[place]) + len(self._sets[number]) - both
-            if OF * both >= SHARED * either:
-                alike.append((place, number, both / either))
-        return alike
-
-    def _signatures(self, sets: Iterable[tuple[list[int], int]]) -> tuple[np.ndarray, np.ndarray]:
-        """Every pair among the first words of each set, as one number, and which set it is of. A set is (the ranks of its words
-        that are known here, rare ones first; how many words it has in all)."""
-        keys, places = array("q"), array("q")
-        base = len(self._rank)
-        for place, (ranks, size) in enumerate(sets):
-            # words that no sentence here has are the rarest of all, and stand before these
-            first = ranks[: max(0, size - -(-SHARED * size // OF) + 2 - (size - len(ranks)))]
-            pairs = (
-                [a * base + b for a, b in combinations(first, 2)]
-                if size > 1
-                else [a * base + a for a in first[:1]]
-            )
-            keys.extend(pairs)
-            places.extend([place] * len(pairs))
-        return np.frombuffer(keys, dtype=np.int64), np.frombuffer(places, dtype=np.int64)

@@ -1,4 +1,5 @@
-"""Training text that a Python program holds, as a corpus file in the cache, so that a run is identified by what it was trained on."""
+"""Training text that a Python program holds, as a corpus file in the cache, so that a run is
+identified by what it was trained on."""
 
 from __future__ import annotations
 
@@ -26,11 +27,12 @@ EXPECTED = (
 
 
 def corpus_place(corpus: Any) -> str | tuple[str, ...] | None:
-    """The value of ``--corpus`` for what ``bench.train`` was given: a path or a name as it is, a list of Paths as several, anything else as a
-    file in the cache.
+    """The value of ``--corpus`` for what ``bench.train`` was given: a path or a name as it is, a
+    list of Paths as several, anything else as a file in the cache.
 
-    The file's name is a hash of its content: the same rows are the same corpus. Sentences without line breaks become a .txt, which is
-    what a file with the same lines is. Raises CorpusError, which names the row, for what is no training text.
+    The file's name is a hash of its content: the same rows are the same corpus. Sentences without
+    line breaks become a .txt, which is what a file with the same lines is. Raises CorpusError,
+    which names the row, for what is no training text.
     """
     if corpus is None:
         return None
@@ -78,7 +80,10 @@ def _is_frame(corpus: Any) -> bool:
 
 
 def _rows_of_columns(corpus: Any) -> Iterator[dict[str, Any]]:
-    """The rows of a dictionary of columns. Raises CorpusError for a dictionary of splits, and for columns of different lengths."""
+    """The rows of a dictionary of columns.
+
+    Raises CorpusError for a dictionary of splits, and for columns of different lengths.
+    """
     if not isinstance(corpus, Mapping):
         raise CorpusError(f"corpus={corpus!r:.60}, of type {type(corpus).__name__}", EXPECTED)
     if any(hasattr(part, "column_names") for part in corpus.values()):
@@ -118,7 +123,8 @@ def _write_sentences(rows: Iterable[Any]) -> Path:
 
 
 def _refuse_files(sentences: Sequence[str]) -> None:
-    """Raise BenchError if every sentence is the name of a file: a list of files would be trained on as sentences."""
+    """Raise BenchError if every sentence is the name of a file: a list of files would be trained on
+    as sentences."""
     if len(sentences) > 100:
         return
     for sentence in sentences:
@@ -126,7 +132,8 @@ def _refuse_files(sentences: Sequence[str]) -> None:
             return
     raise BenchError(
         f"{WHERE}: a list holds sentences, and these are names of files: {list_names(sentences)}",
-        f"corpus={','.join(sentences[:3])!r} trains on the files together, Paths in the list do so too",
+        f"corpus={','.join(sentences[:3])!r} trains on the files together, Paths in the list do "
+        "so too",
     )
 
 
@@ -149,13 +156,17 @@ def _records_of_texts(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
             if not isinstance(cell, str):
                 raise CorpusError(
                     f"{WHERE}: row {number} has {cell!r:.60}, of type {type(cell).__name__}",
-                    "labels and scores need their names: {'sent0': ..., 'sent1': ..., 'score': 0.8}",
+                    "labels and scores need their names: {'sent0': ..., 'sent1': ..., 'score': "
+                    "0.8}",
                 )
         yield dict(zip(names, row, strict=True))
 
 
 def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
-    """Rows with named cells, as JSON lines with our columns. What is not training text is named in a warning, and left out."""
+    """Rows with named cells, as JSON lines with our columns.
+
+    What is not training text is named in a warning, and left out.
+    """
     first = next(rows)
     layout = find_layout(WHERE, dict(first), exact=False)
     if layout.unread:
@@ -179,7 +190,10 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
 
 
 def _write(kind: str, suffix: str, lines: Sequence[str]) -> Path:
-    """Write the lines into the cache, unless they are there. Raises CorpusError for a text that is not Unicode."""
+    """Write the lines into the cache, unless they are there.
+
+    Raises CorpusError for a text that is not Unicode.
+    """
     try:
         content = "".join(f"{line}\n" for line in lines).encode()
     except UnicodeEncodeError:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
-from bench.data.sets.sts import sentence_numbers
+from bench.data.sets.shared_sentences import sentence_numbers
 from bench.records.record import ScoreKey
 from bench.records.run import Run
 

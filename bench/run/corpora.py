@@ -87,8 +87,9 @@ def open_corpus(
 ) -> Corpus:
     """Open the text of that name, or the texts of those names as one.
 
-    ``requested``: --corpus names them, which may be files with columns, and not a recipe. Raises DataMissing if one is not on this machine,
-    CorpusError if one cannot be read, or has other columns than the first.
+    ``requested``: --corpus names them, which may be files with columns, and not a recipe. Raises
+    DataMissing if one is not on this machine, CorpusError if one cannot be read, or has other
+    columns than the first.
     """
     if not requested:
         return _open_source(str(text), (), False, data, scored)
@@ -127,7 +128,10 @@ def _open_source(
 def _open_known(
     name: str, requested: bool, data: DataFolder, scored: Sequence[KnownTask]
 ) -> Corpus:
-    """Open a text that is no file: made of evaluation data, of the hub, or one that recipes name. Raises DataMissing."""
+    """Open a text that is no file: made of evaluation data, of the hub, or one that recipes name.
+
+    Raises DataMissing.
+    """
     if name == TARGET:
         if data.later is not None and data.later.pending:
             return AbsentCorpus(TARGET, ("sentence",), 0)
@@ -144,7 +148,8 @@ def _open_known(
 
 
 def describe_corpus(corpus: Corpus) -> list[str]:
-    """Return what a reader of a run's plan should know of its text: whether it is test data, what is not read, what is there twice."""
+    """Return notes on the text for a reader of the plan: whether it is test data, what
+    is not read, what is there twice."""
     notes = []
     known: dict[tuple[str, str], str] = {}
     for part in corpus.parts:
@@ -164,7 +169,8 @@ def describe_corpus(corpus: Corpus) -> list[str]:
 
 
 def corpus_arguments(corpus: Corpus) -> tuple[str, ...]:
-    """Return what ``--corpus`` takes to find the same text again under any file name: a value for each of its parts."""
+    """Return what ``--corpus`` takes to find the same text again under any file name: a value for
+    each of its parts."""
     arguments = []
     for part in corpus.parts:
         source = part.source_name
@@ -176,12 +182,18 @@ def corpus_arguments(corpus: Corpus) -> tuple[str, ...]:
 
 
 def is_composed(corpus: Corpus) -> bool:
-    """Say if it is more than one whole text: several, or chosen columns. Its hash alone does not lead to its files then."""
+    """Say if it is more than one whole text: several, or chosen columns.
+
+    Its hash alone does not lead to its files then.
+    """
     return len(corpus.parts) > 1 or corpus.chosen is not None
 
 
 def name_with_content(corpus: Corpus) -> str:
-    """Return how a search names its text: NAME@SHA256; if it is composed, NAMES = ARGUMENT + ARGUMENT."""
+    """Return how a search names its text:
+
+    NAME@SHA256; if it is composed, NAMES = ARGUMENT + ARGUMENT.
+    """
     if not is_composed(corpus):
         return f"{corpus.name}@{corpus.sha256}"
     return f"{corpus.name} = {' + '.join(corpus_arguments(corpus))}"
@@ -238,10 +250,11 @@ def _of_recipes(file: str, data: DataFolder) -> Corpus:
 
 
 def find_by_hash(requested: str, data: DataFolder, columns: Sequence[str] = ()) -> Path:
-    """Find the file with the text of that sha256 (of its decompressed content), here or in train/ of the data folders.
+    """Find the file with the text of that sha256 (of its decompressed content), here or in train/
+    of the data folders.
 
-    ``columns``: those that are read, which count for saved folders. Raises DataMissing if no file has it. A file that is not a corpus is
-    skipped; hashes are cached.
+    ``columns``: those that are read, which count for saved folders. Raises DataMissing if no file
+    has it. A file that is not a corpus is skipped; hashes are cached.
     """
     folders = [Path(), *(root / "train" for root in data.roots)]
     for folder in folders:

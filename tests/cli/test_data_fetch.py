@@ -21,7 +21,7 @@ from click.testing import Result
 from commands import argv, bench, error_line
 from hub import StandInHub
 
-from bench.data.sets import DataFolder, Form, data_set, sources
+from bench.data.sets import DataFolder, Form, all_sources, data_set
 
 HERE = Path(__file__).resolve().parents[2]
 
@@ -100,7 +100,7 @@ def test_a_corpus_of_another_length_is_trained_on_and_the_record_says_so(
 def test_one_failure_does_not_stop_the_others(
     hub: StandInHub, cache: Path, tmp_path: Path, shared: Path
 ) -> None:
-    source = sources()["clustering"]
+    source = all_sources()["clustering"]
     (path,) = source.files["AgNews.tsv"].paths
     data = (shared / "data/clustering/AgNews.tsv").read_bytes()
     hub.serve(f"raw.githubusercontent.com/{source.repo}/{source.revision}/{path}", data)

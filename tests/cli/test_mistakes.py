@@ -196,6 +196,8 @@ def test_a_corpus_that_cannot_be_read(
     command: tuple[Any, ...], tmp_path: Path, name: str, content: bytes, said: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    done = bench(*command, "--runs", tmp_path / "runs", "--corpus", tmp_path / name)
+    words = list(command)
+    words[words.index("--corpus") + 1] = tmp_path / name
+    done = bench(*words, "--runs", tmp_path / "runs")
     assert said in error_line(done) and name in error_line(done)
     assert not (tmp_path / "runs").exists()

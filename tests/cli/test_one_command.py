@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import io
 import json
 import tarfile
@@ -17,7 +16,7 @@ from hub import StandInHub
 from models import sentences
 
 from bench.backbones.known_models import PINNED
-from bench.data.sets import data_set, data_sets, sources
+from bench.data.sets import all_sources, data_set, data_sets
 
 ROWS = 600
 
@@ -56,7 +55,7 @@ def new_machine(
     files = {"senteval.tar": sentevals(shared), "nli_for_simcse.csv": triplets}
     hub.add("dataset", "princeton-nlp/datasets-for-simcse", files)
     short = replace(data_set("nli"), files=(replace(data_set("nli").files[0], rows=ROWS),))
-    monkeypatch.setattr("bench.data.sets.data_sets", lambda: {**data_sets(), "nli": short})
+    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: {**data_sets(), "nli": short})
     return hub
 
 
@@ -93,7 +92,7 @@ def bert_and_labelled_nli(
     """On that hub a tiny BERT, too, and few pairs of SNLI and MultiNLI at their authors' addresses."""
     add_model(new_machine, "google-bert/bert-base-uncased", tiny)
     name, checksums = "nli_labelled.csv", []
-    source, wanted = sources()[name], data_set("nli-labelled")
+    source, wanted = all_sources()[name], data_set("nli-labelled")
     (part,) = source.files.values()
     labels = ("entailment", "neutral", "contradiction", "-")
     for seed, path in enumerate(part.paths, 5):
@@ -106,13 +105,12 @@ def bert_and_labelled_nli(
         new_machine.serve(path.partition("://")[2], out.getvalue())
         checksums.append(hashlib.sha256(out.getvalue()).hexdigest())
     source = replace(source, files={name: replace(part, sha256=tuple(checksums))})
-    known = {**sources(), name: source}
-    module = importlib.import_module("bench.data.sets")
-    monkeypatch.setattr(module, "sources", lambda: known)
-    known_sets = importlib.import_module("bench.data.sets").data_sets()
+    known = {**all_sources(), name: source}
+    monkeypatch.setattr("bench.data.sets.sources.all_sources", lambda: known)
+    known_sets = data_sets()
     few = replace(wanted, files=(replace(wanted.files[0], rows=2 * ROWS * 3 // 4),))
     every = {**known_sets, "nli-labelled": few}
-    monkeypatch.setattr("bench.data.sets.data_sets", lambda: every)
+    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: every)
     return new_machine
 
 

@@ -11,7 +11,7 @@ from make_manifest import update
 
 from bench.base.errors import DataDamaged, DataMissing, UnknownName
 from bench.data.sets import DataFolder, data_set
-from bench.data.sets.transfer import CLUSTERING_TASKS, read_clustering
+from bench.data.sets.clustering import CLUSTERING_TASKS, read_clustering
 
 CLASSES = {"AgNews": 4, "SearchSnippets": 8, "StackOverflow": 20, "Biomedical": 20, "Tweet": 89}
 ORIGINALS = ("StackOverflow", "GoogleNews-TS", "GoogleNews-T", "GoogleNews-S")

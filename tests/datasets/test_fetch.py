@@ -29,17 +29,18 @@ from bench.data.sets import (
     Form,
     Later,
     NotFetchedYet,
-    Part,
     Source,
+    SourcePart,
+    all_sources,
     content_hash,
     data_set,
     data_sets,
     fetch_warning,
     read_receipt,
-    sources,
     sources_of,
 )
-from bench.data.sets.fetch import CONVERSIONS, Fetcher
+from bench.data.sets.conversions import CONVERSIONS
+from bench.data.sets.fetch import Fetcher
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
 RAW = {"A/one.txt": b"A cat's\tone dog\nB\tC\n", "A/two.txt": b"X Y\tz\n"}
@@ -98,7 +99,11 @@ NOTE = "trust on first use: not seen"
 ARCHIVE = _source("one.tar", "hub", "owner/data", "main", "archive", archive="one.tar", note=NOTE)
 COPY = _source("copy", "github", "owner/copy", "c0ffee", "moses", root="data")
 RAWS = replace(COPY, name="raws", root="raws", into="raw", form="raw")
-ANYWHERE = {"form": "any", "sets": ("corp",), "files": {"corp.txt": Part(paths=("corp.txt",))}}
+ANYWHERE = {
+    "form": "any",
+    "sets": ("corp",),
+    "files": {"corp.txt": SourcePart(paths=("corp.txt",))},
+}
 FIRST = _source("corp.txt", "hub", "owner/data", "main", "train", **ANYWHERE)
 
 
@@ -128,8 +133,9 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("bench.data.sets.fetch.data_set", sets.__getitem__)
     monkeypatch.setattr("bench.data.sets.fetch.sources_of", of)
-    monkeypatch.setattr("bench.data.sets.sources_of", of)
-    monkeypatch.setattr("bench.data.sets.data_sets", lambda: sets)
+    monkeypatch.setattr("bench.data.sets.folder.sources_of", of)
+    monkeypatch.setattr("bench.data.sets.pending.sources_of", of)
+    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: sets)
 
 
 @pytest.fixture
@@ -238,7 +244,7 @@ def test_sentences_come_out_of_a_parquet_file_where_the_text_itself_is_not_there
     pyarrow.parquet.write_table(table, out)
     files = {"README.md": b"#", "data/train-0.parquet": out.getvalue()}
     revision = hub.add("dataset", "owner/second", files)
-    part = Part(paths=("*.parquet",), conversion="parquet text")
+    part = SourcePart(paths=("*.parquet",), conversion="parquet text")
     about = {"form": "any", "sets": ("corp",), "files": {"corp.txt": part}}
     second = _source("second", "hub", "owner/second", "main", "train", **about)
     monkeypatch.setattr("bench.data.sets.fetch.sources_of", lambda *_: [FIRST, second])
@@ -402,7 +408,7 @@ def test_two_processes_that_want_one_set_fetch_it_once(hub: StandInHub, tmp_path
 
 
 def test_every_source_is_of_sets_that_exist_and_gives_files_that_they_have() -> None:
-    for source in sources().values():
+    for source in all_sources().values():
         wanted = [data_set(name) for name in source.sets]
         paths = {file.path for one in wanted for file in one.files}
         assert set(source.files) <= paths, source.name
@@ -495,7 +501,7 @@ def test_labelled_nli_is_built_from_the_two_archives(
 ) -> None:
     """From archives with the known checksums alone; pairs without a gold label are left out; what was built is held against later."""
     name = "nli_labelled.csv"
-    wanted, source = data_set("nli-labelled"), sources()[name]
+    wanted, source = data_set("nli-labelled"), all_sources()[name]
     for place, data in nli_archives().items():
         hub.serve(place, data)
     with pytest.raises(DataDamaged, match="snli_1.0.zip has the wrong checksum"):
@@ -504,7 +510,7 @@ def test_labelled_nli_is_built_from_the_two_archives(
     assert [path.partition("://")[2] for path in part.paths] == list(nli_archives())
     hashes = tuple(map(sha, nli_archives().values()))
     known = replace(source, files={name: replace(part, sha256=hashes)})
-    monkeypatch.setattr("bench.data.sets.sources", lambda: {source.name: known})
+    monkeypatch.setattr("bench.data.sets.sources.all_sources", lambda: {source.name: known})
     lines: list[str] = []
     Fetcher(tmp_path, lines.append).get(wanted)
     counted = "3 rows, where 942,069 were expected"

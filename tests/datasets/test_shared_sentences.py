@@ -9,7 +9,8 @@ import pytest
 from make_shared_sentences import number_sentences
 
 from bench.data.sets import DataFolder
-from bench.data.sets.sts import STS_TASKS, read_sts, sentence_numbers
+from bench.data.sets.shared_sentences import sentence_numbers
+from bench.data.sets.sts import STS_TASKS, read_sts
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.base.errors import DataDamaged
-from bench.data.fetching import unpack
+from bench.data.unpacking import unpack
 
 GOOD = {"./STS/a.txt": b"first\n" * 100, "STS/b.txt": b"second\n", "README": b"read me"}
 

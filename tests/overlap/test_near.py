@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.data.overlap import NearIndex
+from bench.data.near import NearIndex
 
 
 def by_comparing_all(batch: list[list[str]], here: list[list[str]]) -> list[tuple[int, int]]:

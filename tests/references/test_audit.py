@@ -10,21 +10,12 @@ from pathlib import Path
 import pytest
 
 from bench.references import ReferenceResult, Row, read_rows, results, rows
-from bench.references.audit import (
-    CHECKS,
-    KINDS,
-    SIZES,
-    TRAINED,
-    ClaimedGain,
-    Remark,
-    audit,
-    claimed_gains,
-    in_source,
-    off_average,
-    remarks,
-    trained_shares,
-    unreachable,
-)
+from bench.references.audit import audit, remarks
+from bench.references.bounds import impossible_accuracy, off_average
+from bench.references.checks import CHECKS
+from bench.references.claims import SIZES, TRAINED, ClaimedGain, claimed_gains, trained_shares
+from bench.references.quoted import in_source
+from bench.references.remark import KINDS, Remark
 
 NAMED = {"paper": "promcse", "table": "1", "label": "X", "setting": "unsupervised", "method": "x"}
 NAMED |= {"backbone": "b", "variant": "", "task": "STS12", "metric": "spearman", "runs": ""}
@@ -129,7 +120,7 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
     right = {"value": 69.45, "printed": "69.45"}
     mended = Row(tuple(replace(c, **right) if c.task == "MRPC" else c for c in row.cells))
     assert off_average(mended) is None
-    assert unreachable(mended.cells[6], mended) is None
+    assert impossible_accuracy(mended.cells[6], mended) is None
 
 
 def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
@@ -198,23 +189,24 @@ def _holds(claim: ClaimedGain) -> bool:
 
 def test_a_claim_is_held_against_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.base.errors import BenchError
-    from bench.references import audit as module
+    from bench.references import checks, claims
 
-    text = module.CLAIMS.read_text(encoding="utf-8")
+    text = claims.CLAIMS.read_text(encoding="utf-8")
     file = tmp_path / "claims.tsv"
-    monkeypatch.setattr(module, "CLAIMS", file)
-    monkeypatch.setattr(module, "claimed_gains", module.claimed_gains.__wrapped__)
+    monkeypatch.setattr(claims, "CLAIMS", file)
+    uncached = claims.claimed_gains.__wrapped__
+    monkeypatch.setattr(checks, "claimed_gains", uncached)
     file.write_text(text.replace("\t2.24\t", "\t2.34\t").replace("\t1.21\t", "\t6.28\t"))
     dcpcse = ("dcpcse", "DCPCSE-BERT-base", "unsupervised")
     (row,) = [r for r in rows() if (r.first.paper, r.first.label, r.first.setting) == dcpcse][:1]
-    (told,) = [r for r in module._claims([row]) if r.task == "Avg."]
+    (told,) = [r for r in checks._claims([row]) if r.task == "Avg."]
     assert "2.34" in told.why and "2.24" in told.why
     conpvp = ("conpvp", "bert-base-uncased")
     mended = [r for r in rows() if (r.first.paper, r.first.backbone) == conpvp]
-    assert not list(module._claims(mended))
+    assert not list(checks._claims(mended))
     file.write_text(text.replace("SCPCSE-BERT-base", "SCPCSE-BERT"), encoding="utf-8")
     with pytest.raises(BenchError, match=r"claims\.tsv: dcpcse table 1 has no cell Avg\. of"):
-        module.claimed_gains()
+        uncached()
 
 
 @pytest.mark.parametrize("backbone", sorted(SIZES))
@@ -314,8 +306,8 @@ def test_accuracies_that_were_rounded_to_one_decimal_are_held_to_that() -> None:
         made(cells | {"MR": "76.51"}, metric="accuracy"),
     )
     assert (
-        unreachable(rounded.cells[1], rounded) is None
-        and unreachable(exact.cells[1], exact) is not None
+        impossible_accuracy(rounded.cells[1], rounded) is None
+        and impossible_accuracy(exact.cells[1], exact) is not None
     )
 
 
@@ -330,9 +322,9 @@ def test_accuracies_that_counts_can_and_cannot_give(runs: str) -> None:
             abs(hundredths / 100 - value) <= (0.0 if times == 1 else 0.01) + 1e-9
             for value in reachable
         )
-        assert (unreachable(row.cells[0], row) is None) == near, hundredths
+        assert (impossible_accuracy(row.cells[0], row) is None) == near, hundredths
     assert (
-        unreachable(
+        impossible_accuracy(
             made({"MR": 80.01}, metric="accuracy").cells[0], made({"MR": 80.01}, metric="accuracy")
         )
         is None

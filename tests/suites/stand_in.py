@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bench.data.sets.clustering import ClassedTexts
 from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import SentencePairs
-from bench.data.sets.transfer import CLASSES, ClassedTexts, LabelledTexts
+from bench.data.sets.transfer import CLASSES, LabelledTexts
 from bench.score.suites import suite
 from bench.score.suites.clustering import LoadedTexts
 from bench.score.suites.geometry import LoadedGeometry

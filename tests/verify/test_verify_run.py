@@ -276,8 +276,9 @@ def test_what_counts_as_one_number() -> None:
 def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     """For sets that are quick to read: what the package knows is what the data folder gives."""
     from bench.data.sets import DataFolder
+    from bench.data.sets.clustering import read_clustering
     from bench.data.sets.sts import read_sts
-    from bench.data.sets.transfer import read_clustering, read_transfer
+    from bench.data.sets.transfer import read_transfer
 
     data = DataFolder(shared / "data", offline=True)
     for name in ("STS13", "STS-B"):

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench.base.text import list_names
-from bench.records.record import CORPUS_PARTS
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord
@@ -151,7 +150,7 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
             terms[key] = Term(exact, shown, exact)
     for key, value in determines.items():
         # the hash of the corpus stands for its parts
-        if key in ("places", CORPUS_PARTS) or value is None:
+        if key in ("places", "corpus_parts") or value is None:
             continue
         exact = _exact(value)
         if key == "dev":

@@ -1,6 +1,8 @@
-"""Training text: rows of one or more cells, from a file, from several, or from the Hugging Face hub. See docs/data.md.
+"""Training text: rows of one or more cells, from a file, from several, or from the Hugging Face
+hub. See docs/data.md.
 
-A file is streamed, so its size does not matter; it is surveyed once, and tokenised once into memory-mapped arrays:
+A file is streamed, so its size does not matter; it is surveyed once, and tokenised once into
+memory-mapped arrays:
 
 corpus = open_corpus_file("wiki.txt.xz")          # reads the first row
 len(corpus), corpus.sha256                        # one pass, remembered in the cache

@@ -1,4 +1,4 @@
-"""The columns of training text: by which names a file may call them, and the cells of its rows."""
+"""The columns of training text: the names that a file may give them, and the cells of its rows."""
 
 from __future__ import annotations
 
@@ -45,22 +45,33 @@ NAMES = {
     "goldlabel": "label",
     "score": "score",
 }
-"""Names without blanks, marks and capitals -> our columns: those of sentence-transformers, SNLI, MNLI, STS-B, AnglE and CLAIF on the hub."""
+"""Names without blanks, marks and capitals -> our columns: those of sentence-transformers, SNLI,
+MNLI, STS-B, AnglE and CLAIF on the hub."""
 HARD_NEGATIVE = re.compile(r"(?:hard)?neg(?:ative)?(s?)(\d*)")
-"""hard_neg, negative, negatives, negative_1, neg-2, ... in the same form. A plural is a list of texts."""
+"""hard_neg, negative, negatives, negative_1, neg-2, ... in the same form.
+
+A plural is a list of texts.
+"""
 NEARLY_KNOWN = re.compile(
     r"(sent|sentence|text|anchor|positive|pos|premise|hypothesis|label|goldlabel|score|similarity|similarityscore)s?\d*"
 )
-"""Names of which a file with one of our columns can mean nothing but training text: such a column is never ignored."""
-EXPECTED = "expected sentence, or sent0,sent1, or these two with hard_neg (or hard_neg_1, hard_neg_2, ...), label or score"
-EQUAL_NUMBERS = "give every row the same number of hard negatives, or write a row for each of them (sent0, sent1, hard_neg)"
+"""Names of which a file with one of our columns can mean nothing but training text: such a column
+is never ignored."""
+EXPECTED = (
+    "expected sentence, or sent0,sent1, or these two with hard_neg (or hard_neg_1, hard_neg_2, "
+    "...), label or score"
+)
+EQUAL_NUMBERS = (
+    "give every row the same number of hard negatives, or write a row for each of them (sent0, "
+    "sent1, hard_neg)"
+)
 
 Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Meaning:
-    """The column of ours that a name of a file stands for."""
+class ColumnMeaning:
+    """A column of ours, as the name of a file's column means it."""
 
     column: str
     # of a hard negative: its place among several; -1 without a number
@@ -69,27 +80,29 @@ class Meaning:
     several: bool = False
 
 
-def meaning_of(name: str) -> Meaning | None:
-    """Return the column that a name stands for, or None if it is not one of ours."""
+def meaning_of(name: str) -> ColumnMeaning | None:
+    """Return the column that a name means, or None if it is not one of ours."""
     plain = _plain(name)
     if plain in NAMES:
-        return Meaning(NAMES[plain])
+        return ColumnMeaning(NAMES[plain])
     negative = HARD_NEGATIVE.fullmatch(plain)
     if negative is None:
         return None
     plural_s, number = negative.groups()
     if number:
-        return Meaning("hard_neg", place=int(number))
-    return Meaning("hard_neg", place=-1, several=bool(plural_s))
+        return ColumnMeaning("hard_neg", place=int(number))
+    return ColumnMeaning("hard_neg", place=-1, several=bool(plural_s))
 
 
 def is_nearly_known(name: str) -> bool:
-    """Return whether a name that is not one of ours is too near to one to be passed over ("scores", "positive_2")."""
+    """Return whether a name that is not one of ours is too near to one to be passed over ("scores",
+    "positive_2")."""
     return NEARLY_KNOWN.fullmatch(_plain(name)) is not None
 
 
 def kind_of(columns: Sequence[str]) -> str:
-    """Return "sentences", "pairs", "triplets", "n-tuples", "labelled" or "graded" for the columns of a corpus."""
+    """Return "sentences", "pairs", "triplets", "n-tuples", "labelled" or "graded" for the columns
+    of a corpus."""
     return KINDS[tuple(columns[:4])]
 
 
@@ -99,7 +112,8 @@ def negative_names(count: int) -> tuple[str, ...]:
 
 
 def our_names(names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return our name for each of a file's columns, a list of hard negatives being "negatives"; None if they make no corpus."""
+    """Return our name for each of a file's columns, a list of hard negatives being "negatives";
+    None if they make no corpus."""
     meanings = [meaning_of(name) for name in names]
     ours = [meaning.column for meaning in meanings if meaning is not None]
     negatives = [
@@ -118,7 +132,8 @@ def our_names(names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def text_column_that_holds_numbers(theirs: Sequence[str], ours: Sequence[str]) -> str | None:
-    """Return the first column that is called a label or a score, but would be read as a text; None if there is none."""
+    """Return the first column that is called a label or a score, but would be read as a text; None
+    if there is none."""
     for their, our in zip(theirs, ours, strict=True):
         meaning = meaning_of(their)
         if meaning is not None and meaning.column in NUMBERS and our not in NUMBERS:
@@ -127,7 +142,7 @@ def text_column_that_holds_numbers(theirs: Sequence[str], ours: Sequence[str]) -
 
 
 def columns_to_be(ours: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of a corpus that is not here, in our order; "negatives" stands for two."""
+    """Return the columns of a corpus that is not here, in our order; "negatives" counts as two."""
     texts = [name for name in ours if name != "negatives" and not name.startswith("hard_neg")]
     count = len(ours) - len(texts) + ("negatives" in ours)
     return *sorted(texts, key=list(NAMES.values()).index), *negative_names(count)
@@ -135,17 +150,19 @@ def columns_to_be(ours: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the cells of a corpus lie in the records of a file.
+    """The places of the cells of a corpus in the records of a file.
 
-    ``layout = find_layout("a.jsonl", {"anchor": "a", "positive": "b", "negatives": ["c", "d"], "id": 7}, exact=False)``
-    has the columns sent0, sent1, hard_neg and hard_neg_2, and leaves ("id",) unread.
+    ``layout = find_layout("a.jsonl", {"anchor": "a", "positive": "b", "negatives": ["c", "d"],
+    "id": 7}, exact=False)`` has the columns sent0, sent1, hard_neg and hard_neg_2, and leaves
+    ("id",) unread.
     """
 
     # names the file in messages
     where: str
     # our columns, in our order
     columns: tuple[str, ...]
-    # the file's names of them, in the same order; if ``listed`` the last one holds a list of all hard negatives
+    # the file's names of them, in the same order; if ``listed`` the last one holds a list of all
+    # hard negatives
     keys: tuple[str, ...]
     listed: bool
     # all names of the first record, and those of them that no column is made of
@@ -162,8 +179,9 @@ class Layout:
     def row(self, number: int, record: Record) -> Row:
         """Return the cells of a record in the order of ``columns``.
 
-        A missing cell, or one with nothing but white space, is one space, as in the training scripts of SimCSE and PromCSE; of several
-        hard negatives none may be missing. A label is its word, a score its number as Python writes it. Raises CorpusError, naming the line.
+        A missing cell, or one with nothing but white space, is one space, as in the training
+        scripts of SimCSE and PromCSE; of several hard negatives none may be missing. A label is its
+        word, a score its number as Python writes it. Raises CorpusError, naming the line.
         """
         if record.keys() != self.names:
             self._check_names(number, record)
@@ -177,12 +195,14 @@ class Layout:
                 text = value or ""
             else:
                 raise CorpusError(
-                    f"{self.where}: line {number}: '{key}' is {_shown(value)}, expected a string or null"
+                    f"{self.where}: line {number}: '{key}' is {_shown(value)}, expected a string "
+                    "or null"
                 )
             blank = not text or text.isspace()
             if blank and column.startswith("hard_neg") and "hard_neg_2" in self.columns:
                 raise CorpusError(
-                    f"{self.where}: line {number}: a hard negative of '{key}' is empty, and the first row has {self._count()}",
+                    f"{self.where}: line {number}: a hard negative of '{key}' is empty, and the "
+                    f"first row has {self._count()}",
                     EQUAL_NUMBERS,
                 )
             row.append(" " if blank else text)
@@ -204,12 +224,14 @@ class Layout:
         negatives, count = record[last], self._count()
         if not isinstance(negatives, list):
             raise CorpusError(
-                f"{self.where}: line {number}: '{last}' is {_shown(negatives)}, expected a list of {plural(count, 'text')}, as in line 1",
+                f"{self.where}: line {number}: '{last}' is {_shown(negatives)}, expected a list "
+                f"of {plural(count, 'text')}, as in line 1",
                 EQUAL_NUMBERS,
             )
         if len(negatives) != count:
             raise CorpusError(
-                f"{self.where}: line {number}: '{last}' has {plural(len(negatives), 'text')}, line 1 has {count}",
+                f"{self.where}: line {number}: '{last}' has {plural(len(negatives), 'text')}, "
+                f"line 1 has {count}",
                 EQUAL_NUMBERS,
             )
         all_keys = [*keys, *(last for _ in negatives)]
@@ -227,16 +249,18 @@ class Layout:
             if meaning_of(name) or is_nearly_known(name):
                 raise CorpusError(
                     f"{self.where}: line {number} has '{name}', but line 1 has not",
-                    "give every line the same columns, with null for a missing cell, or drop the column",
+                    "give every line the same columns, with null for a missing cell, or drop the "
+                    "column",
                 )
             self.strange.add(name)
 
 
 def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
-    """Return where the columns of a corpus lie in records such as the first one, ``head``.
+    """Find the columns of a corpus in records such as the first one, ``head``.
 
-    ``exact``: the file may have no other columns. Raises CorpusError if the columns are none that a corpus has, if two mean the same, or
-    if one would be ignored that can mean nothing but training text.
+    ``exact``: the file may have no other columns. Raises CorpusError if the columns are none that a
+    corpus has, if two mean the same, or if one would be ignored that can mean nothing but training
+    text.
     """
     names = list(head)
     found: dict[str, dict[int, str]] = {}
@@ -249,7 +273,8 @@ def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
         same = found.setdefault(meaning.column, {})
         if meaning.place in same:
             raise CorpusError(
-                f"{where}: line 1 has two columns for {meaning.column}: '{same[meaning.place]}' and '{name}'",
+                f"{where}: line 1 has two columns for {meaning.column}: '{same[meaning.place]}' "
+                f"and '{name}'",
                 "rename or drop one of them",
             )
         same[meaning.place] = name
@@ -260,7 +285,8 @@ def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
     for name in others:
         if is_nearly_known(name):
             raise CorpusError(
-                f"{where}: line 1 has the column '{name}' beside {', '.join(columns)}, and it would be ignored",
+                f"{where}: line 1 has the column '{name}' beside {', '.join(columns)}, and it "
+                "would be ignored",
                 f"rename or drop it; {EXPECTED}",
             )
     texts = [column for column in columns if not column.startswith("hard_neg")]
@@ -284,7 +310,10 @@ def _is_of(columns: Sequence[str], texts: Collection[str], negatives: int) -> bo
 
 
 def _count_negatives(where: str, head: Record, negatives: Sequence[str]) -> tuple[int, bool]:
-    """Return how many hard negatives a row has, and whether they stand in one list. Raises CorpusError."""
+    """Return how many hard negatives a row has, and whether they are one list.
+
+    Raises CorpusError.
+    """
     values = [head[name] for name in negatives]
     lists = [name for name, value in zip(negatives, values, strict=True) if isinstance(value, list)]
     plurals = [name for name in negatives if _is_plural(name)]
@@ -298,14 +327,16 @@ def _count_negatives(where: str, head: Record, negatives: Sequence[str]) -> tupl
     if lists:
         if not values[0]:
             raise CorpusError(
-                f"{where}: line 1: '{lists[0]}' is an empty list, and every row has as many hard negatives as the first",
+                f"{where}: line 1: '{lists[0]}' is an empty list, and every row has as many hard "
+                "negatives as the first",
                 "drop the column to train on pairs, or the rows without hard negatives",
             )
         return len(values[0]), True
     if plurals:
         raise CorpusError(
             f"{where}: line 1: '{plurals[0]}' is {_shown(values[0])}, expected a list of texts",
-            "a column that holds one text is hard_neg; CSV and TSV have a column for each: hard_neg_1, hard_neg_2, ...",
+            "a column that holds one text is hard_neg; CSV and TSV have a column for each: "
+            "hard_neg_1, hard_neg_2, ...",
         )
     return len(negatives), False
 
@@ -332,7 +363,8 @@ def _label(where: str, number: int, value: Any) -> str:
         hint = "drop rows without a gold label; name a column of graded scores 'score'"
         if text in [f"{i}.0" for i in LABELS.values()]:
             hint = (
-                "pandas writes whole numbers so beside a missing one: df = df.dropna(subset=['label']).astype({'label': int}); "
+                "pandas writes whole numbers so beside a missing one: df = "
+                "df.dropna(subset=['label']).astype({'label': int}); "
                 "if they are graded scores, name the column 'score'"
             )
         raise CorpusError(

@@ -34,10 +34,11 @@ SURVEY_VERSION = 3  # of the rules by which rows are counted
 class Corpus:
     """Training text in a file, or in a folder of ``save_to_disk``, read as a stream.
 
-    ``columns`` is one of ``bench.data.corpora.columns.KINDS``, or has more hard negatives; ``unread`` are the other columns of the file.
+    ``columns`` is one of ``bench.data.corpora.columns.KINDS``, or has more hard negatives;
+    ``unread`` are the other columns of the file.
 
-    With ``chosen``, the columns of the file that a user named. With ``column``, only that column of a wider text, as sentences; "all"
-    takes every cell of every text column.
+    With ``chosen``, the columns of the file that a user named. With ``column``, only that column of
+    a wider text, as sentences; "all" takes every cell of every text column.
     """
 
     def __init__(
@@ -58,7 +59,8 @@ class Corpus:
         self.format = SAVED if path.is_dir() else format_of(path)
         if self.format not in (*LINES, PARQUET, SAVED):
             raise CorpusError(
-                f"{path}: unknown format '{path.suffix}'; expected {', '.join(LINES)} (plain, .gz or .xz) or {PARQUET}",
+                f"{path}: unknown format '{path.suffix}'; expected {', '.join(LINES)} (plain, .gz "
+                f"or .xz) or {PARQUET}",
                 "rename the file by its content, for example .txt for one sentence per line",
             )
         self.chosen: ChosenColumns | None = None
@@ -81,9 +83,11 @@ class Corpus:
         return (self,)
 
     def only(self, column: str | None) -> Corpus:
-        """One column as a corpus of sentences; "all": every text column, row by row; None: the only column.
+        """One column as a corpus of sentences; "all": every text column, row by row; None: the only
+        column.
 
-        Raises CorpusError if the file has no such column, or if ``column`` is None and there are several.
+        Raises CorpusError if the file has no such column, or if ``column`` is None and there are
+        several.
         """
         texts = [name for name in self.columns if name not in NUMBERS]
         if column is None and len(self.columns) == 1:
@@ -97,12 +101,16 @@ class Corpus:
         return Corpus(self.path, self.source_name, self._cache, column, self.chosen)
 
     def choose(self, columns: Sequence[str]) -> Corpus:
-        """The same text with these columns, as ``parse_columns`` takes them. Raises CorpusError if it has no such columns."""
+        """The same text with these columns, as ``parse_columns`` takes them.
+
+        Raises CorpusError if it has no such columns.
+        """
         chosen = parse_columns(columns, self.name)
         return Corpus(self.path, self.source_name, self._cache, chosen=chosen)
 
     def rows(self, seen: Seen = None) -> Iterator[Row]:
-        """The rows in the file's order, each a tuple of ``len(self.columns)`` sentences that are never empty.
+        """The rows in the file's order, each a tuple of ``len(self.columns)`` sentences that are
+        never empty.
 
         Raises CorpusError, at the end if no row has any text.
         """
@@ -114,7 +122,7 @@ class Corpus:
             raise CorpusError(f"{self.path}: no row has any text", "expected one sentence per line")
 
     def unchanged_rows(self) -> Iterator[Row]:
-        """:meth:`rows`, and CorpusError at the end if the content is not the one that was surveyed."""
+        """Yield :meth:`rows`. Raises CorpusError at the end if the content has changed."""
         expected, digest = self.content_sha256, hashlib.sha256()
         yield from self.rows(digest.update)
         if digest.hexdigest() != expected:
@@ -131,12 +139,16 @@ class Corpus:
 
     @property
     def content_sha256(self) -> str:
-        """The hash of a file's decompressed content, or of the rows of a saved folder. The first time this reads all of it."""
+        """The hash of a file's decompressed content, or of the rows of a saved folder.
+
+        The first time this reads all of it.
+        """
         return self._facts[0]
 
     @property
     def sha256(self) -> str:
-        """The hash that identifies the text: that of the content, or of the content and the columns that a user chose."""
+        """The hash that identifies the text. It covers the content, and the columns
+        that a user chose."""
         if self.chosen is None or self.format == SAVED:  # whose rows have only these columns
             return self.content_sha256
         chosen = [self.content_sha256, self.format, list(self.chosen.as_text())]
@@ -144,7 +156,8 @@ class Corpus:
 
     @cached_property
     def _facts(self) -> tuple[str, int]:
-        """The hash of the content and the number of rows, from the cache or by reading the whole file."""
+        """The hash of the content and the number of rows, from the cache or by reading the whole
+        file."""
         where = [str(self.path.resolve()), self.column]
         if self.chosen is not None:
             where += self.chosen.as_text()
@@ -172,7 +185,8 @@ class Corpus:
         return stamps
 
     def _table(self, seen: Seen = None) -> tuple[tuple[str, ...], Iterator[Row]]:
-        """The columns of the file, and its rows (cells of the one column, if only one was requested)."""
+        """The columns of the file, and its rows (cells of the one column, if only one was
+        requested)."""
         records = self._records(seen)
         head = next(records, None)
         if head is None:
@@ -205,7 +219,10 @@ class Corpus:
         return self._with_chosen_cells(records)
 
     def _choose(self, there: list[str]) -> Sequence[str]:
-        """The columns to read of those that are ``there``. Raises CorpusError, with their names, if a chosen one is missing."""
+        """The columns to read of those that are ``there``.
+
+        Raises CorpusError, with their names, if a chosen one is missing.
+        """
         if self.chosen is None:
             return there
         for their in self.chosen.theirs:
@@ -225,7 +242,10 @@ class Corpus:
             yield number, {their: record[their] for their in wanted if their in record}
 
     def _layout(self, head: Record) -> Layout:
-        """Where the cells lie in records like ``head``. Raises CorpusError if they make no training text."""
+        """Find the cells in records like ``head``.
+
+        Raises CorpusError if they make no training text.
+        """
         where = str(self.path)
         if self.chosen is None:
             return find_layout(where, head, exact=self.format in (".csv", ".tsv"))
@@ -240,7 +260,8 @@ class Corpus:
         )
 
     def _check_no_numbers(self, head: Record) -> None:
-        """Raise CorpusError if a text column holds a number in the first row, unless the user typed NAME=sent1 or so."""
+        """Raise CorpusError if a text column holds a number in the first row, unless the user typed
+        NAME=sent1 or so."""
         assert self.chosen is not None
         columns = zip(self.chosen.typed, self.chosen.theirs, self.chosen.ours, strict=True)
         for typed, their, our in columns:
@@ -252,7 +273,8 @@ class Corpus:
                 if our != "sentence":
                     hint = f"{their}=score reads it as scores, {their}={our} as a text"
                 raise CorpusError(
-                    f"{self.path}: '{their}' would be read as a text, and its first row has {value.strip()[:20]}",
+                    f"{self.path}: '{their}' would be read as a text, and its first row has "
+                    f"{value.strip()[:20]}",
                     hint,
                 )
 
@@ -276,13 +298,15 @@ def open_corpus_file(
     cache: Path | None = None,
     columns: Sequence[str] = (),
 ) -> Corpus:
-    """The corpus in a file or a saved folder, or with ``"builtin"`` the one in the package. Reads no more than the first row.
+    """The corpus in a file or a saved folder, or with ``"builtin"`` the one in the package. Reads
+    no more than the first row.
 
-    ``columns``: those to read, as ``parse_columns`` takes them; () for those that have our names. ``cache`` keeps hash and row count
-    between runs (default: ``default_cache()``). Of a folder with splits it is the split ``train``.
+    ``columns``: those to read, as ``parse_columns`` takes them; () for those that have our names.
+    ``cache`` keeps hash and row count between runs (default: ``default_cache()``). Of a folder with
+    splits it is the split ``train``.
 
-    Raises DataMissing if there is no such file, and CorpusError if it is not in one of the known formats, or lacks a column; later rows
-    are checked as they are read.
+    Raises DataMissing if there is no such file, and CorpusError if it is not in one of the known
+    formats, or lacks a column; later rows are checked as they are read.
     """
     cache = cache or default_cache()
     chosen = parse_columns(columns, str(path)) if columns else None
@@ -292,7 +316,8 @@ def open_corpus_file(
     if not path.exists():
         raise DataMissing(
             f"no corpus at {path}",
-            "name an existing file (one sentence per line), or 'builtin' for the small corpus in the package",
+            "name an existing file (one sentence per line), or 'builtin' for the small corpus in "
+            "the package",
         )
     if path.is_dir():
         path = _saved_folder(path)
@@ -314,13 +339,15 @@ def _name_of(path: Path) -> str:
 
 
 def _saved_folder(folder: Path) -> Path:
-    """The folder of the rows: of a data set with splits that of ``train``, or of the only one. Raises CorpusError."""
+    """Return the folder of the rows: the split ``train`` of several, or the only one.
+
+    Raises CorpusError.
+    """
     if not is_saved(folder):
-        texts = [file.name for file in sorted(folder.glob("*")) if _has_known_format(file)]
-        hint = "give a file, or the folder that Dataset.save_to_disk made"
-        if texts:
-            hint = f"name its files: --corpus {folder / texts[0]}"
-        raise CorpusError(f"{folder} is a folder, and none that save_to_disk wrote", hint)
+        raise CorpusError(
+            f"{folder} is a folder, and none that save_to_disk wrote",
+            "name its files: --corpus A.txt,B.txt; or the folder that Dataset.save_to_disk made",
+        )
     splits = saved_splits(folder)
     if not splits:
         return folder
@@ -339,10 +366,6 @@ def _splits_or_none(folder: Path) -> tuple[str, ...]:
     return ()
 
 
-def _has_known_format(file: Path) -> bool:
-    return file.is_file() and format_of(file) in (*LINES, PARQUET)
-
-
 def _is_number(text: str) -> bool:
     try:
         float(text)
@@ -352,7 +375,8 @@ def _is_number(text: str) -> bool:
 
 
 def _seen_as_json(columns: Sequence[str], rows: Iterator[Row], seen: Seen) -> Iterator[Row]:
-    """Hand over each row as a line of JSON, as ``bench.train`` writes a data set: the same rows are the same text."""
+    """Hand over each row as a line of JSON, as ``bench.train`` writes a data set: the same rows are
+    the same text."""
     assert seen is not None
     for row in rows:
         cells = dict(zip(columns, row, strict=True))

@@ -1,8 +1,10 @@
-"""Columns of a data set of the hub as training text: ``hub:owner/name@revision/path:column,column#rows``.
+"""Columns of a data set of the hub as training text:
+``hub:owner/name@revision/path:column,column#rows``.
 
-One file of the data set after the other is fetched (resumed after a cut, checked against the hub's checksum), the requested
-columns are written as JSON lines, and the file is deleted: neither memory nor disk holds more than one of them. The result is
-stored under the requested name; its revision is the one that the data set had that first time.
+One file of the data set after the other is fetched (resumed after a cut, checked against the hub's
+checksum), the requested columns are written as JSON lines, and the file is deleted: neither memory
+nor disk holds more than one of them. The result is stored under the requested name; its revision is
+the one that the data set had that first time.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ from bench.data.corpora.naming import HUB, name_columns
 from bench.data.corpora.records import BLOCK, LINES, PARQUET, Record, format_of, read_records
 from bench.data.fetching import Say, download, repository_info, silent, site
 
-FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; label=score names a column; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
+FORM = (
+    "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; label=score names a column; "
+    "OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
+)
 NAME = re.compile(
     r"hub:(?P<repo>[^/:@]+/[^/:@]+)(@(?P<revision>[^/:]+))?(/(?P<path>[^:]*))?"
     r"(:(?P<columns>[^#]*)(#(?P<limit>0*[1-9][0-9]*))?)?"
@@ -71,10 +76,11 @@ class HubName:
 def hub_corpus(
     text: str, *, offline: bool = False, say: Say = silent, cache: Path | None = None
 ) -> tuple[Path, str]:
-    """The file with the rows of ``text``, made now if it is not here yet, and its name with the revision.
+    """The file with the rows of ``text``, made now if it is not here yet, and its name with the
+    revision.
 
-    Raises CorpusError (no such column, several tables, not text), DataMissing (``offline``, and not here), FetchFailed or
-    DataDamaged (it could not be downloaded).
+    Raises CorpusError (no such column, several tables, not text), DataMissing (``offline``, and not
+    here), FetchFailed or DataDamaged (it could not be downloaded).
     """
     name = HubName.of(text)
     folder = _folder_of(name, cache)
@@ -83,7 +89,8 @@ def hub_corpus(
         if offline:
             raise DataMissing(
                 f"{text} is not on this machine, and nothing is fetched (--offline)",
-                f"run the same command on a machine with a network, then copy {folder} to the same path here, or below BENCH_CACHE",
+                f"run the same command on a machine with a network, then copy {folder} to the "
+                "same path here, or below BENCH_CACHE",
             )
         folder.parent.mkdir(parents=True, exist_ok=True)
         with lock(folder.with_name(folder.name + ".lock")):
@@ -93,7 +100,10 @@ def hub_corpus(
 
 
 def is_here(text: str) -> bool:
-    """Say if the rows were fetched earlier. Raises CorpusError if the text is not a name of the hub."""
+    """Say if the rows were fetched earlier.
+
+    Raises CorpusError if the text is not a name of the hub.
+    """
     return (_folder_of(HubName.of(text), None) / "about.json").is_file()
 
 
@@ -106,7 +116,10 @@ def _folder_of(name: HubName, cache: Path | None) -> Path:
 
 
 def _make(name: HubName, folder: Path, say: Say) -> None:
-    """Fill ``folder``, ``about.json`` last. Each file of the data set becomes a part; parts of an interrupted try are used."""
+    """Fill ``folder``, ``about.json`` last.
+
+    Each file of the data set becomes a part; parts of an interrupted try are used.
+    """
     earlier = folder / "revision.txt"  # of the interrupted try
     wanted = earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
     listing = repository_info(site("hub", name.repo, wanted, ""), say)
@@ -129,7 +142,7 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
             raw = work / f"{i:05d}.{Path(file).name}"
             download(site("hub", name.repo, revision, file), raw, say=say)
             with aside.open("w", encoding="utf-8") as out:
-                for row in itertools.islice(read_rows(raw, file, name), most - rows):
+                for row in itertools.islice(read_hub_rows(raw, file, name), most - rows):
                     out.write(json.dumps(row, ensure_ascii=False) + "\n")
             aside.replace(part)
             raw.unlink()
@@ -155,7 +168,10 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
 
 
 def data_files(name: HubName, files: list[str]) -> list[str]:
-    """The files to read, in their order: the training split of one table. Raises CorpusError if that is not clear."""
+    """The files to read, in their order: the training split of one table.
+
+    Raises CorpusError if that is not clear.
+    """
     readable = [
         file
         for file in files
@@ -175,14 +191,16 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
     if len(tables) != 1:
         places = sorted({str(Path(file).parent) if "/" in file else file for file in readable})
         raise CorpusError(
-            f"{name.text}: expected one table of training text, and {name.repo} has {len(tables)} there",
+            f"{name.text}: expected one table of training text, and {name.repo} has {len(tables)} "
+            "there",
             f"name one, as {HUB}{name.repo}/FOLDER-OR-FILE:...; there is {list_names(places, 8) or 'none'}",
         )
     return sorted(chosen)
 
 
-def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
-    """The rows of a file at ``path`` that its data set calls ``file``, without those that have no gold label (-1).
+def read_hub_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
+    """The rows of a file at ``path`` that its data set calls ``file``, without those that have no
+    gold label (-1).
 
     Raises CorpusError if it has no such columns, or if they hold no text.
     """

@@ -1,4 +1,4 @@
-"""Several texts that are trained on together: the rows of one after those of the other."""
+"""Several texts that are trained on together, one after the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ SHOWN = 3  # names of texts that the name of them all has
 
 
 class JoinedCorpus(Corpus):
-    """Several texts with the same columns as one. No row is left out: what stands in two of them is trained on twice.
+    """Several texts with the same columns as one. No row is left out: what stands in two of them is
+    trained on twice.
 
     ``JoinedCorpus([open_corpus_file("a.txt"), open_corpus_file("b.csv", columns=["title"])])``
     """
@@ -24,9 +25,13 @@ class JoinedCorpus(Corpus):
         check_same_columns(parts)
         first = parts[0]
         self._parts = tuple(parts)
-        self.name = self.source_name = joined_name(parts)
-        self.path, self.column, self.columns = first.path, first.column, first.columns
-        self.format, self.chosen = "joined", None
+        self.name = joined_name(parts)
+        self.source_name = self.name
+        self.path = first.path
+        self.column = first.column
+        self.columns = first.columns
+        self.format = "joined"
+        self.chosen = None
         self.unread = tuple(dict.fromkeys(name for part in parts for name in part.unread))
 
     @property
@@ -56,7 +61,7 @@ class JoinedCorpus(Corpus):
 
     @property
     def sha256(self) -> str:
-        """The hash of those of the texts, in their order."""
+        """The hash of the texts' hashes, in their order."""
         parts = [[part.sha256, part.format] for part in self._parts]
         return hashlib.sha256(json.dumps(["joined texts", parts]).encode()).hexdigest()
 

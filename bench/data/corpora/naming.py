@@ -1,4 +1,7 @@
-"""Which texts ``--corpus`` names: ``SOURCE[:COLUMN,COLUMN]``, or several of these with commas between them."""
+"""Which texts ``--corpus`` names:
+
+``SOURCE[:COLUMN,COLUMN]``, or several of these with commas between them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class ChosenColumns:
     """Our names, in the same order; "negatives" for a list of hard negatives."""
 
     def as_text(self) -> tuple[str, ...]:
-        """Return each column with what it stands for: "question=sent0". It may be typed so, too."""
+        """Return each column with ours: "question=sent0". It may be typed so, too."""
         return tuple(f"{their}={our}" for their, our in zip(self.theirs, self.ours, strict=True))
 
 
@@ -47,7 +50,8 @@ class CorpusName:
     """
 
     source: str
-    """A file, a folder of ``save_to_disk``, a name that recipes use, ``sha256:HASH``, or all of a name of the hub."""
+    """A file, a folder of ``save_to_disk``, a name that recipes use, ``sha256:HASH``, or all of a
+    name of the hub."""
     columns: tuple[str, ...] = ()
     """The columns as they were typed; () if none were."""
 
@@ -60,10 +64,11 @@ class CorpusName:
 
 
 def split_corpora(text: str) -> list[CorpusName]:
-    """Split names at their commas. A part behind a name with columns is one more column, unless it is plainly a file or a name of its own.
+    """Split names at their commas. A part behind a name with columns is one more column, unless it
+    is plainly a file or a name of its own.
 
-    "pairs.csv:a,b,notes.txt" -> pairs.csv with the columns a and b, and notes.txt. A path that exists as it is written is never split.
-    Raises CorpusError if a name or a column is empty.
+    "pairs.csv:a,b,notes.txt" -> pairs.csv with the columns a and b, and notes.txt. A path that
+    exists as it is written is never split. Raises CorpusError if a name or a column is empty.
     """
     pieces = text.split(",")
     names: list[CorpusName] = []
@@ -89,9 +94,21 @@ def split_corpora(text: str) -> list[CorpusName]:
 
 
 def parse_corpus(text: str) -> CorpusName:
-    """Take ``SOURCE[:COLUMN,COLUMN]`` apart at the first colon that is none of the path. A path that exists as it is written is whole."""
+    """Take ``SOURCE[:COLUMN,COLUMN]`` apart at the first colon that is none of the path.
+
+    A path that exists as it is written is whole.
+    """
     if text.startswith(HUB) or path_exists(text):
         return CorpusName(text)
+    return CorpusName(*split_columns(text))
+
+
+def split_columns(text: str) -> tuple[str, tuple[str, ...]]:
+    """Split ``FILE:COLUMN,COLUMN`` at the first colon that is none of the path; () if there is no
+    such colon.
+
+    A drive and ``sha256:`` have a colon of their own. A path that exists may hold more of them.
+    """
     start = 0
     if text.startswith(BY_HASH):
         start = len(BY_HASH)
@@ -99,18 +116,20 @@ def parse_corpus(text: str) -> CorpusName:
         start = 2
     colons = [at for at, character in enumerate(text) if character == ":" and at >= start]
     if not colons:
-        return CorpusName(text)
+        return text, ()
     split = colons[0]
     for colon in colons:
         if path_exists(text[:colon]):
             split = colon
-    return CorpusName(text[:split], tuple(part.strip() for part in text[split + 1 :].split(",")))
+    return text[:split], tuple(part.strip() for part in text[split + 1 :].split(","))
 
 
 def parse_columns(columns: Sequence[str], where: str) -> ChosenColumns:
-    """Find what each column that a user named stands for: as ``NAME=score`` says, by the names if all are known, else by their order.
+    """Find what each column that a user named stands for: as ``NAME=score`` says, by the names if
+    all are known, else by their order.
 
-    ``where`` names the text in messages. Raises CorpusError if they make no training text, or if one is named twice.
+    ``where`` names the text in messages. Raises CorpusError if they make no training text, or if
+    one is named twice.
     """
     theirs = tuple(column.partition("=")[0].strip() for column in columns)
     twice = [their for their in theirs if theirs.count(their) > 1]
@@ -134,8 +153,8 @@ def parse_columns(columns: Sequence[str], where: str) -> ChosenColumns:
 def name_columns(columns: Sequence[str]) -> tuple[str, ...] | None:
     """Return our names of the columns, or None if they make no training text.
 
-    A name counts as ``label=score`` says; the others by their names if all are known, else by their order. A column with a list of hard
-    negatives is "negatives".
+    A name counts as ``label=score`` says; the others by their names if all are known, else by their
+    order. A column with a list of hard negatives is "negatives".
     """
     renamed = [column.rpartition("=")[2].strip() for column in columns]
     ours = our_names(renamed)
@@ -150,7 +169,8 @@ def name_columns(columns: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _end_of_path(pieces: Sequence[str], at: int) -> int:
-    """Return how far the path that begins at ``pieces[at]`` goes: commas may be part of a path that exists."""
+    """Return how far the path that begins at ``pieces[at]`` goes: commas may be part of a path that
+    exists."""
     for end in range(len(pieces), at + 1, -1):
         if path_exists(",".join(pieces[at:end])):
             return end
@@ -164,7 +184,8 @@ def _has_columns(name: CorpusName) -> bool:
 
 
 def _is_source(piece: str) -> bool:
-    """Say if a part behind a column is plainly no column: a file by its suffix, a saved folder, a name of the hub, or a hash."""
+    """Say if a part behind a column is plainly no column: a file by its suffix, a saved folder, a
+    name of the hub, or a hash."""
     piece = piece.strip()
     if piece.startswith((HUB, BY_HASH)):
         return True

@@ -1,4 +1,5 @@
-"""Files of training text as numbered records: text, CSV, TSV, JSON lines and Parquet, plain or compressed, read as a stream."""
+"""Files of training text as numbered records: text, CSV, TSV, JSON lines and Parquet, plain or
+compressed, read as a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ PARQUET = ".parquet"
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 BLOCK = 1 << 20  # bytes read at once
 MOST_TIMES = 1000
-"""How many times as large as its file a corpus may be when it is unpacked; text shrinks to a fifth."""
+"""How many times as large as its file a corpus may be when it is unpacked; text shrinks to a fifth.
+"""
 LONGEST_LINE = 1 << 20  # bytes; a longer line is not one sentence, and would be held in memory
 TEXT_ONLY = (
     "expected UTF-8 text, plain or compressed (named .gz or .xz); UTF-16: iconv -f UTF-16 -t UTF-8"
@@ -32,7 +34,10 @@ Record = dict[str, Any]
 
 
 def format_of(file: str | Path) -> str:
-    """ ".jsonl" for "a.jsonl" and "A.JSONL.gz". Only text is read compressed: ".gz" for "a.parquet.gz"."""
+    """ ".jsonl" for "a.jsonl" and "A.JSONL.gz".
+
+    Only text is read compressed: ".gz" for "a.parquet.gz".
+    """
     path = Path(file)
     suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
     return inner if suffix in COMPRESSED and inner in LINES else suffix
@@ -45,10 +50,11 @@ def read_records(
     seen: Seen = None,
     choose: Callable[[list[str]], Sequence[str]] = list,
 ) -> Iterator[tuple[int, Record]]:
-    """(number of the line, record) for each row of a file of the format ``kind``; the column of a text file is "text".
+    """(number of the line, record) for each row of a file of the format ``kind``; the column of a
+    text file is "text".
 
-    Of a Parquet file only the columns that ``choose`` returns are read. ``where`` names the file in messages. Raises
-    CorpusError, naming the line.
+    Of a Parquet file only the columns that ``choose`` returns are read. ``where`` names the file in
+    messages. Raises CorpusError, naming the line.
     """
     if kind == PARQUET:
         return _parquet(where, path, seen, choose)
@@ -64,7 +70,10 @@ def read_records(
 
 
 def _whole_lines(where: str, lines: Iterator[str]) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines without the CR of a CR LF. Raises CorpusError for a line with another CR: it is several lines of somebody."""
+    """Yield numbered lines without the CR of a CR LF.
+
+    Raises CorpusError for a line with another CR: it is several lines of somebody.
+    """
     for number, line in enumerate(lines, start=1):
         line = line.removesuffix("\r")
         if "\r" in line:
@@ -131,7 +140,8 @@ def _json(where: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:
             )
         if "\\u" in line and not is_text(record):
             raise CorpusError(
-                f"{where}: line {number} has an escape that is not a character (NUL or half a surrogate pair)"
+                f"{where}: line {number} has an escape that is not a character (NUL or half a "
+                "surrogate pair)"
             )
         yield number, record
 
@@ -178,7 +188,8 @@ def _parquet(
 
 
 def is_text(record: Record) -> bool:
-    """Say if no string has half a surrogate pair or a NUL, which no tokenizer takes and only an escape can make."""
+    """Say if no string has half a surrogate pair or a NUL, which no tokenizer takes and only an
+    escape can make."""
     texts = []
     for value in record.values():
         texts += value if isinstance(value, list) else [value]
@@ -187,10 +198,12 @@ def is_text(record: Record) -> bool:
 
 
 def read_lines(path: Path, seen: Seen = None) -> Iterator[str]:
-    r"""Lines without their LF; a CR before it stays. Only LF ends a line (not U+2028, not \x0b). A BOM is dropped.
+    r"""Lines without their LF; a CR before it stays. Only LF ends a line (not U+2028, not \x0b). A
+    BOM is dropped.
 
-    A missing LF at the end changes nothing. Raises CorpusError, with the number of the line, for text that is not UTF-8, a
-    NUL byte, a line that is too long, and an archive that is damaged or ends too soon.
+    A missing LF at the end changes nothing. Raises CorpusError, with the number of the line, for
+    text that is not UTF-8, a NUL byte, a line that is too long, and an archive that is damaged or
+    ends too soon.
     """
     number, tail, unpacked = 0, b"", 0
     try:
@@ -229,7 +242,8 @@ def read_lines(path: Path, seen: Seen = None) -> Iterator[str]:
 def _text(path: Path, number: int, line: bytes) -> str:
     if len(line) > LONGEST_LINE:
         raise CorpusError(
-            f"{path}: line {number} is longer than {LONGEST_LINE:,} bytes; expected one sentence or record per line",
+            f"{path}: line {number} is longer than {LONGEST_LINE:,} bytes; expected one sentence "
+            "or record per line",
             ENDS if b"\r" in line.strip(b"\r") else "split the text into sentences, one per line",
         )
     if b"\0" in line:

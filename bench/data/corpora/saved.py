@@ -14,7 +14,9 @@ from bench.data.corpora.records import MOST_TIMES, Record, is_text
 SAVED = "saved"
 """The format of such a folder, as ".csv" is that of a file."""
 TRAIN = "train"
-_STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
+_STATE = "state.json"
+_INFO = "dataset_info.json"
+_SPLITS = "dataset_dict.json"
 
 
 def is_saved(folder: Path) -> bool:
@@ -23,7 +25,10 @@ def is_saved(folder: Path) -> bool:
 
 
 def saved_splits(folder: Path) -> tuple[str, ...]:
-    """Return the splits of a saved DatasetDict, each a folder of its own; () for one data set. Raises CorpusError."""
+    """Return the splits of a saved DatasetDict, each a folder of its own; () for one data set.
+
+    Raises CorpusError.
+    """
     if not (folder / _SPLITS).is_file():
         return ()
     splits = _read_json(folder, _SPLITS).get("splits")
@@ -33,7 +38,10 @@ def saved_splits(folder: Path) -> tuple[str, ...]:
 
 
 def saved_files(folder: Path) -> list[Path]:
-    """Return the Arrow files of one saved data set, in the order of its rows. Raises CorpusError."""
+    """Return the Arrow files of one saved data set, in the order of its rows.
+
+    Raises CorpusError.
+    """
     named = _read_json(folder, _STATE).get("_data_files")
     if not isinstance(named, list) or not all(isinstance(one, dict) for one in named):
         raise CorpusError(f"{folder}: {_STATE} names no files", "save the data set again")
@@ -43,9 +51,11 @@ def saved_files(folder: Path) -> list[Path]:
 def read_saved(
     where: str, folder: Path, choose: Callable[[list[str]], Sequence[str]] = list
 ) -> Iterator[tuple[int, Record]]:
-    """Yield (number from 1, record) for each row of one saved data set; a class is its name and not its number.
+    """Yield (number from 1, record) for each row of one saved data set; a class is its name and not
+    its number.
 
-    Only the columns that ``choose`` returns are read. ``where`` names the folder in messages. Raises CorpusError, naming the row.
+    Only the columns that ``choose`` returns are read. ``where`` names the folder in messages.
+    Raises CorpusError, naming the row.
     """
     import pyarrow
 

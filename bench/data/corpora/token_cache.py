@@ -1,10 +1,13 @@
-"""A corpus as memory-mapped token ids: built once per content and tokenizer, opened at once ever after.
+"""A corpus as memory-mapped token ids: built once per content and tokenizer, opened at once ever
+after.
 
 One folder a corpus and tokenizer, ``CACHE/tokenised/<corpus hash>-<key>/``:
 
     meta.json          what it was made from; sha256 of each file
-    <column>.ids       all ids behind one another, little-endian uint8, uint16 (vocabulary up to 65,536) or uint32
-                       label: the number of the label; score: the number itself, little-endian float64
+    <column>.ids       all ids behind one another, little-endian uint8, uint16 (vocabulary up to
+    65,536) or uint32
+                       label: the number of the label; score: the number itself, little-endian
+                       float64
     <column>.offsets   (rows + 1,) little-endian int64: row i is ids[offsets[i]:offsets[i + 1]]
 """
 
@@ -37,7 +40,10 @@ Encode = Callable[[list[str]], Sequence[Sequence[int]]]
 
 
 class TokenisedColumn:
-    """One column: ids behind one another and where each row starts. The ids are a tokenizer's, or the bytes of the text."""
+    """One column: ids behind one another and where each row starts.
+
+    The ids are a tokenizer's, or the bytes of the text.
+    """
 
     def __init__(self, ids: np.ndarray, offsets: np.ndarray, *, text: bool = False) -> None:
         self._ids, self._offsets, self._text = ids, offsets, text
@@ -46,7 +52,8 @@ class TokenisedColumn:
         return len(self._offsets) - 1
 
     def ids(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray]:
-        """The ids of these rows, read-only (k,) views of uint16 or uint32, without special tokens."""
+        """Return the ids of these rows: read-only (k,) views of uint16 or uint32, no special
+        tokens."""
         index = np.asarray(rows, dtype=np.int64)
         if index.size and not (index.min() >= 0 and index.max() < len(self)):
             raise IndexError(f"rows {index.min()} to {index.max()} asked of {len(self)}")
@@ -54,7 +61,7 @@ class TokenisedColumn:
         return [self._ids[a:b] for a, b in zip(starts, ends, strict=True)]
 
     def rows(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray] | list[str]:
-        """These rows as ids, or as strings where the corpus was kept as text."""
+        """Return these rows as ids, or as strings if the corpus was kept as text."""
         ids = self.ids(rows)
         return (
             [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids]
@@ -64,7 +71,10 @@ class TokenisedColumn:
 
 
 class TokenisedCorpus:
-    """What :func:`tokenise` returns. ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows."""
+    """A corpus as ids, as :func:`tokenise` returns it.
+
+    ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows.
+    """
 
     def __init__(self, path: Path, meta: dict[str, Any], columns: list[TokenisedColumn]) -> None:
         self.path = path
@@ -90,11 +100,12 @@ def tokenise(
 ) -> TokenisedCorpus:
     """The corpus as ids, from the cache or built now.
 
-    ``encode`` turns a list of sentences into their ids without special tokens; ``tokenizer_key`` names everything that
-    decides these (two tokenizers that differ need different keys); ids beyond MAX_TOKENS a sentence are dropped.
-    ``progress(done, total)`` counts rows. A damaged cache is built again; of two processes that build, the second waits
-    and takes what the first made; one that is killed leaves nothing that could be taken for whole.
-    Raises BenchError when the cache cannot be written, CorpusError when the text cannot be read.
+    ``encode`` turns a list of sentences into their ids without special tokens; ``tokenizer_key``
+    names everything that decides these (two tokenizers that differ need different keys); ids beyond
+    MAX_TOKENS a sentence are dropped. ``progress(done, total)`` counts rows. A damaged cache is
+    built again; of two processes that build, the second waits and takes what the first made; one
+    that is killed leaves nothing that could be taken for whole. Raises BenchError when the cache
+    cannot be written, CorpusError when the text cannot be read.
     """
     about = {
         "layout": LAYOUT,
@@ -129,7 +140,10 @@ def tokenise(
 def as_text(
     corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None
 ) -> TokenisedCorpus:
-    """The corpus with its sentences as they are: ``column(i).rows(rows)`` gives strings, cut at MAX_BYTES bytes."""
+    """The corpus with its sentences as they are:
+
+    ``column(i).rows(rows)`` gives strings, cut at MAX_BYTES bytes.
+    """
     return tokenise(
         corpus, lambda texts: [list(text.encode()) for text in texts], AS_TEXT, 256, cache, progress
     )
@@ -208,7 +222,7 @@ def _encoded(
 
 
 def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
-    """What lies in the folder, or None where it is not there, not whole, or made from something else."""
+    """Open the corpus in the folder; None if it is missing, not whole, or made from another text."""
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         if any(meta[key] != value for key, value in about.items()):
@@ -236,5 +250,6 @@ def _mapped(path: Path, dtype: np.dtype, meta: dict[str, Any]) -> np.ndarray:
         raise ValueError(f"{path}: wrong content")
     if not path.stat().st_size:
         return np.zeros(0, dtype=dtype)
-    # a plain ndarray over the map: slicing a memmap costs microseconds, and a batch slices hundreds of rows
+    # a plain ndarray over the map: slicing a memmap costs microseconds, and a batch slices hundreds
+    # of rows
     return np.asarray(np.memmap(path, dtype=dtype, mode="r"))

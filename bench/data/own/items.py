@@ -1,6 +1,7 @@
 """Makes checked data of the rows of a user's file: rated pairs, or texts with a class each.
 
-Every check names the row. Text stays as it is but for white space: words are joined by single spaces, as in the papers' sets.
+Every check names the row. Text stays as it is but for white space: words are joined by single
+spaces, as in the papers' sets.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,18 +19,21 @@ import numpy as np
 from bench.base.errors import DataDamaged
 from bench.base.text import list_names, plural
 from bench.data.own.naming import (
-    Columns,
+    FileColumns,
     OwnFile,
     choose_columns,
     find_kind,
     read_description,
 )
-from bench.data.own.table import Row, column_names, read_rows
+from bench.data.own.table import FileRow, column_names, no_rows, read_file_rows
 from bench.data.sets import single_spaced
+from bench.data.sets.clustering import ClassedTexts
 from bench.data.sets.sts import SentencePairs
-from bench.data.sets.transfer import ClassedTexts, LabelledTexts
+from bench.data.sets.transfer import LabelledTexts
 
-TRAIN, DEV, TEST = "train", "dev", "test"
+TRAIN = "train"
+DEV = "dev"
+TEST = "test"
 SPLITS = {
     "train": TRAIN,
     "training": TRAIN,
@@ -45,8 +49,8 @@ FOLDS = 10
 
 
 @dataclass(frozen=True)
-class Item:
-    """One checked row: its texts, its answer as the file has it, and where it stands."""
+class FileItem:
+    """One checked row: its texts, its answer as the file has it, and its place."""
 
     place: str
     texts: tuple[str, ...]
@@ -56,21 +60,27 @@ class Item:
 
 
 def with_kind(own: OwnFile) -> OwnFile:
-    """The file with what it is scored as. Raises BenchError if neither the user nor its columns say it, DataDamaged if it has no rows."""
+    """Return the file with its kind.
+
+    Raises BenchError if neither the user nor its columns say it, DataDamaged if it has no rows.
+    """
     return replace(own, kind=find_kind(own, column_names(own.path)))
 
 
 def read_pairs(own: OwnFile) -> SentencePairs:
-    """The rated pairs that are scored: those of the test split, or all if the file has no splits. Raises DataDamaged, BenchError."""
-    columns = choose_columns(own, column_names(own.path))
+    """Read the rated pairs of the test split, or all pairs if the file has no splits.
+
+    Raises DataDamaged, BenchError.
+    """
     scale = read_description(own.path).scale
-    items = _scored_items(own, list(_items(own, columns)))
+    items = _scored_items(own, _read_items(own))
     gold = np.array([_rating(own, item, scale) for item in items], dtype=np.float64)
     if len(items) < 2:
         raise DataDamaged(f"{own.path}: one pair; a correlation needs at least two", "add pairs")
     if np.ptp(gold) == 0:
         raise DataDamaged(
-            f"{own.path}: all {len(items)} ratings are {gold[0]:g}, so that no correlation with them exists",
+            f"{own.path}: all {len(items)} ratings are {gold[0]:g}, so that no correlation with "
+            "them exists",
             "give pairs with different ratings",
         )
     sha256 = _hash(
@@ -89,12 +99,12 @@ def read_pairs(own: OwnFile) -> SentencePairs:
 
 
 def read_labelled(own: OwnFile) -> LabelledTexts:
-    """Texts, or pairs of texts, with their classes and splits; "test" throughout if the file has no splits.
+    """Texts, or pairs of texts, with their classes and splits; "test" throughout if the file has no
+    splits.
 
     Raises DataDamaged, BenchError.
     """
-    columns = choose_columns(own, column_names(own.path))
-    items = list(_items(own, columns))
+    items = _read_items(own)
     labels = [_label(own, item) for item in items]
     splits = _splits(own, items)
     classes = tuple(sorted(set(labels), key=_natural))
@@ -121,9 +131,11 @@ def read_labelled(own: OwnFile) -> LabelledTexts:
 
 
 def read_classed(own: OwnFile) -> ClassedTexts:
-    """Texts to be clustered: those of the test split, or all if the file has no splits. Raises DataDamaged, BenchError."""
-    columns = choose_columns(own, column_names(own.path))
-    items = _scored_items(own, list(_items(own, columns)))
+    """Read the texts to be clustered: the test split, or all if the file has no splits.
+
+    Raises DataDamaged, BenchError.
+    """
+    items = _scored_items(own, _read_items(own))
     labels = [_label(own, item) for item in items]
     classes = sorted(set(labels), key=_natural)
     if not 2 <= len(classes) < len(items):
@@ -143,28 +155,43 @@ def read_classed(own: OwnFile) -> ClassedTexts:
 
 
 def own_form(sha256: str) -> str:
-    """The text form of a user's data: two files of one name and different content are never one column."""
+    """The text form of a user's data: two files of one name and different content are never one
+    column."""
     return f"other-{sha256[:8]}"
 
 
 def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
-    """The tested texts that the train or dev split has, too, in their order; the two sides of a pair are joined by " | "."""
+    """The tested texts that the train or dev split has, too, in their order; the two sides of a
+    pair are joined by " | "."""
     splits_of: dict[str, set[str]] = {}
     for sides, split in zip(zip(*texts.texts, strict=True), texts.split.tolist(), strict=True):
         splits_of.setdefault(" | ".join(sides), set()).add(split)
     return [text for text, splits in splits_of.items() if TEST in splits and len(splits) > 1]
 
 
-def _items(own: OwnFile, columns: Columns) -> Iterator[Item]:
-    for row in read_rows(own.path):
-        texts = tuple(_text(own, row, column) for column in columns.texts)
-        subset = None if columns.subset is None else str(_cell(own, row, columns.subset))
-        yield Item(
-            row.place, texts, _cell(own, row, columns.answer), _split(own, row, columns), subset
-        )
+def _read_items(own: OwnFile) -> list[FileItem]:
+    """Read the checked rows of a file. Its first row says which columns it has."""
+    columns: FileColumns | None = None
+    items = []
+    for row in read_file_rows(own.path):
+        if columns is None:
+            columns = choose_columns(own, list(row.cells))
+        items.append(_item(own, row, columns))
+    if columns is None:
+        raise no_rows(own.path)
+    return items
 
 
-def _cell(own: OwnFile, row: Row, column: str) -> Any:
+def _item(own: OwnFile, row: FileRow, columns: FileColumns) -> FileItem:
+    texts = tuple(_text(own, row, column) for column in columns.texts)
+    answer = _cell(own, row, columns.answer)
+    subset = None
+    if columns.subset is not None:
+        subset = str(_cell(own, row, columns.subset))
+    return FileItem(row.place, texts, answer, _split(own, row, columns), subset)
+
+
+def _cell(own: OwnFile, row: FileRow, column: str) -> Any:
     if column not in row.cells:
         raise DataDamaged(
             f"{own.path}: {row.place} has no '{column}', but the first row has",
@@ -173,19 +200,20 @@ def _cell(own: OwnFile, row: Row, column: str) -> Any:
     return row.cells[column]
 
 
-def _text(own: OwnFile, row: Row, column: str) -> str:
+def _text(own: OwnFile, row: FileRow, column: str) -> str:
     """The text of a cell; an empty one is a text, a missing one is not."""
     value = _cell(own, row, column)
     if not isinstance(value, str):
         raise DataDamaged(
-            f"{own.path}: {row.place}: '{column}' is {json.dumps(value, default=str)[:40]}, expected a text",
+            f"{own.path}: {row.place}: '{column}' is {json.dumps(value, default=str)[:40]}, "
+            "expected a text",
             "drop the row, or name another column",
         )
     return single_spaced(value)
 
 
-def _split(own: OwnFile, row: Row, columns: Columns) -> str | None:
-    """The split of a row: what its split column says, else where a saved data set keeps it."""
+def _split(own: OwnFile, row: FileRow, columns: FileColumns) -> str | None:
+    """Return the split of a row: from its split column, else from the saved data set."""
     word = row.split if columns.split is None else str(_cell(own, row, columns.split))
     if word is None:
         return None
@@ -198,7 +226,7 @@ def _split(own: OwnFile, row: Row, columns: Columns) -> str | None:
     return split
 
 
-def _rating(own: OwnFile, item: Item, scale: tuple[float, float] | None) -> float:
+def _rating(own: OwnFile, item: FileItem, scale: tuple[float, float] | None) -> float:
     try:
         if isinstance(item.answer, bool):
             raise ValueError
@@ -212,14 +240,16 @@ def _rating(own: OwnFile, item: Item, scale: tuple[float, float] | None) -> floa
         )
     if scale is not None and not scale[0] <= rating <= scale[1]:
         raise DataDamaged(
-            f"{own.path}: {item.place} has the rating {rating:g}, outside of the scale {scale[0]:g} to {scale[1]:g}",
+            f"{own.path}: {item.place} has the rating {rating:g}, outside of the scale "
+            f"{scale[0]:g} to {scale[1]:g}",
             "correct the rating, or the scale in the file's description",
         )
     return rating
 
 
-def _label(own: OwnFile, item: Item) -> str:
-    """The name of a class: a whole number is written without a point, so that 1 and 1.0 are one class."""
+def _label(own: OwnFile, item: FileItem) -> str:
+    """The name of a class: a whole number is written without a point, so that 1 and 1.0 are one
+    class."""
     value = item.answer
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -237,8 +267,11 @@ def _natural(label: str) -> tuple[float, str]:
         return math.inf, label
 
 
-def _splits(own: OwnFile, items: Sequence[Item]) -> list[str]:
-    """The split of every item; "test" throughout if there are none. Raises DataDamaged if nothing would be scored."""
+def _splits(own: OwnFile, items: Sequence[FileItem]) -> list[str]:
+    """The split of every item; "test" throughout if there are none.
+
+    Raises DataDamaged if nothing would be scored.
+    """
     splits = [item.split for item in items if item.split is not None]
     if not splits:
         return [TEST] * len(items)
@@ -251,13 +284,14 @@ def _splits(own: OwnFile, items: Sequence[Item]) -> list[str]:
     return splits
 
 
-def _scored_items(own: OwnFile, items: Sequence[Item]) -> list[Item]:
+def _scored_items(own: OwnFile, items: Sequence[FileItem]) -> list[FileItem]:
     splits = _splits(own, items)
     return [item for item, split in zip(items, splits, strict=True) if split == TEST]
 
 
 def _check_classes(own: OwnFile, labels: Sequence[str], splits: Sequence[str]) -> None:
-    """Raises DataDamaged if the classifier could not be fitted: too few texts of a class, or a class that only the test split has."""
+    """Raises DataDamaged if the classifier could not be fitted: too few texts of a class, or a
+    class that only the test split has."""
     fitted = [label for label, split in zip(labels, splits, strict=True) if split == TRAIN]
     if fitted:
         unknown = sorted(set(labels) - set(fitted))
@@ -278,19 +312,21 @@ def _check_classes(own: OwnFile, labels: Sequence[str], splits: Sequence[str]) -
     label, most = counts.most_common(1)[0]
     if most < FOLDS:
         raise DataDamaged(
-            f"{own.path}: the largest class{where}, '{label}', has {plural(most, 'text')}; {FOLDS} folds need {FOLDS}",
+            f"{own.path}: the largest class{where}, '{label}', has {plural(most, 'text')}; "
+            f"{FOLDS} folds need {FOLDS}",
             "add texts, or a split column with train, dev and test",
         )
     rare, least = counts.most_common()[-1]
     if least < 2:
         raise DataDamaged(
-            f"{own.path}: the class '{rare}' has one text{where}, which cannot be fitted and tested",
+            f"{own.path}: the class '{rare}' has one text{where}, which cannot be fitted and "
+            "tested",
             "drop the class, or add texts of it",
         )
 
 
 def _hash(rows: Sequence[Sequence[Any]]) -> str:
-    """Of what is scored, whatever format the file has."""
+    """Return the hash of the scored data, which the file's format does not change."""
     return hashlib.sha256(
         json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass")
     ).hexdigest()

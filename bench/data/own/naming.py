@@ -1,4 +1,5 @@
-"""Which file ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` means, and which of its columns hold what."""
+"""Which file ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` means, and which of its columns hold
+what."""
 
 from __future__ import annotations
 
@@ -12,14 +13,21 @@ import msgspec
 from msgspec import Struct
 
 from bench.base.errors import BenchError, DataMissing
+from bench.data.corpora.naming import path_exists, split_columns
 from bench.data.corpora.records import COMPRESSED, LINES, PARQUET
+from bench.data.corpora.saved import is_saved
 
-PAIRS, CLASSIFICATION, CLUSTERING = "pairs", "classification", "clustering"
+PAIRS = "pairs"
+CLASSIFICATION = "classification"
+CLUSTERING = "clustering"
 KINDS = (PAIRS, CLASSIFICATION, CLUSTERING)
 """What a file can be scored as; the prefix of ``--suite``."""
 
 SUFFIXES = (*LINES, PARQUET)
-EXAMPLE = "--suite pairs.tsv, --suite pairs.csv:question,answer,rating, or --suite classification:reviews.csv:text,stars"
+EXAMPLE = (
+    "--suite pairs.tsv, --suite pairs.csv:question,answer,rating, or --suite "
+    "classification:reviews.csv:text,stars"
+)
 
 
 @dataclass(frozen=True)
@@ -36,16 +44,21 @@ class OwnFile:
     kind: str = ""
     """One of ``KINDS``; "" if the user has not said it."""
     columns: tuple[str, ...] = ()
-    """The columns that the user named, in the order in which the kind needs them; () to find them by their names."""
+    """The columns that the user named, in the order in which the kind needs them; () to find them
+    by their names."""
 
 
 def is_own_file(text: str) -> bool:
-    """Say if a part of ``--suite`` means a file: it names a known suffix, or a folder that ``save_to_disk`` wrote."""
+    """Say if a part of ``--suite`` means a file: it names a known suffix, or a folder that
+    ``save_to_disk`` wrote."""
     kind, colon, rest = text.partition(":")
     place = rest if colon and kind in KINDS else text
     path = place.partition("=")[2] or place
     without_columns = path.rpartition(":")[0] or path
-    return any(_suffix(known) in SUFFIXES or _is_saved(known) for known in (path, without_columns))
+    return any(
+        _suffix(known) in SUFFIXES or is_saved(Path(known).expanduser())
+        for known in (path, without_columns)
+    )
 
 
 def split_files(text: str) -> list[str]:
@@ -63,28 +76,30 @@ def split_files(text: str) -> list[str]:
 
 
 def parse_own_file(text: str) -> OwnFile:
-    """Take ``[KIND:][NAME=]FILE[:COLUMN,COLUMN]`` apart. A path that exists as it is written is never split.
+    """Take ``[KIND:][NAME=]FILE[:COLUMN,COLUMN]`` apart. A path that exists as it is written is
+    never split.
 
-    Raises DataMissing if there is no such file, BenchError if its format is not known or its name is empty.
+    Raises DataMissing if there is no such file, BenchError if its format is not known or its name
+    is empty.
     """
     kind, colon, rest = text.partition(":")
     if not colon or kind not in KINDS:
         kind, rest = "", text
     name, place = "", rest
-    if not _exists(rest):
+    if not path_exists(rest):
         before, equals, after = rest.partition("=")
         if equals:
             name, place = before, after
     columns: tuple[str, ...] = ()
-    if not _exists(place) and ":" in place:
-        place, _, named = place.rpartition(":")
-        columns = tuple(column.strip() for column in named.split(","))
+    if not path_exists(place):
+        place, columns = split_columns(place)
     path = Path(place).expanduser()
     if not path.exists():
         raise DataMissing(f"--suite {text}: no file at {place}", EXAMPLE)
     if path.is_file() and _suffix(place) not in SUFFIXES:
         raise BenchError(
-            f"--suite {text}: unknown format '{path.suffix}'; expected {', '.join(SUFFIXES)}, or a folder of save_to_disk",
+            f"--suite {text}: unknown format '{path.suffix}'; expected {', '.join(SUFFIXES)}, or "
+            "a folder of save_to_disk",
             "rename the file by its content, for example .tsv for cells separated by tabs",
         )
     if not all(columns):
@@ -108,7 +123,7 @@ def stem(path: Path) -> str:
 
 
 class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a user may say about a file, in a TOML file of the same name beside it: ``pairs.toml`` for ``pairs.tsv``."""
+    """A user's description of a file, in a TOML file next to it: pairs.toml for pairs.tsv."""
 
     name: str = ""
     """What tables call the data."""
@@ -118,7 +133,7 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source: str = ""
 
     def facts(self) -> dict[str, object]:
-        """What a record keeps of it."""
+        """Return the part that a record keeps."""
         kept: dict[str, object] = {}
         if self.scale:
             kept["scale"] = list(self.scale)
@@ -130,7 +145,10 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def read_description(path: Path) -> Description:
-    """Read the description beside a file; an empty one if there is none. Raises BenchError if it is not valid."""
+    """Read the description next to a file; an empty one if there is none.
+
+    Raises BenchError if it is not valid.
+    """
     file = path.with_name(f"{stem(path)}.toml")
     if not file.is_file():
         return Description()
@@ -141,16 +159,6 @@ def read_description(path: Path) -> Description:
             f"{file}: {error}",
             'a description has name = "...", scale = [0, 5], licence = "...", source = "...", each optional',
         ) from None
-
-
-def _is_saved(text: str) -> bool:
-    """Say if it is a folder as ``save_to_disk`` of ``datasets`` writes it."""
-    folder = Path(text).expanduser()
-    return any((folder / name).is_file() for name in ("dataset_info.json", "dataset_dict.json"))
-
-
-def _exists(text: str) -> bool:
-    return Path(text).expanduser().exists()
 
 
 def _suffix(text: str) -> str:
@@ -171,7 +179,7 @@ SPLIT, SUBSET = "split", "subset"
 
 
 @dataclass(frozen=True)
-class Columns:
+class FileColumns:
     """The file's own names of the columns that are read."""
 
     texts: tuple[str, ...]
@@ -188,7 +196,10 @@ class Columns:
 
 
 def find_kind(own: OwnFile, there: Sequence[str]) -> str:
-    """Say what a file with the columns ``there`` is scored as. Raises BenchError if no column says it, or labels may mean two things."""
+    """Return the kind of a file with the columns ``there``.
+
+    Raises BenchError if no column says it, or labels may mean two things.
+    """
     if own.kind:
         return own.kind
     named = own.columns or there
@@ -196,8 +207,10 @@ def find_kind(own: OwnFile, there: Sequence[str]) -> str:
         return PAIRS
     if not own.columns and not _first_of(LABEL, there):
         raise BenchError(
-            f"{own.path}: its first line names the columns {', '.join(name[:30] for name in there)}; none is known",
-            f"write a first line with names (sentence1, sentence2, score), or name the columns: {EXAMPLE}",
+            f"{own.path}: its first line names the columns {', '.join(name[:30] for name in there)}; "
+            "none is known",
+            "write a first line with names (sentence1, sentence2, score), or name the columns: "
+            f"{EXAMPLE}",
         )
     raise BenchError(
         f"{own.path} has labels: they may be classes to predict, or to find by clustering",
@@ -205,7 +218,7 @@ def find_kind(own: OwnFile, there: Sequence[str]) -> str:
     )
 
 
-def choose_columns(own: OwnFile, there: Sequence[str]) -> Columns:
+def choose_columns(own: OwnFile, there: Sequence[str]) -> FileColumns:
     """Find the columns of a file that has the columns ``there``. ``own.kind`` must be known.
 
     Raises BenchError, with the columns that the file has, if one is missing or may be one of two.
@@ -214,21 +227,21 @@ def choose_columns(own: OwnFile, there: Sequence[str]) -> Columns:
     if own.columns:
         _check_named(own, there)
         *texts, answer = own.columns
-        return Columns(tuple(texts), answer, split, subset)
+        return FileColumns(tuple(texts), answer, split, subset)
     first, second = _first_of(FIRST, there), _first_of(SECOND, there)
     text = _first_of(TEXT, there)
     rating, label = _first_of(RATING, there), _first_of(LABEL, there)
     if own.kind == PAIRS:
         rated = rating or label
         if first and second and rated:
-            return Columns((first, second), rated, split, subset)
+            return FileColumns((first, second), rated, split, subset)
         raise _missing(own, there, "two columns of sentences and one of ratings")
     if label is None:
         raise _missing(own, there, "a column of texts and one of labels")
     if text:
-        return Columns((text,), label, split, subset)
+        return FileColumns((text,), label, split, subset)
     if first and second and own.kind == CLASSIFICATION:
-        return Columns((first, second), label, split, subset)
+        return FileColumns((first, second), label, split, subset)
     raise _missing(own, there, "a column of texts and one of labels")
 
 
@@ -257,7 +270,8 @@ def _missing(own: OwnFile, there: Sequence[str], needed: str) -> BenchError:
     """The error for a file in which the columns of its kind are not found by their names."""
     return BenchError(
         f"{own.path}: expected {needed}; it has the columns {', '.join(name[:30] for name in there)}",
-        f"name them, in this order: --suite {own.kind}:{own.path.name}:{_NEEDED[own.kind].partition(' (')[0].replace(', ', ',').replace(' ', '_')}",
+        "name them, in this order: --suite "
+        f"{own.kind}:{own.path.name}:{_NEEDED[own.kind].partition(' (')[0].replace(', ', ',').replace(' ', '_')}",
     )
 
 

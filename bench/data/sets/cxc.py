@@ -1,10 +1,13 @@
-"""Reader of Crisscrossed Captions STS (Parekh et al. 2021), test split: 44,045 rated pairs of 25,000 COCO captions.
+"""Reader of Crisscrossed Captions STS (Parekh et al. 2021), test split: 44,045 rated pairs of
+25,000 COCO captions.
 
-Two layouts in ``DIR/cxc``: a table with the captions written in (``sts_test.tsv``, tokenised), or the file as published, which
-has caption ids only (``sts_test.csv``), beside COCO's captions (``captions_val2014.json``). The first gives the text form
-"tokenised", the second "raw". Captions are split on white space and joined by single spaces, nothing else is changed.
+Two layouts in ``DIR/cxc``: a table with the captions written in (``sts_test.tsv``, tokenised), or
+the file as published, which has caption ids only (``sts_test.csv``), beside COCO's captions
+(``captions_val2014.json``). The first gives the text form "tokenised", the second "raw". Captions
+are split on white space and joined by single spaces, nothing else is changed.
 
-Which captions describe one image follows from the pairs: every image's five captions are rated in a ring.
+Which captions describe one image follows from the pairs: every image's five captions are rated in a
+ring.
 """
 
 from __future__ import annotations
@@ -32,14 +35,16 @@ from bench.data.sets.sts import SentencePairs
 CXC = "CxC-STS"
 OFFICIAL = "CxC-STS-official"
 SAME_IMAGE = "c2c_cocaption"
-"""Sampling method of the pairs that describe one image; the others were chosen for their images' likeness."""
+"""Sampling method of the pairs that describe one image; the others were chosen for their images'
+likeness."""
 
 PER_IMAGE = 5
 
 
 @dataclass(frozen=True)
 class RatedCaptions(SentencePairs):
-    """Rated pairs of captions; ``subset`` is how a pair was chosen: "c2c_cocaption" (one image) or "c2c_isim" (two)."""
+    """Rated pairs of captions; ``subset`` is how a pair was chosen: "c2c_cocaption" (one image) or
+    "c2c_isim" (two)."""
 
     caption1: np.ndarray
     """(N,) int64, COCO's number of the first caption; ``caption2`` of the second."""
@@ -49,15 +54,18 @@ class RatedCaptions(SentencePairs):
 
 
 def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
-    """The test pairs, checked against what is known of the files.
+    """Read the test pairs, checked against the known checksums.
 
-    ``text``: "raw" (the published file and COCO's captions) or a form's full name is strict. "tokenised", the default, prefers the
-    table and takes the raw captions where there is no table, for no paper says which of the two it scored; "any" does the same.
-    Raises DataMissing, DataDamaged.
+    ``text``: "raw" (the published file and COCO's captions) or a form's full name is strict.
+    "tokenised", the default, prefers the table and takes the raw captions if there is no table,
+    for no paper says which of the two it scored; "any" does the same. Raises DataMissing,
+    DataDamaged.
     """
     layouts = [(data_set(CXC), _table), (data_set(OFFICIAL), _official)]
+    if text == "raw":
+        layouts.reverse()
     nearest: DataMissing | None = None
-    for wanted, read in reversed(layouts) if text == "raw" else layouts:
+    for wanted, read in layouts:
         try:
             captions = read(folder, wanted)
         except DataMissing as problem:
@@ -119,7 +127,8 @@ def _pairs(
 
 
 def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndarray:
-    """The image of every caption, from pairs that describe one image, numbered in the order in which they appear.
+    """The image of every caption, from pairs that describe one image, numbered in the order in
+    which they appear.
 
     Raises DataDamaged if the pairs do not link the captions in rings of five.
     """
@@ -135,7 +144,8 @@ def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndar
                 ring |= {other for key in ring for other in together[key]}
             if len(ring) != PER_IMAGE or any(len(together[key]) != 2 for key in ring):
                 raise DataDamaged(
-                    f"{CXC}: caption {caption} is linked to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected"
+                    f"{CXC}: caption {caption} is linked to {len(ring) - 1} others of its image, "
+                    f"{PER_IMAGE - 1} expected"
                 )
             image.update(dict.fromkeys(ring, len(image) // PER_IMAGE))
     return np.array([image[caption] for caption in captions], dtype=np.int64)

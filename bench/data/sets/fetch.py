@@ -1,37 +1,32 @@
-"""Fetches data sets from their sources into a data folder: checked, each file whole or not there."""
+"""Fetches data sets from their sources into a data folder: checked, and each file whole or absent."""
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import datetime
-import io
-import json
 import os
 import shutil
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from bench.base.errors import DataDamaged, DataMissing, FetchFailed, one_line
+from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.base.files import write_whole
 from bench.base.hashes import file_sha256
 from bench.base.locks import lock
 from bench.base.text import plural
-from bench.data.fetching import Say, download, repository_info, silent, site, unpack
+from bench.data.fetching import Say, download, repository_info, silent, site
 from bench.data.sets import (
     ANY,
     DataFile,
     DataFolder,
     DataSet,
-    Part,
     Receipt,
     Source,
+    SourcePart,
     count_rows,
     data_set,
     read_receipt,
@@ -40,30 +35,39 @@ from bench.data.sets import (
     sources_of,
     write_receipt,
 )
+from bench.data.sets.conversions import CONVERSIONS
+from bench.data.unpacking import unpack
 
 WORK = ".fetching"
-"""Folder for unfinished downloads inside the data folder, so that a finished file is only renamed."""
+"""Folder for unfinished downloads inside the data folder, so that a finished file is only renamed.
+"""
 
 
-class Item(NamedTuple):
+class WantedFile(NamedTuple):
     """One file of ours that is not here yet, and how it comes out of a source."""
 
     wanted: DataSet
     file: DataFile
-    part: Part
+    part: SourcePart
 
 
 class Fetcher:
-    """Fills one data folder. A set that is there and whole is not fetched again; two processes that fetch the same one take turns."""
+    """Fills one data folder.
+
+    A set that is there and whole is not fetched again; two processes that fetch the same one take
+    turns.
+    """
 
     def __init__(self, store: Path, say: Say = silent) -> None:
         self.store, self.say = store, say
         self._taken = set[str]()  # sources whose archive was fetched: its good files are here
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
-        """The set in a text form ("any": tokenised if there are forms), from the first source that has it.
+        """The set in a text form ("any": tokenised if there are forms), from the first source that
+        has it.
 
-        Raises DataMissing if it has no source, FetchFailed or DataDamaged if no source delivered it.
+        Raises DataMissing if it has no source, FetchFailed or DataDamaged if no source delivered
+        it.
         """
         problems: list[FetchFailed | DataDamaged] = []
         known = sources_of(wanted, text)
@@ -93,13 +97,13 @@ class Fetcher:
         raise DataMissing(f"{wanted.name}: no source is known to fetch it from", wanted.get)
 
     def has(self, wanted: DataSet, text: str = ANY) -> bool:
-        """Whether the folder holds a whole copy in that form. Reads every byte."""
+        """Return whether the folder has a whole copy in that form. Reads every byte."""
         copies, _ = DataFolder(self.store, store=None).copies(wanted)
         return any(text == ANY or copy.form in (text, ANY) for copy in copies)
 
     def _from(self, source: Source, wanted: DataSet) -> None:
-        """The files of the set (of an archive: of all its sets) that the source has and that are not here yet; all of them are
-        checked before the first one is moved to its place."""
+        """The files of the set (of an archive: of all its sets) that the source has and that are
+        not here yet; all of them are checked before the first one is moved to its place."""
         place, work = self.store / source.into, self.store / WORK / source.name
         try:
             work.mkdir(parents=True, exist_ok=True)
@@ -121,16 +125,18 @@ class Fetcher:
         revision = earlier.revision if earlier else source.revision
         if not earlier and source.site == "hub" and not source.pinned:
             revision = str(self._listing(source, revision).sha)
-        items = [
-            Item(set_, file, self._named(source, revision, part))
-            for set_ in ([data_set(name) for name in source.sets] if source.archive else [wanted])
-            for file in set_.files
-            if (part := source.part(file))
-            and not _is_right(set_, file, place / file.path, source.form)
-        ]
-        contents, downloads = (self._unpack if source.archive else self._download)(
-            source, revision, known, items, work
-        )
+        sets = [wanted]
+        if source.archive:  # which has other sets, too
+            sets = [data_set(name) for name in source.sets]
+        items = []
+        for known_set in sets:
+            for file in known_set.files:
+                part = source.part(file)
+                if part and not _is_right(known_set, file, place / file.path, source.form):
+                    named = self._named(source, revision, part)
+                    items.append(WantedFile(known_set, file, named))
+        fetch_files = self._unpack if source.archive else self._download
+        contents, downloads = fetch_files(source, revision, known, items, work)
         made, warnings = dict[str, Path](), dict[str, str]()
         for item in items:
             path, expected = item.file.path, item.file.rows
@@ -146,7 +152,8 @@ class Fetcher:
                 if (rows := count_rows(item.wanted, item.file, made[path])) != expected:
                     warnings[path] = f"{plural(rows, 'row')}, where {expected:,} were expected"
                     self.say(
-                        f"warning: {item.wanted.name}: {path} has {warnings[path]}; it is used as it is"
+                        f"warning: {item.wanted.name}: {path} has {warnings[path]}; it is used as "
+                        "it is"
                     )
         write_receipt(
             receipt_path(place, source.name),
@@ -167,7 +174,7 @@ class Fetcher:
     def _listing(self, source: Source, revision: str) -> Any:
         return repository_info(site("hub", source.repo, revision, ""), self.say)
 
-    def _named(self, source: Source, revision: str, part: Part) -> Part:
+    def _named(self, source: Source, revision: str, part: SourcePart) -> SourcePart:
         """The part with ``*`` in the names of its files replaced."""
         if "*" not in part.paths[0]:
             return part
@@ -181,10 +188,13 @@ class Fetcher:
         source: Source,
         revision: str,
         known: Mapping[str, str],
-        items: Sequence[Item],
+        items: Sequence[WantedFile],
         work: Path,
     ) -> tuple[dict[str, Path], dict[str, str]]:
-        """The source's files, one by one: path in the source -> our copy, and its sha256. Files of an interrupted try are used."""
+        """The source's files, one by one: path in the source -> our copy, and its sha256.
+
+        Files of an interrupted try are used.
+        """
         contents, downloads = dict[str, Path](), dict[str, str]()
         for _, file, part in items:
             form = file.forms.get(source.form) or file.forms[ANY]
@@ -207,10 +217,10 @@ class Fetcher:
         source: Source,
         revision: str,
         known: Mapping[str, str],
-        items: Sequence[Item],
+        items: Sequence[WantedFile],
         work: Path,
     ) -> tuple[dict[str, Path], dict[str, str]]:
-        """As :meth:`_download`, from the source's archive, whose sha256 is returned."""
+        """Do what :meth:`_download` does, from the source's archive; returns also its sha256."""
         assert source.archive is not None
         packed = work / source.archive
         digest = download(
@@ -231,7 +241,7 @@ class Fetcher:
         return places, {source.archive: digest}
 
 
-def _made(source: Source, item: Item, contents: Mapping[str, Path], work: Path) -> Path:
+def _made(source: Source, item: WantedFile, contents: Mapping[str, Path], work: Path) -> Path:
     """Our file, made of the source's files and checked. Raises DataDamaged."""
     wanted, file, part = item
     paths = [contents[path] for path in part.paths]
@@ -247,106 +257,7 @@ def _made(source: Source, item: Item, contents: Mapping[str, Path], work: Path) 
 
 
 def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
-    """Whether a file is there already, whole and in that form."""
+    """Return whether a file is there already, whole and in that form."""
     with contextlib.suppress(DataDamaged):
         return path.is_file() and recognise(wanted, file, path).form in (ANY, form)
     return False
-
-
-# --- conversions: from the content of one or more files of a source to the content of our file, which is checked afterwards ---
-
-
-def labelled_lines(file: bytes) -> bytes:
-    """Label, tab, text: LF line ends, no blanks or tabs at line ends, a tab inside a text made a blank."""
-    rows = (line.rstrip("\t ").partition("\t") for line in _lines(file))
-    return _joined([f"{label}\t{text.replace(chr(9), ' ')}" for label, _, text in rows])
-
-
-def json_lines(file: bytes) -> bytes:
-    """JSON lines with ``text`` and ``cluster``, the format of GSDMM's authors: label, tab, text without outer blanks."""
-    return _joined(
-        [f"{row['cluster']}\t{row['text'].strip()}" for row in map(json.loads, _lines(file))]
-    )
-
-
-def parquet_text(*files: bytes) -> bytes:
-    """The column ``text`` of Parquet files, one line per row."""
-    import pyarrow.parquet
-
-    try:
-        tables = [pyarrow.parquet.read_table(io.BytesIO(file), columns=["text"]) for file in files]
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataDamaged(f"not a Parquet file with a column 'text' ({one_line(error)})") from None
-    return _joined([text.rstrip("\r\n") for table in tables for text in table["text"].to_pylist()])
-
-
-def text_and_labels(texts: bytes, labels: bytes) -> bytes:
-    """A file of texts and one of labels, joined line by line: label, tab, text without outer blanks, inner tabs made blanks.
-
-    Raises ValueError if the two have different numbers of lines.
-    """
-    return _joined(
-        [
-            f"{label.strip()}\t{text.strip().replace(chr(9), ' ')}"
-            for text, label in zip(_lines(texts), _lines(labels), strict=True)
-        ]
-    )
-
-
-def first_columns(columns: int, file: bytes) -> bytes:
-    """The first columns of a table with tabs."""
-    return _joined(
-        [
-            "\t".join(line.split("\t")[:columns])
-            for line in file.decode("utf-8").removesuffix("\n").split("\n")
-        ]
-    )
-
-
-def labelled_nli(*files: bytes) -> bytes:
-    """CSV with sent0, sent1, label from the zip archives of SNLI and MultiNLI: the pairs of each one's ``*_train.jsonl``, in
-    their order. A pair without a gold label ("-") is left out, as SBERT and InferSent do.
-
-    Raises DataDamaged for an archive without such a file.
-    """
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(("sent0", "sent1", "label"))
-    for packed in files:
-        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-            train = [
-                name
-                for name in archive.namelist()
-                if name.endswith("_train.jsonl") and not name.startswith("__MACOSX/")
-            ]
-            if len(train) != 1:
-                raise DataDamaged(
-                    f"an archive of NLI pairs has {len(train)} files *_train.jsonl, expected one",
-                    "fetch it again",
-                )
-            with archive.open(train[0]) as lines:
-                writer.writerows(
-                    (pair["sentence1"], pair["sentence2"], pair["gold_label"])
-                    for pair in map(json.loads, lines)
-                    if pair["gold_label"] != "-"
-                )
-    return table.getvalue().encode("utf-8")
-
-
-CONVERSIONS: Mapping[str, Callable[..., bytes]] = {
-    "labelled lines": labelled_lines,
-    "JSON lines": json_lines,
-    "parquet text": parquet_text,
-    "text and labels": text_and_labels,
-    "first 2 columns": partial(first_columns, 2),
-    "first 7 columns": partial(first_columns, 7),
-    "labelled NLI": labelled_nli,
-}
-
-
-def _lines(data: bytes) -> list[str]:
-    return data.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n").split("\n")
-
-
-def _joined(rows: Sequence[str]) -> bytes:
-    return ("\n".join(rows) + "\n").encode("utf-8")

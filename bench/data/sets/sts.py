@@ -1,16 +1,15 @@
-"""Readers of the semantic textual similarity sets: STS12-16, STS-B and SICK-R, in SentEval's own files; and their shared sentences.
+"""Readers of the semantic textual similarity sets: STS12-16, STS-B and SICK-R, in SentEval's own
+files; and their shared sentences.
 
-As the papers read them: a pair whose gold line is empty was never annotated and is dropped (STS15, STS16); sentences are
-split on white space and joined by single spaces; nothing is lower-cased here; STS13 comes without its fourth set, SMT.
+As the papers read them: a pair whose gold line is empty was never annotated and is dropped (STS15,
+STS16); sentences are split on white space and joined by single spaces; nothing is lower-cased here;
+STS13 comes without its fourth set, SMT.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,8 @@ class SentencePairs:
     gold: np.ndarray
     """(N,) float64, the annotators' mean: 0..5, SICK-R 1..5."""
     subset: list[str]
-    """Sub-dataset of every pair; the task's name where there is only one (the split's name where splits are joined)."""
+    """Sub-dataset of every pair; the task's name where there is only one (the split's name where
+    splits are joined)."""
     split: str
     form: str | None
     """"tokenised", "raw" or "other-<hash>"; None where there is only one."""
@@ -58,10 +58,11 @@ def read_sts(
 ) -> SentencePairs:
     """The pairs of an STS task, checked against what is known of its files.
 
-    ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is there. ``split``: "test";
-    STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev and test in that order. ``keep_spaces``: white space
-    within sentences as the file has it, which is how mteb hosts them.
-    Raises DataMissing, DataDamaged; UnknownName for a task or split that does not exist.
+    ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is
+    there. ``split``: "test"; STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev
+    and test in that order. ``keep_spaces``: white space within sentences as the file has it, which
+    is how mteb hosts them. Raises DataMissing, DataDamaged; UnknownName for a task or split that
+    does not exist.
     """
     if task not in STS_TASKS:
         raise UnknownName("STS task", task, STS_TASKS)
@@ -105,7 +106,10 @@ def _pair_rows(copy: Copy, keep_spaces: bool) -> Iterator[tuple[str, str, float,
 
 
 def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tuple[str, str]]:
-    """Two sentences per line, separated by a tab. Raises DataDamaged with the number of a line that has only one."""
+    """Two sentences per line, separated by a tab.
+
+    Raises DataDamaged with the number of a line that has only one.
+    """
     return [
         (_sentence(row[0], keep_spaces), _sentence(row[1], keep_spaces))
         for _, row in _numbered(text, file, 2)
@@ -123,7 +127,10 @@ def parse_gold(text: str, file: DataFile) -> list[float | None]:
 def parse_table(
     text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False
 ) -> list[tuple[str, str, float]]:
-    """Rows of (first sentence, second sentence, score), taken from these columns. Quotes are text, as in SentEval."""
+    """Rows of (first sentence, second sentence, score), taken from these columns.
+
+    Quotes are text, as in SentEval.
+    """
     first, second, gold = columns
     return [
         (
@@ -136,7 +143,10 @@ def parse_table(
 
 
 def _numbered(text: str, file: DataFile, width: int) -> Iterator[tuple[int, list[str]]]:
-    """(number of the line, its cells). Raises DataDamaged for a line with fewer than ``width`` cells."""
+    """(number of the line, its cells).
+
+    Raises DataDamaged for a line with fewer than ``width`` cells.
+    """
     for number, row in enumerate(cells(text, file), start=1 + file.header):
         if len(row) < width:
             raise DataDamaged(
@@ -159,44 +169,3 @@ def _score(cell: str, number: int, file: DataFile) -> float:
             f"{file.name}: line {number}: the score {cell.strip()} is not within 0 to 5"
         )
     return score
-
-
-# --- which pairs of the seven STS sets share a sentence: a number for each sentence, the same wherever it occurs ---
-# Stored predictions hold no sentences, so the numbers are kept here, by task and by the gold scores in their order
-# (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``; no text is in it). Sentences with the same letters
-# and digits are one; so both text forms have the same numbers.
-
-STORED = Path(__file__).with_name("shared_sentences.npz")
-
-
-def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
-    """(N, 2) the numbers of both sentences of every pair; None where these are not the scores of a known set."""
-    known = _stored().get(task)
-    return known[1] if known is not None and known[0] == gold_hash(gold_N) else None
-
-
-def gold_hash(gold_N: NDArray[np.generic]) -> str:
-    """Of the scores as 32-bit floats, in which some files store them."""
-    return hashlib.sha256(np.ascontiguousarray(gold_N, dtype="<f4").tobytes()).hexdigest()
-
-
-@cache
-def _stored() -> dict[str, tuple[str, Numbers]]:
-    """Task -> (hash of its gold scores, (N, 2) numbers)."""
-    with np.load(STORED, allow_pickle=False) as stored:
-        numbers, hashes = (
-            np.array(_appearing(stored["back"].tolist()), dtype=np.int64),
-            stored["gold"],
-        )
-        parts = np.split(numbers, np.cumsum(stored["items"])[:-1] * 2)
-    return {task: (str(hashes[i]), parts[i].reshape(-1, 2)) for i, task in enumerate(STS_TASKS)}
-
-
-def _appearing(back: list[int]) -> list[int]:
-    """Numbers by first appearance, from how many sentences ago each was met last (0: never), which takes less room."""
-    numbers: list[int] = []
-    new = 0
-    for ago in back:
-        numbers.append(numbers[-ago] if ago else new)
-        new += not ago
-    return numbers

@@ -34,7 +34,10 @@ class TextTable:
         return [row[column] for row in self.rows]
 
     def numbers(self, column: int) -> np.ndarray:
-        """Return a column as (N,) float64. Raises DataDamaged for a cell that is not a finite number, naming its line."""
+        """Return a column as (N,) float64.
+
+        Raises DataDamaged for a cell that is not a finite number, naming its line.
+        """
         values = []
         for line, cell in enumerate(self.texts(column), start=1):
             try:
@@ -43,7 +46,8 @@ class TextTable:
                 value = math.nan
             if not math.isfinite(value):
                 raise DataDamaged(
-                    f"{self.name}: line {line}: '{cell[:40]}' in column {column + 1}, expected a number",
+                    f"{self.name}: line {line}: '{cell[:40]}' in column {column + 1}, expected a "
+                    "number",
                     "correct the cell, or leave the line out",
                 )
             values.append(value)
@@ -53,9 +57,11 @@ class TextTable:
 def read_table(data: DataFolder, name: str, columns: int) -> TextTable:
     """Read a UTF-8 file of the data folder with cells separated by tabs.
 
-    Only LF and CR LF end a line (U+2028 and others are white space of a text), a byte order mark is dropped, and a line end after the last
-    row makes no row. The words of a cell have one space between, as in the sets of this package. Raises DataMissing, and DataDamaged for text that is not UTF-8, a carriage return alone, a file without rows, and a
-    row with more or fewer cells, naming its line.
+    Only LF and CR LF end a line (U+2028 and others are white space of a text), a byte order mark is
+    dropped, and a line end after the last row makes no row. The words of a cell have one space
+    between, as in the sets of this package. Raises DataMissing, and DataDamaged for text that is
+    not UTF-8, a carriage return alone, a file without rows, and a row with more or fewer cells,
+    naming its line.
     """
     content = data.file(name).read_bytes()
     try:
@@ -76,7 +82,8 @@ def read_table(data: DataFolder, name: str, columns: int) -> TextTable:
         cells = [single_spaced(cell) for cell in line.split("\t")]
         if len(cells) != columns:
             raise DataDamaged(
-                f"{name}: line {number} has {len(cells)} cells, expected {columns}, separated by tabs",
+                f"{name}: line {number} has {len(cells)} cells, expected {columns}, separated by "
+                "tabs",
                 "an empty cell needs its tab, and a blank line is no row",
             )
         rows.append(cells)

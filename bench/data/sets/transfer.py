@@ -1,8 +1,10 @@
-"""Readers of the sets of texts with a class each: SentEval's seven transfer sets, and the eight short-text clustering sets of SCCL.
+"""Readers of the sets of texts with a class each: SentEval's seven transfer sets, and the eight
+short-text clustering sets of SCCL.
 
-The transfer sets (MR CR SUBJ MPQA SST-2 TREC MRPC) are in SentEval's own files. As SentEval reads them: MR, CR, SUBJ, MPQA and TREC
-are latin-1, the others UTF-8; the first four are cut by Python's splitlines (where U+0085 ends a line too), the others by line feeds;
-text is split on white space. Blank lines of CR and MPQA stay, as empty sentences with a label.
+The transfer sets (MR CR SUBJ MPQA SST-2 TREC MRPC) are in SentEval's own files. As SentEval reads
+them: MR, CR, SUBJ, MPQA and TREC are latin-1, the others UTF-8; the first four are cut by Python's
+splitlines (where U+0085 ends a line too), the others by line feeds; text is split on white space.
+Blank lines of CR and MPQA stay, as empty sentences with a label.
 """
 
 from __future__ import annotations
@@ -13,13 +15,9 @@ import numpy as np
 
 from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets import (
-    ANY,
     DataFolder,
     Found,
-    cells,
     data_set,
-    data_sets,
-    other_form,
     single_spaced,
 )
 
@@ -39,7 +37,8 @@ Row = tuple[tuple[str, ...], int]
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Sentences or pairs of them with a class each, in the order of the files (positive before negative)."""
+    """Sentences or pairs of them with a class each, in the order of the files (positive before
+    negative)."""
 
     name: str
     texts: tuple[list[str], ...]
@@ -47,7 +46,8 @@ class LabelledTexts:
     labels: np.ndarray
     """(N,) int64, an index into ``classes``."""
     split: np.ndarray
-    """(N,) of "train", "dev" and "test"; "test" throughout where cross-validation makes the splits."""
+    """(N,) of "train", "dev" and "test"; "test" throughout where cross-validation makes the splits.
+    """
     form: str | None
     """None for SentEval's text, "other-<hash>" for a copy that differs in case or white space."""
     sha256: str
@@ -58,14 +58,18 @@ class LabelledTexts:
         return len(self.labels)
 
     def rows(self, split: str) -> np.ndarray:
-        """Rows of a split in SentEval's order: by number of tokens (of the first, then the second sentence), then by label."""
+        """Rows of a split in SentEval's order: by number of tokens (of the first, then the second
+        sentence), then by label."""
         lengths = [np.array([len(text.split()) for text in texts]) for texts in self.texts]
         order = np.lexsort((self.labels, *reversed(lengths)))
         return order[self.split[order] == split]
 
 
 def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> LabelledTexts:
-    """A transfer set, checked against what is known of its files. Raises DataMissing, DataDamaged, UnknownName."""
+    """A transfer set, checked against what is known of its files.
+
+    Raises DataMissing, DataDamaged, UnknownName.
+    """
     if task not in TRANSFER_TASKS:
         raise UnknownName("transfer task", task, TRANSFER_TASKS)
     wanted = data_set(task)
@@ -74,7 +78,8 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
     split = [name for _, _, name in rows]
     if any(split.count(name) != n for name, n in wanted.items.items()):
         raise DataDamaged(
-            f"{task}: {len(rows):,} items found, {sum(wanted.items.values()):,} expected, in {copy.place}"
+            f"{task}: {len(rows):,} items found, {sum(wanted.items.values()):,} expected, in "
+            f"{copy.place}"
         )
     return LabelledTexts(
         name=task,
@@ -106,7 +111,10 @@ _PARSERS = {"SST-2": _parse_sst, "TREC": _parse_trec, "MRPC": _parse_mrpc}
 
 
 def parse_texts(task: str, copy: Found) -> list[Row]:
-    """The rows of a file. Of MR, CR, SUBJ and MPQA a file has one class, which its role names. Raises DataDamaged."""
+    """The rows of a file.
+
+    Of MR, CR, SUBJ and MPQA a file has one class, which its role names. Raises DataDamaged.
+    """
     text = copy.text.replace("\r\n", "\n").replace("\r", "\n")  # as Python's text mode
     if task not in _PARSERS:
         return [
@@ -124,69 +132,3 @@ def parse_texts(task: str, copy: Found) -> list[Row]:
                 f"{copy.file.name}: line {number} is not in SentEval's format: '{line[:40]}'"
             ) from None
     return rows
-
-
-# --- the clustering sets: ``DIR/clustering/NAME.tsv``, a label, a tab and a text per line ---
-# Two text forms are known. "sccl" is the copy that SCCL and PairSupCon point to, all eight sets; "original" is what the sets' own
-# authors published, where that differs: the three GoogleNews sets (in the sccl copy the letters lt and gt, and more stop words, were
-# cut out of the texts; T and S have one item less) and StackOverflow (45 titles lost their quotation marks). Both forms are
-# recognised by content in either place, ``NAME.tsv`` or ``variants/``. What one form holds, the other does not: they are never mixed.
-
-CLUSTERING_TASKS = (
-    "AgNews",
-    "SearchSnippets",
-    "StackOverflow",
-    "Biomedical",
-    "Tweet",
-    "GoogleNews-TS",
-    "GoogleNews-T",
-    "GoogleNews-S",
-)
-SCCL, ORIGINAL = "sccl", "original"
-ROLES = {"tokenised": SCCL, "raw": ORIGINAL}
-"""What ``--text`` means here: the default is what the papers scored, "raw" what the sets' own authors published."""
-
-
-@dataclass(frozen=True)
-class ClassedTexts:
-    """Texts and their classes, in the order of the data."""
-
-    name: str
-    texts: list[str]
-    """Without white space at the ends; an empty text is a full stop, as in the papers' loaders."""
-    labels: np.ndarray
-    """(N,) int64, as the file gives them: not from 0, nor without gaps."""
-    form: str
-    """"sccl", "original" or "other-<hash>"."""
-    sha256: str
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-
-def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -> ClassedTexts:
-    """One set, checked against what is known of its file.
-
-    ``text``: "tokenised" (the sccl form), "raw" (the original form of the sets that have one, the only form of the others),
-    "any", or a form's own name. Raises DataMissing, DataDamaged; UnknownName for a set that does not exist.
-    """
-    if task not in CLUSTERING_TASKS:
-        raise UnknownName("clustering set", task, CLUSTERING_TASKS)
-    requested, original = ROLES.get(text, text), f"{task}-{ORIGINAL}"
-    form = ORIGINAL if requested == ORIGINAL and original in data_sets() else SCCL
-    wanted = data_set(original if form == ORIGINAL else task)
-    copy = folder.open(wanted)
-    (file,) = copy.files
-    recognised = form if copy.form == ANY else copy.form
-    if requested not in (ANY, recognised) and not (
-        requested in ROLES.values() and recognised == form
-    ):
-        raise other_form(task, requested, f"{recognised} in {file.path}", ANY, wanted.get)
-    rows = cells(file.text, file.file)
-    return ClassedTexts(
-        name=task,
-        texts=[text.strip() or "." for _, text in rows],
-        labels=np.array([int(label) for label, _ in rows], dtype=np.int64),
-        form=recognised,
-        sha256=copy.sha256,
-    )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.data.sets import DataFolder, data_set
-from bench.data.sets.transfer import CLUSTERING_TASKS, ClassedTexts, read_clustering
+from bench.data.sets.clustering import CLUSTERING_TASKS, ClassedTexts, read_clustering
 from bench.score.metrics.clustering import kmeans, summary
 from bench.score.metrics.metric import CLUSTERING_ACCURACY
 from bench.score.suites import (

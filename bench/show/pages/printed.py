@@ -24,7 +24,8 @@ from bench.references import (
     rows,
     tables,
 )
-from bench.references.audit import KINDS, Remark, remarks
+from bench.references.audit import remarks
+from bench.references.remark import KINDS, Remark
 from bench.show.figures import board_figures, rescaling
 from bench.show.grid import Cell, Column, Grid, GridRow, grid, indented
 from bench.show.pages.drawings import cosine_ridges

@@ -1,0 +1,109 @@
+"""Which text form a file has, by its checksum, or what is wrong with it and where."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.data.sets.manifest import ANY, DataFile, DataSet, damaged_file
+from bench.data.sets.receipts import recognise_first_use
+
+OTHER = "other"
+
+
+_NO_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file that was read. ``form`` is "any", a form of the manifest, or "other"."""
+
+    file: DataFile
+    path: Path
+    form: str
+    sha256: str
+    """The manifest's hash of that form; the file's own hash if the form is "other"."""
+    text: str = ""
+    """Decoded; empty for a packed file and one of ``first_use``, which may be large."""
+
+
+def cells(text: str, file: DataFile) -> list[list[str]]:
+    """The rows of a file below its header, each cut to the columns that count.
+
+    CRLF and LF are line ends, nothing else is.
+    """
+    lines = text.removesuffix("\n").split("\n") if text else []
+    rows = (line.removesuffix("\r") for line in lines[file.header :])
+    return [row.split("\t")[: file.columns] if file.columns > 1 else [row] for row in rows]
+
+
+def single_spaced(cell: str) -> str:
+    """The words of a cell with one space between, as SentEval's loaders read text."""
+    return " ".join(cell.split())
+
+
+def content_hash(rows: list[list[str]]) -> str:
+    """Hash of the cells that no tokeniser changes: it adds and removes white space, drops control
+    characters, lowers case."""
+    plain = (
+        "\t".join("".join(cell.split()).translate(_NO_CONTROL).lower() for cell in row)
+        for row in rows
+    )
+    return hashlib.sha256("\n".join(plain).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def lf(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n")
+
+
+def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
+    """Reads a file and says which form it has.
+
+    Raises DataDamaged with the path, and the expected and found counts or hash.
+    """
+    if file.first_use:
+        return Found(file, path, ANY, recognise_first_use(wanted, file, path))
+    if file.packed is not None or file.role == "archive":
+        return _recognise_packed(wanted, file, path)
+    try:
+        data = path.read_bytes()
+        text = data.decode(file.encoding)
+    except OSError as error:
+        raise damaged_file(wanted, f"cannot read {path} ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise damaged_file(
+            wanted, f"line {line} is not {file.encoding.upper()} in {path}"
+        ) from None
+    digests = {hashlib.sha256(data).hexdigest(), hashlib.sha256(lf(data)).hexdigest()}
+    for name, form in file.forms.items():
+        if digests & {form.sha256, form.sha256_lf}:
+            return Found(file, path, name, form.sha256, text)
+    rows = cells(text, file)
+    if len(rows) != file.rows:
+        raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
+    if (content := content_hash(rows)) != file.content:
+        expected = file.content or next(iter(file.forms.values())).sha256
+        raise damaged_file(
+            wanted,
+            f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}",
+        )
+    return (
+        Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
+        if file.varies  # else only white space differs
+        else Found(file, path, ANY, file.forms[ANY].sha256, text)
+    )
+
+
+def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
+    try:
+        with open(path, "rb") if file.packed is None else lzma.open(path, "rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise damaged_file(wanted, f"{path} cannot be unpacked ({error})") from None
+    for name, form in file.forms.items():
+        if form.sha256 == sha256:
+            return Found(file, path, name, sha256)
+    raise damaged_file(wanted, f"altered: sha256 {sha256[:12]} is not known, in {path}")

@@ -1,0 +1,55 @@
+"""Numbers of the sentences of the seven STS sets, by which pairs that share a sentence are known."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.data.sets.sts import STS_TASKS, Numbers
+
+# Stored predictions hold no sentences, so the numbers are kept here, by task and by the gold scores
+# in their order
+# (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``; no text is in
+# it). Sentences with the same letters
+# and digits are one; so both text forms have the same numbers.
+
+STORED = Path(__file__).with_name("shared_sentences.npz")
+
+
+def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
+    """(N, 2) the numbers of both sentences of every pair; None where these are not the scores of a
+    known set."""
+    known = _stored().get(task)
+    return known[1] if known is not None and known[0] == gold_hash(gold_N) else None
+
+
+def gold_hash(gold_N: NDArray[np.generic]) -> str:
+    """Return the hash of the scores as 32-bit floats, because some files store them so."""
+    return hashlib.sha256(np.ascontiguousarray(gold_N, dtype="<f4").tobytes()).hexdigest()
+
+
+@cache
+def _stored() -> dict[str, tuple[str, Numbers]]:
+    """Task -> (hash of its gold scores, (N, 2) numbers)."""
+    with np.load(STORED, allow_pickle=False) as stored:
+        numbers, hashes = (
+            np.array(_appearing(stored["back"].tolist()), dtype=np.int64),
+            stored["gold"],
+        )
+        parts = np.split(numbers, np.cumsum(stored["items"])[:-1] * 2)
+    return {task: (str(hashes[i]), parts[i].reshape(-1, 2)) for i, task in enumerate(STS_TASKS)}
+
+
+def _appearing(back: list[int]) -> list[int]:
+    """Numbers by first appearance, from how many sentences ago each was met last (0: never), which
+    takes less room."""
+    numbers: list[int] = []
+    new = 0
+    for ago in back:
+        numbers.append(numbers[-ago] if ago else new)
+        new += not ago
+    return numbers

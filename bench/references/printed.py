@@ -1,0 +1,262 @@
+"""The results that papers printed, row by row.
+
+``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14",
+"Avg.=79.90±0.32"), with as many decimals as its table prints. ``by`` is "own" if the paper says, or
+its marks say, that it ran the method itself, and "copied" if it quotes somebody else: ``source``
+names the other paper.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from bench.references.reading import HERE, read_rows, read_scores
+
+FILE = HERE / "results.tsv"
+
+
+WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
+"""Protocols of STS prints: all pairs of a year at once; the mean over its sub-datasets, weighted by
+size (SimCSE, appendix B)."""
+
+
+UNKNOWN = "unknown"
+"""The protocol of a print that nobody published."""
+
+
+PAPERS = {
+    "promcse": "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and "
+    "Energy-based Learning, Findings of EMNLP 2022",
+    "dcpcse": "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1",
+    "conpvp": "Zeng, Yin, Jiang, Wu, Cao: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for Unsupervised "
+    "Sentence Embedding, Findings of EMNLP 2022",
+    "focal-infonce": "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, Findings of EMNLP 2023",
+    "simcse": "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP 2021, arXiv 2104.08821v4",
+    "rankcse": "Liu, Liu, Wang, Wang, Wu, Li, Guo: RankCSE: Unsupervised Sentence Representations Learning via Learning to Rank, "
+    "ACL 2023",
+    "pcl": "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised Sentence Embeddings, EMNLP 2022",
+    "cot-bert": "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through Chain-of-Thought, ICANN 2024",
+    "infocse": "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings, Findings "
+    "of EMNLP 2022",
+    "angle": "Li, Li: AoE: Angle-optimized Embeddings for Semantic Textual Similarity, ACL 2024; its repository",
+    "syncse": "Zhang, Lan, He: Contrastive Learning of Sentence Embeddings from Scratch, EMNLP 2023; its repository",
+    "claif": "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings from AI Feedback, Findings of ACL "
+    "2023; its repository",
+    "gcse": "GCSE, arXiv 2409.12887; its repository",
+    "esimcse": "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised "
+    "Sentence Embedding, COLING 2022; its repository",
+    "mirror-bert": "Liu, Vulić, Korhonen, Collier: Fast, Effective, and Self-Supervised: Transforming Masked Language Models into "
+    "Universal Lexical and Sentence Encoders, EMNLP 2021; its repository",
+    "ct": "Carlsson et al.: Semantic Re-tuning with Contrastive Tension, ICLR 2021; its repository",
+}
+"""The papers with tables here, by the name that ``paper`` has in a result."""
+
+
+@dataclass(frozen=True)
+class ReferenceResult:
+    """One printed number. Scores are in the papers' scale; ``std`` is None if none is printed."""
+
+    # who printed it: a key of PAPERS
+    paper: str
+    table: str
+    # the row's own words
+    label: str
+    setting: str
+    method: str
+    backbone: str
+    variant: str
+    task: str
+    metric: str
+    value: float
+    # the value as it is printed, with its zeros: "74.40"
+    printed: str
+    std: float | None
+    # False: copied from an earlier paper
+    own_result: bool
+    # the paper that it was copied from; "" for an own result
+    source: str
+    # "one run", "mean of 10 runs", "best of 4 seeds"; "" if nothing says it
+    runs: str
+    # our protocol name; UNKNOWN if the paper used an unpublished one
+    protocol: str
+    # "tokenised", "unknown", or "" if nothing depends on it or nothing is said
+    text: str
+    # training text that its neighbours did not have, such as the scored sentences; "" for all
+    # others
+    corpus: str
+    # the footnote, and what a reader of the print should know
+    note: str
+
+    @property
+    def repeats(self) -> int:
+        """How many runs the number summarises, as far as ``runs`` says it; else 1."""
+        number = re.search(r"\d+", self.runs)
+        return 1 if number is None else int(number.group())
+
+
+@cache
+def results(
+    method: str | None = None, backbone: str | None = None, **fields: str | None
+) -> tuple[ReferenceResult, ...]:
+    """Return the printed numbers that fit all conditions, in the papers' order.
+
+    ``fields``: other fields of ReferenceResult, such as ``task``; None fits all.
+    """
+    wanted = {"method": method, "backbone": backbone, **fields}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    found = []
+    for result in _all_results():
+        if all(getattr(result, name) == value for name, value in given.items()):
+            found.append(result)
+    return tuple(found)
+
+
+@cache
+def _all_results() -> tuple[ReferenceResult, ...]:
+    found = []
+    for row in read_rows(FILE):
+        texts = {name: text for name, text in row.items() if name not in ("by", "scores")}
+        for task, printed, value, std in read_scores(row, FILE):
+            found.append(
+                ReferenceResult(
+                    task=task,
+                    value=value,
+                    printed=printed,
+                    std=std,
+                    own_result=row["by"] == "own",
+                    **texts,
+                )
+            )
+    return tuple(found)
+
+
+AVERAGE = "Avg."
+
+
+@dataclass(frozen=True)
+class Row:
+    """Printed cells that belong together, in the table's order."""
+
+    cells: tuple[ReferenceResult, ...]
+
+    @property
+    def first(self) -> ReferenceResult:
+        """The first cell: it has what all cells share.
+
+        That is paper, table, label, setting, method, backbone and variant; if the row has one
+        metric, also the rest but task and value.
+        """
+        return self.cells[0]
+
+    @property
+    def average(self) -> ReferenceResult | None:
+        return next((cell for cell in self.cells if cell.task == AVERAGE), None)
+
+    @property
+    def parts(self) -> tuple[ReferenceResult, ...]:
+        """The cells that the average is taken of."""
+        return tuple(cell for cell in self.cells if cell.task != AVERAGE)
+
+
+def rows(
+    found: Sequence[ReferenceResult] | None = None, *, by_metric: bool = True
+) -> tuple[Row, ...]:
+    """Return all printed rows, or those that these results make, in the papers' order.
+
+    ``by_metric``: cells of two metrics, which one line of print may hold, are two rows; without it
+    they are one.
+    """
+    groups: dict[tuple[str, ...], list[ReferenceResult]] = {}
+    if found is None:
+        found = results()
+    for cell in found:
+        key = (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.variant)
+        if by_metric:
+            key += (cell.metric, cell.source)
+        groups.setdefault(key, []).append(cell)
+    return tuple(Row(tuple(cells)) for cells in groups.values())
+
+
+def tables() -> tuple[tuple[str, str], ...]:
+    """Return (paper, table) of every table in ``results.tsv``."""
+    return tuple(dict.fromkeys((cell.paper, cell.table) for cell in results()))
+
+
+def line_of(cell: ReferenceResult) -> tuple[str, ...]:
+    """Return the names that the cells of one printed line share."""
+    return (
+        cell.paper,
+        cell.table,
+        cell.label,
+        cell.setting,
+        cell.method,
+        cell.backbone,
+        cell.variant,
+    )
+
+
+@dataclass(frozen=True)
+class PrintedGain:
+    """A method's STS average, and that of SimCSE as the same paper ran it itself.
+
+    Both are in the same setting and on the same backbone.
+    """
+
+    # the method's average
+    first: ReferenceResult
+    # SimCSE's
+    base: float
+
+    @property
+    def gain(self) -> float:
+        return self.first.value - self.base
+
+    @property
+    def label(self) -> str:
+        if not self.first.variant:
+            return self.first.method
+        return f"{self.first.method}+{self.first.variant}"
+
+
+BASE = "simcse"
+"""The method over which later papers print their gains, and its own paper."""
+
+
+def printed_gains() -> list[PrintedGain]:
+    """Return gains of single runs over single runs, the largest first.
+
+    SimCSE's own paper is left out, because SimCSE is its new method. A number that two tables of a
+    paper print of one run counts once.
+    """
+    averages = [average for average in _own_averages() if average.paper != BASE]
+    bases = {}
+    for average in averages:
+        if _is_base(average):
+            bases[average.paper, average.setting, average.backbone] = average.value
+    gains: dict[tuple[object, ...], PrintedGain] = {}
+    for average in averages:
+        world = (average.paper, average.setting, average.backbone)
+        if world in bases and not _is_base(average):
+            key = (*world, average.method, average.value)
+            gains.setdefault(key, PrintedGain(average, bases[world]))
+    return sorted(gains.values(), key=lambda gain: -gain.gain)
+
+
+def _own_averages() -> list[ReferenceResult]:
+    """Return the STS averages of single runs that papers did themselves."""
+    found = []
+    for row in rows(results(metric="spearman")):
+        average = row.average
+        if average is None or row.first.protocol != WHOLE or not average.own_result:
+            continue
+        # "" may be one run
+        if average.runs in ("one run", ""):
+            found.append(average)
+    return found
+
+
+def _is_base(result: ReferenceResult) -> bool:
+    return result.method == BASE and result.variant in ("", "reproduced")
