@@ -43,7 +43,7 @@ def check_suite(suite: Suite, data: DataFolder) -> list[Finding]:
     results = []
     for task in suite.tasks:
         try:
-            case = TaskCase(task, data)
+            case = TaskCase(task, data, suite.extra_detail)
         except PluginFailed as error:  # its ``read`` raises, or returns something else
             results.append(Finding(OF_TASKS[0][0], task.name, DIFFERS, error.message))
         else:
@@ -56,8 +56,9 @@ def check_suite(suite: Suite, data: DataFolder) -> list[Finding]:
 class TaskCase:
     """A task with its data. Raises BenchError if they cannot be read."""
 
-    def __init__(self, task: Task, data: DataFolder) -> None:
+    def __init__(self, task: Task, data: DataFolder, extra_detail: Sequence[str] = ()) -> None:
         self.task, self.data, self.loaded = task, data, task.load(data)
+        self.extra_detail = extra_detail
 
     def score(self, vectors: Vectors = stand_in) -> TaskResult:
         try:
@@ -142,6 +143,12 @@ def score_follows_from_predictions(case: TaskCase) -> str:
     fail_if(
         result.n != again.n,
         f"{result.n:,} items are recorded, but there are {again.n:,} predictions",
+    )
+    extra = sorted(result.detail.keys() - again.detail.keys() - set(case.extra_detail))
+    fail_if(
+        extra,
+        f"its predictions do not give {', '.join(extra)} of the detail: "
+        f"Suite(extra_detail={tuple(extra)})",
     )
     return "bench verify agrees"
 

@@ -25,8 +25,8 @@ from bench.score.metrics.correlation import spearman
 from bench.score.metrics.metric import SPEARMAN
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
-ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]
-ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]
+ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[2]
+ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[2]
 
 
 @pytest.fixture(autouse=True)
@@ -149,6 +149,12 @@ BROKEN: list[tuple[str, str, str, str]] = [
         "rescore=lambda p, t: TaskScore(float(np.random.rand()), 4)",
         "its score follows from its predictions",
         "its predictions give",
+    ),
+    (
+        '"subset": np.full(self.n, "Odd"),\n            }',
+        '"subset": np.full(self.n, "Odd"),\n            },\n            penalty=0.1',
+        "its score follows from its predictions",
+        "do not give penalty of the detail: Suite(extra_detail=('penalty',))",
     ),
     (CONSTANT, "vectors(self.sentences)", "useless vectors are refused", "NaN in a vector"),
     ('protocol="odd-cosine/1"', 'protocol="odd"', "its result fits a record", "has no version"),

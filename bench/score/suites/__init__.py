@@ -256,6 +256,8 @@ class Suite:
     """Tasks whose mean the papers print as "Avg."; None where they print none."""
     docs: str
     """The page about it, relative to docs/."""
+    extra_detail: tuple[str, ...] = ()
+    """Keys of its scores' detail that the predictions do not hold: ``bench verify`` cannot compute them again."""
     earlier: tuple[str, ...] = ()
     """Protocols of older records, of data that this package no longer has: their predictions are still scored in the same way."""
     stored_task: Callable[[str, str], Task | None] | None = None

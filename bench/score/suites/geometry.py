@@ -192,4 +192,5 @@ SUITE = Suite(
     ),
     average=None,
     docs="suites.md#geometry",
+    extra_detail=("set", "split", "zero_vectors", "cosine_edges", "cosine_by_gold"),
 )

@@ -557,4 +557,15 @@ SUITE = Suite(
     ),
     average=None,
     docs="suites.md#mteb",
+    extra_detail=(
+        "dataset",
+        "mteb_version",
+        "predictions",
+        "results",
+        "scores",
+        "source",
+        "subtasks",
+        "superseded_by",
+        "type",
+    ),
 )

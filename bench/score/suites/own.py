@@ -215,5 +215,6 @@ SUITE = Suite(
     tasks=(),
     average=None,
     docs="suites.md#own",
+    extra_detail=("classes", "data", "dev", "fits", "folds"),
     stored_task=stored_task,
 )

@@ -164,6 +164,7 @@ SUITE = Suite(
     ),
     average=TRANSFER_TASKS,
     docs="suites.md#transfer",
+    extra_detail=("classes", "dev", "fits", "folds"),
 )
 
 
@@ -204,6 +205,7 @@ QUICK_SUITE = Suite(
     ),
     average=tuple(f"{name}-quick" for name in TRANSFER_TASKS),
     docs="suites.md#transfer",
+    extra_detail=("classes",),
 )
 
 
@@ -332,4 +334,5 @@ FEWSHOT_SUITE = Suite(
     ),
     average=tuple(f"{name}-{SHOTS}" for name in TRANSFER_TASKS),
     docs="suites.md#fewshot",
+    extra_detail=("classes", "fits", "shots"),
 )
