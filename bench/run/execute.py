@@ -40,6 +40,7 @@ from bench.base.files import folder_sha256
 from bench.base.installed_code import BUILT_IN
 from bench.base.paths import hide_paths, recorded_path
 from bench.base.places import PLACES
+from bench.base.same_code import suite_code_of
 from bench.base.user_code import located
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
@@ -333,7 +334,7 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
     )
     if then is None:
         return suite_plugin(task.suite) is None
-    return then.sha256 == now.sha256
+    return suite_code_of(task.suite, then.sha256) == suite_code_of(task.suite, now.sha256)
 
 
 def code_of_suite(name: str) -> Code:
@@ -733,7 +734,8 @@ def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
         then = record.provenance.execution.suites.get(name)
         if name not in here or (then is None and suite_plugin(name) is None):
             continue
-        if then is None or then.sha256 != code_of_suite(name).sha256:
+        now = code_of_suite(name).sha256
+        if then is None or suite_code_of(name, then.sha256) != suite_code_of(name, now):
             names.append(name)
     return names
 
