@@ -17,7 +17,7 @@ from commands import bench
 from bench.base.imported_code import hash_file
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
-from bench.score import suites
+from bench.score.suites import registry
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 
@@ -46,7 +46,7 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "odd", raising=False)
-    monkeypatch.setattr(suites, "_from_files", {})
+    monkeypatch.setattr(registry, "_from_files", {})
     return tmp_path / "DIR"
 
 
