@@ -70,7 +70,8 @@ def peer(x_ND: Any, gold: Any, classes: int, seeds: Sequence[int]) -> list[float
 
 
 def ours(x_ND: Any, gold: Any, classes: int, seeds: Sequence[int]) -> list[float]:
-    from bench.score.metrics.clustering import accuracy, kmeans
+    from bench.score.metrics.clustering import accuracy
+    from bench.score.metrics.kmeans import kmeans
 
     return [accuracy(one.labels_N, gold) for one in kmeans(x_ND, classes, seeds)]
 

@@ -462,7 +462,8 @@ def labelled(
 
 def classifiers(place: Place) -> Outcome:
     """The classifiers of the transfer suite: every fit on the device against the CPU, two classes and six, and how much faster."""
-    from bench.score.metrics.probe import SENTEVAL, Job, fit_batched
+    from bench.score.metrics.probe import SENTEVAL, Job
+    from bench.score.metrics.probe_batched import fit_batched
 
     problems, seconds, apart_most = [], {"cpu": 0.0, place.device: 0.0}, 0.0
     settings = replace(SENTEVAL, max_epochs=place.size(40, 8))
@@ -525,12 +526,10 @@ def scored(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.backbones import load, resolve
-    from bench.score.metrics.clustering import accuracy, kmeans
-    from bench.score.metrics.correlation import (
-        draws_with_replacement,
-        paired_cosine,
-        sampled_spearman,
-    )
+    from bench.score.metrics.clustering import accuracy
+    from bench.score.metrics.correlation import paired_cosine
+    from bench.score.metrics.kmeans import kmeans
+    from bench.score.metrics.sampled import draws_with_replacement, sampled_spearman
 
     untrained = {cls.name: cls for cls in methods_of("untrained")}["first-last-avg"]
     count = min(place.size(2000, 120), len(carried_text()))

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.score.suites import TaskResult, Vectors
-from bench.score.suites.sts import GENERATED, cosines, score_predictions
+from bench.score.suites.check import GENERATED
+from bench.score.suites.sts import cosines, score_predictions
 
 
 @dataclass(frozen=True)

@@ -268,7 +268,8 @@ def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Pa
     """
     import mteb
 
-    from bench.score.suites.mteb import MtebEncoder, quiet
+    from bench.score.suites.mteb import MtebEncoder
+    from bench.score.suites.mteb_data import quiet
 
     def no_vectors(sentences: Any) -> Any:
         raise NotImplementedError

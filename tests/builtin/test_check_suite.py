@@ -16,7 +16,7 @@ from bench.compare.tables import TableOptions, compare_runs
 from bench.records import Run, RunsFolder, Score
 from bench.records.predictions import read_predicted
 from bench.score.suites import sts, suite
-from bench.score.suites.sts import check_dev_task
+from bench.score.suites.check import check_dev_task
 
 
 def hashed_words(sentences):

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from probe_sequential import fit_sequential
 from sklearn.model_selection import StratifiedKFold
 
-from bench.score.metrics import probe
+from bench.score.metrics import probe_batched
 from bench.score.metrics.probe import (
     Job,
     Orders,
     Settings,
-    fit_batched,
     holdout,
     initial_weights,
     inner_kfold,
     stratified_folds,
 )
+from bench.score.metrics.probe_batched import fit_batched
 
 FITTERS = pytest.mark.parametrize("fitter", [fit_sequential, fit_batched])
 
@@ -136,7 +136,7 @@ def jobs_of_all_kinds(n: int) -> list[Job]:
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
     """In float64 to the last digits: same weights, same dev accuracies, same epochs, however the jobs are packed."""
-    monkeypatch.setitem(probe.CHUNK_BYTES, "cpu", chunk_bytes)
+    monkeypatch.setitem(probe_batched.CHUNK_BYTES, "cpu", chunk_bytes)
     x, y = problem(classes)
     settings_ = Settings(batch_size=16, learning_rate=0.02, max_epochs=80)
     jobs = jobs_of_all_kinds(len(x))

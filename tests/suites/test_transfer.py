@@ -9,9 +9,11 @@ from sklearn.model_selection import StratifiedKFold
 from stand_in import labelled, probed, words_in
 
 from bench.data.sets import DataFolder
-from bench.score.metrics.probe import fit_batched, holdout, inner_kfold
+from bench.score.metrics.probe import holdout, inner_kfold
+from bench.score.metrics.probe_batched import fit_batched
 from bench.score.suites import suite
-from bench.score.suites.transfer import INVERSE_PENALTY, classify_quickly, score_predictions
+from bench.score.suites.transfer import score_predictions
+from bench.score.suites.transfer_quick import INVERSE_PENALTY, classify_quickly
 
 
 def bag_of_hashes(sentences):

@@ -13,20 +13,11 @@ import numpy as np
 
 from bench.data.sets import DataFolder, data_set
 from bench.data.sets.transfer import CLUSTERING_TASKS, ClassedTexts, read_clustering
-from bench.score.metrics.clustering import kmeans, summary
+from bench.score.metrics.clustering import summary
+from bench.score.metrics.kmeans import kmeans
 from bench.score.metrics.metric import CLUSTERING_ACCURACY
-from bench.score.suites import (
-    Arrays,
-    LoadedTask,
-    Suite,
-    Task,
-    TaskResult,
-    TaskScore,
-    Vectors,
-    check_variety,
-    float32_vectors,
-    scoring,
-)
+from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.vectors import check_variety, float32_vectors, scoring
 
 PROTOCOL = "sccl-kmeans/1"
 SEEDS = tuple(range(10))

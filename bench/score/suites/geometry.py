@@ -34,19 +34,9 @@ from bench.score.metrics.geometry import (
     unit,
 )
 from bench.score.metrics.metric import METRICS
-from bench.score.suites import (
-    Arrays,
-    LoadedTask,
-    Suite,
-    Task,
-    TaskResult,
-    TaskScore,
-    Vectors,
-    check_variety,
-    check_vectors,
-    scoring,
-)
 from bench.score.suites.sts import cosines
+from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.vectors import check_variety, check_vectors, scoring
 
 PROTOCOL = "geometry-stsb/1"
 SET, SPLIT, ABOVE = "STS-B", "test", 4.0

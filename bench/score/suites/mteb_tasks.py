@@ -25,9 +25,11 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.score.encoding import VectorStore
-from bench.score.suites import LoadedTask, Task, TaskResult, Vectors, find_metric, suite
-from bench.score.suites.mteb import MtebEncoder, as_dataset
+from bench.score.suites.mteb import MtebEncoder
+from bench.score.suites.mteb_data import as_dataset
+from bench.score.suites.registry import find_metric, suite
 from bench.score.suites.sts import LoadedPairs
+from bench.score.suites.task import LoadedTask, Task, TaskResult, Vectors
 
 TYPES = {
     "sts": "STS",

@@ -34,11 +34,11 @@ from bench.data.own.naming import (
 from bench.data.sets import DataFolder
 from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, SPEARMAN, Metric
 from bench.score.metrics.probe import accuracy, mean
-from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.clustering import LoadedTexts
 from bench.score.suites.clustering import score_predictions as score_clusters
 from bench.score.suites.sts import LoadedPairs
 from bench.score.suites.sts import score_predictions as score_pairs
+from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.transfer import LoadedTransfer, classify
 
 NAME = "own"

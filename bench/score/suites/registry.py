@@ -29,14 +29,14 @@ from bench.score.suites.task import Suite, Task
 
 _MODULES = {
     "sts": "bench.score.suites.sts:SUITE",
-    "cxc": "bench.score.suites.sts:CXC_SUITE",
+    "cxc": "bench.score.suites.cxc:SUITE",
     "transfer": "bench.score.suites.transfer:SUITE",
-    "transfer-quick": "bench.score.suites.transfer:QUICK_SUITE",
-    "fewshot": "bench.score.suites.transfer:FEWSHOT_SUITE",
+    "transfer-quick": "bench.score.suites.transfer_quick:SUITE",
+    "fewshot": "bench.score.suites.fewshot:SUITE",
     "clustering": "bench.score.suites.clustering:SUITE",
     "geometry": "bench.score.suites.geometry:SUITE",
     "mteb": "bench.score.suites.mteb:SUITE",
-    "check": "bench.score.suites.sts:CHECK_SUITE",
+    "check": "bench.score.suites.check:SUITE",
     "own": "bench.score.suites.own:SUITE",
 }
 """Suite -> the module that defines it, and its name there."""
