@@ -85,7 +85,7 @@ from bench.run.recipes import (
 from bench.score.suites import (
     KnownTask,
     Task,
-    check_suite,
+    check_suite_name,
     expand_suites,
     suite,
     survey,
@@ -209,7 +209,7 @@ def check_names(config: RunConfig) -> None:
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
     for name in expand_suites(config.suites):
-        check_suite(name)
+        check_suite_name(name)
 
 
 @dataclass(frozen=True)

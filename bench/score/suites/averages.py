@@ -17,32 +17,39 @@ AnyScore = TypeVar("AnyScore")
 
 
 def average(scores: Iterable[AnyScore]) -> AnyScore | None:
-    """The papers' "Avg.": each value rounded to 2 decimals, their mean, rounded again; of one suite's scores.
+    """Compute the papers' "Avg." of one suite's scores.
 
-    Takes Scores or TaskResults, in any order, and gives one more of the same kind, task "Avg.". None when a task of the average is missing,
-    when the suite has no average, or when the tasks of the average are not of one metric, protocol and text form. Other tasks of the suite
-    change nothing.
+    Each value is rounded to 2 decimals, and their mean again. Takes Scores or TaskResults, in any
+    order, and gives one more of the same kind, task "Avg.". Returns None if a task of the average is
+    missing, if the suite has no average, or if the tasks of the average differ in metric, protocol
+    or text form. Other tasks of the suite change nothing.
     """
-    by_task: dict[str, Any] = {score.task: score for score in scores if score.task != AVERAGE}  # type: ignore[attr-defined]
-    first: Any = next(iter(by_task.values()), None)
-    names = None if first is None else suite(first.suite).average
+    by_task: dict[str, Any] = {}
+    for score in scores:
+        if score.task != AVERAGE:  # type: ignore[attr-defined]
+            by_task[score.task] = score  # type: ignore[attr-defined]
+    if not by_task:
+        return None
+    names = suite(next(iter(by_task.values())).suite).average
     if not names or not by_task.keys() >= set(names):
         return None
     chosen = [by_task[name] for name in names]
-    kinds = {(score.suite, score.protocol, score.metric) for score in chosen}
-    forms = {score.text for score in chosen}
-    known = [form for form in forms if not (form or "other-").startswith("other-")]
-    if len(kinds) > 1 or (len(forms) > 1 and (None in forms or len(known) > 1)):
+    if len({(score.suite, score.protocol, score.metric) for score in chosen}) > 1:
         return None
     text = chosen[0].text
+    forms = {score.text for score in chosen}
     if len(forms) > 1:
-        # a third tokenisation is named by its hash for each set (and may equal a known form of a set with nothing to split)
+        known = [form for form in forms if form is None or not form.startswith("other-")]
+        if None in forms or len(known) > 1:
+            return None
+        # A third tokenisation is named by its hash for each set, and may equal a known form of a
+        # set with nothing to split.
         joined = "\n".join(sorted(f"{score.task} {score.text}" for score in chosen))
         text = f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
     # there are no predictions of the average: a TaskResult has the arrays, a Score their hash
-    none: dict[str, Any] = (
-        {"predictions": {}} if isinstance(chosen[0], TaskResult) else {"predictions_sha256": None}
-    )
+    none: dict[str, Any] = {"predictions_sha256": None}
+    if isinstance(chosen[0], TaskResult):
+        none = {"predictions": {}}
     return replace(
         chosen[0],
         task=AVERAGE,

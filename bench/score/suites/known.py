@@ -21,7 +21,7 @@ from bench.score.suites.task import LoadedTask, Task
 
 @dataclass(frozen=True)
 class KnownTask:
-    """What a task's data is; the data itself is read when ``task`` is first asked for."""
+    """Facts of a task's data. The data itself is read when ``task`` is first asked for."""
 
     name: str
     form: str | None
@@ -33,26 +33,30 @@ class KnownTask:
 
     @cached_property
     def task(self) -> LoadedTask:
-        """The data. Raises DataDamaged if it changed since the run was planned."""
+        """The task with its data. Raises DataDamaged if it changed since the run was planned."""
         loaded = self.read()
         if (loaded.form, loaded.sha256) != (self.form, self.sha256):
             raise DataDamaged(
-                f"{self.name}: its files changed since they were checked",
+                f"{self.name}: its files changed while the command was running",
                 "run the same command again",
             )
         return loaded
 
 
 def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
-    """The task with its data in that text form, from the cache if no file changed. Raises DataMissing, DataDamaged, and BenchError if
-    the task's ``n`` is not the number of items in its data."""
+    """Find the facts of a task in a text form, from the cache if no file changed.
+
+    Raises DataMissing, DataDamaged, or BenchError if the task's ``n`` is not the number of items in
+    its data.
+    """
     known = survey_files(
         task.name, task.data, data, text, lambda: task.load(data, text), task.suite
     )
     # ``n`` is not that of other text forms
     if (known.form is None or text == "tokenised") and task.n and known.n != task.n:
+        said = f"{task.name} of the suite {task.suite} has n={task.n}"
         raise BenchError(
-            f"{task.name} of the suite {task.suite} has n={task.n}, but its data has {known.n} items",
+            f"{said}, but its data has {known.n} items",
             f"n={known.n} in the suite's Task, or complete the data",
         )
     return known
@@ -66,7 +70,7 @@ def survey_files(
     read: Callable[[], LoadedTask],
     suite: str = "",
 ) -> KnownTask:
-    """As ``survey``, for data that lies in these sets of the manifest. Without sets nothing is cached."""
+    """Find the facts of data in these sets of the manifest. If there are none, nothing is cached."""
     files = [entry for set_ in sets for entry in data.entries(data_set(set_))]
     entry = None
     if files and all(is_settled(changed) for _, _, changed in files):

@@ -1,8 +1,9 @@
-"""Tasks and benchmarks of the mteb package, scored by mteb's own code on this run's vectors: protocol ``mteb/2``.
+"""Tasks and benchmarks of the mteb package, scored by mteb's own code on this run's vectors.
 
-A task's value is mteb's main score x 100, under the main score's own name; of several splits or languages their mean, as mteb
-takes it. ``--suite mteb`` alone means the seven STS sets as mteb has them; ``--suite mteb:NAME,...`` any tasks or benchmarks.
-mteb is imported when a task is loaded, not before.
+Suite mteb, protocol ``mteb/2``. A task's value is mteb's main score x 100, under the main score's own
+name; for several splits or languages their mean, as mteb takes it. ``--suite mteb`` alone means the
+seven STS sets as mteb has them; ``--suite mteb:NAME,...`` any tasks or benchmarks. mteb is imported when
+a task is loaded, not before.
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ class MtebEncoder:
 
 @dataclass(frozen=True)
 class LoadedMteb(LoadedTask):
-    """A task whose data is within reach. ``pristine`` is never run: each scoring works on a copy, so that mteb's draws are the same."""
+    """A task of mteb with the source of its data."""
 
+    # Never run: each scoring works on a copy, so that mteb's draws are the same.
     pristine: Any
     source: Source
     offline: bool = False
@@ -97,7 +99,7 @@ class LoadedMteb(LoadedTask):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """None: mteb asks for them while it scores."""
+        """Empty, because mteb asks for sentences while it scores."""
         return ()
 
     @property
@@ -106,7 +108,7 @@ class LoadedMteb(LoadedTask):
 
     @property
     def sha256(self) -> str:
-        """Of what names the data: its revision on the hub, or the content of the user's own files; splits and languages."""
+        """Hash of the data's name (revision on the hub, or content of own files), splits and languages."""
         named = [
             [leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)]
             for leaf in leaves(self.pristine)
@@ -116,14 +118,15 @@ class LoadedMteb(LoadedTask):
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result; mteb's files are deleted. ``vectors`` must answer for any sentence."""
+        """Score the task, and delete mteb's files. ``vectors`` must answer for any sentence."""
         with tempfile.TemporaryDirectory() as folder:
             return self.score_in(RunPlace("model", "unknown", Path(folder)), vectors)
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
-        """The task's result; mteb's own results and predictions are stored below ``place.folder``/mteb.
+        """Score the task, with mteb's own results and predictions below ``place.folder``/mteb.
 
-        Raises RunFailed if the vectors cannot be scored or mteb fails, DataMissing if the data cannot be had.
+        Raises RunFailed if the vectors cannot be scored or mteb fails, DataMissing if the data is not
+        available.
         """
         import mteb
 
@@ -156,7 +159,8 @@ class LoadedMteb(LoadedTask):
                     f"{self.name}: mteb {mteb.__version__} raised {one_line(error, 300)}"
                 ) from error
         result = run.task_results[0]
-        if not np.isfinite(value := float(result.get_score())):
+        value = float(result.get_score())
+        if not np.isfinite(value):
             raise RunFailed(
                 f"{self.name}: mteb's {task.metadata.main_score} is not a number", SAME_COSINES
             )
@@ -166,20 +170,21 @@ class LoadedMteb(LoadedTask):
             protocol=PROTOCOL,
             metric=str(task.metadata.main_score),
             value=100 * value,
-            n=sum(  # queries of retrieval tasks, rows of all others
-                len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data)
-                for _, _, data in _scored_data(task)
-            )
-            or self.n,
+            n=_count_items(task) or self.n,
             detail=self._detail(task, result, place.folder),
             predictions=_predictions(task, predictions),
         )
 
     def _detail(self, task: Any, result: Any, folder: Path) -> dict[str, Any]:
-        """What the record holds next to the value; ``folder`` is the run's."""
+        """Facts that the record holds next to the value. ``folder``: the run's."""
         files = [
             folder / FOLDER / "predictions" / leaf.prediction_file_name for leaf in leaves(task)
         ]
+        subtasks = {}
+        if leaves(task) != [task]:
+            subtasks = {
+                leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)
+            }
         return {
             "mteb_version": result.mteb_version,
             "type": task.metadata.type,
@@ -189,11 +194,7 @@ class LoadedMteb(LoadedTask):
             },
             "source": self.source.text,
             "superseded_by": task.metadata.superseded_by,
-            "subtasks": {
-                leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)
-            }
-            if leaves(task) != [task]
-            else {},
+            "subtasks": subtasks,
             "scores": {
                 split: [_plain_scores(part) for part in parts]
                 for split, parts in result.scores.items()
@@ -207,10 +208,13 @@ class LoadedMteb(LoadedTask):
 
 
 def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
-    """One task of mteb by its name; ``pristine``: the task, if it exists already, with the splits and languages of a benchmark."""
+    """Make the task of one mteb task.
+
+    ``pristine``: mteb's object, if it exists already, with the splits and languages of a benchmark.
+    """
 
     def read(task: Task, data: DataFolder, text: str) -> LoadedMteb:
-        """``text`` is ignored: the task determines its text. Raises DataMissing if its data cannot be had."""
+        """Find the data; ``text`` is ignored, since the task determines it. Raises DataMissing."""
         import mteb
 
         with quiet(data.offline):
@@ -222,8 +226,11 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
     )
 
 
-def choose_tasks(names: str) -> Suite:
-    """The suite with these tasks and benchmarks, separated by commas. Raises UnknownName, and BenchError for tasks that are not about text."""
+def choose_mteb_tasks(names: str) -> Suite:
+    """Build the suite with these tasks and benchmarks, separated by commas.
+
+    Raises UnknownName, and BenchError for tasks that are not about text.
+    """
     import mteb
 
     by_name: dict[str, Any] = {}
@@ -241,9 +248,8 @@ def choose_tasks(names: str) -> Suite:
             "--suite mteb: no task is named",
             "for example --suite mteb:STSBenchmark,Banking77Classification",
         )
-    if other := [
-        name for name, task in by_name.items() if set(task.metadata.modalities) != {"text"}
-    ]:
+    other = [name for name, task in by_name.items() if set(task.metadata.modalities) != {"text"}]
+    if other:
         raise BenchError(
             f"mteb: {len(other)} of {len(by_name)} tasks are not about text, first {other[0]}",
             "name only tasks about text",
@@ -296,6 +302,17 @@ def declared_items(task: Any) -> int:
     return total
 
 
+def _count_items(task: Any) -> int:
+    """Queries of retrieval tasks, rows of all others, of everything that is still loaded."""
+    total = 0
+    for _, _, data in _scored_data(task):
+        if isinstance(data, Mapping) and "queries" in data:
+            total += len(data["queries"])
+        else:
+            total += len(data)
+    return total
+
+
 def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
     """(subset, split, data) of everything that was scored and is still loaded."""
     for subset in task.hf_subsets:
@@ -306,9 +323,10 @@ def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
-    """The predictions that mteb wrote for similarity and classification tasks, row by row, with gold values; nothing for other kinds.
+    """Read the predictions that mteb wrote, row by row, with gold values.
 
-    "prediction" is (n,) cosines, or (n, experiments) classes: mteb fits a classifier on several samples of the training split.
+    They exist for similarity tasks, (n,) cosines, and for classification, (n, experiments) classes:
+    mteb fits a classifier on several samples of the training split. Empty for other kinds.
     """
     file = folder / task.prediction_file_name
     if leaves(task) != [task] or not file.is_file():
@@ -320,38 +338,35 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
     }.get(task.metadata.type)
     rows: dict[str, list[np.ndarray]] = {"prediction": [], "gold": [], "subset": []}
     for subset, split, data in _scored_data(task):
-        made = written.get(subset, {}).get(split)
-        if gold_column is None or made is None or gold_column not in data.column_names:
+        predicted = written.get(subset, {}).get(split)
+        if gold_column is None or predicted is None or gold_column not in data.column_names:
             return {}
-        made = (
-            made.get("cosine_scores")
-            if isinstance(made, Mapping)
-            else list(zip(*made, strict=True))
-        )
+        if isinstance(predicted, Mapping):
+            predicted = predicted.get("cosine_scores")
+        else:
+            predicted = list(zip(*predicted, strict=True))
         gold = np.array(data[gold_column])
-        if made is None or len(made) != len(gold) or gold.dtype.hasobject:
+        if predicted is None or len(predicted) != len(gold) or gold.dtype.hasobject:
             return {}
-        rows["prediction"].append(np.array(made))
+        rows["prediction"].append(np.array(predicted))
         rows["gold"].append(gold)
         rows["subset"].append(np.full(len(gold), f"{subset}/{split}"))
     return {key: np.concatenate(parts) for key, parts in rows.items() if parts}
 
 
 def _plain_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
-    """The scores that are numbers, text, None, or lists of numbers or text."""
-    return {
-        key: _plain(value)
-        for key, value in scores.items()
-        if value is None
-        or all(
-            isinstance(part, str | int | float)
-            for part in (value[:1] if isinstance(value, list) else [value])
-        )
-    }
+    """Keep the scores that are numbers, text, None, or lists of numbers or text."""
+    return {key: _plain(value) for key, value in scores.items() if _is_plain(value)}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return value is None or isinstance(value, str | int | float)
 
 
 def _plain(value: Any) -> Any:
-    """Without NaN and infinity, which JSON does not have."""
+    """Replace NaN and infinity, which JSON does not have, with None."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
@@ -371,6 +386,7 @@ SUITE = Suite(
     ),
     average=None,
     docs="suites.md#mteb",
+    choose_tasks=choose_mteb_tasks,
     extra_detail=(
         "dataset",
         "mteb_version",

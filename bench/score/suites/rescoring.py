@@ -17,15 +17,16 @@ from bench.score.metrics.correlation import pearson, spearman
 from bench.score.suites.registry import find_task, suite, suite_names, suite_plugin
 from bench.score.suites.task import Arrays, TaskScore
 
+# Arrays that come from the data or the protocol alone: the same for every model on one set.
 GIVEN = ("gold", "subset", "all_splits_gold", "image", "caption1", "caption2", "fold", "drawn")
-"""Arrays that come from the data or the protocol alone: the same for every model on one set."""
 
 
 def rescore(key: ScoreKey, arrays: Arrays, metric: str = "") -> TaskScore | None:
-    """The score of one task from its stored arrays; None if they do not determine it (other kinds of tasks of mteb), and for a
-    protocol that this bench does not know.
+    """Score one task again from its stored arrays.
 
-    ``metric`` is used for mteb's tasks only. Raises DataDamaged if the arrays are not what the suite stores, or give no number.
+    Returns None if they do not determine the score (other kinds of tasks of mteb), or if this bench
+    does not know the protocol. ``metric`` is used for mteb's tasks only. Raises DataDamaged if the
+    arrays are not those of the suite, or give no number.
     """
     task = key[1]
     if "prediction" in arrays and not len(np.atleast_1d(arrays["prediction"])):
@@ -47,14 +48,21 @@ def rescore(key: ScoreKey, arrays: Arrays, metric: str = "") -> TaskScore | None
 
 
 def reduce_predictions(key: ScoreKey, arrays: Arrays) -> dict[str, np.ndarray] | None:
-    """The stored arrays of one task that its score needs (``Task.reduced``); None if its suite does not say, or is not here."""
-    task = find_task(key) if key[0] in suite_names() else None
+    """Keep the arrays that the score of a task needs (``Task.reduced``).
+
+    Returns None if its suite does not name them, or is not known.
+    """
+    if key[0] not in suite_names():
+        return None
+    task = find_task(key)
     return None if task is None else task.reduced(arrays)
 
 
 def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:
     name, task = key[:2]
-    scorer = _scorer_of(key) if name in suite_names() else None
+    if name not in suite_names():
+        return None
+    scorer = _find_scorer(key)
     if scorer is None:
         return None
     try:
@@ -66,42 +74,61 @@ def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:
             f"{task}: the scorer of the suite {name} fails: {located(error)}"
         ) from None
     if not isinstance(score, TaskScore):
+        returned = type(score).__name__
         raise DataDamaged(
-            f"{task}: the scorer of the suite {name} returns {type(score).__name__}, not a TaskScore"
+            f"{task}: the scorer of the suite {name} returns {returned}, not a TaskScore"
         )
     return score
 
 
-def _scorer_of(key: ScoreKey) -> Callable[[Arrays, str], TaskScore] | None:
-    """The function that scores the stored predictions of a task again: its own, whatever other tasks of its protocol have.
+def _find_scorer(key: ScoreKey) -> Callable[[Arrays, str], TaskScore] | None:
+    """Find the function that scores the stored predictions of a task again.
 
-    A record may name a task that its suite no longer has, or an earlier protocol: then the one function that all tasks of the protocol, or
-    of the suite, share; None if they have several.
+    It is the task's own. If a record names an earlier protocol, or a task that its suite no longer
+    has, it is the function that all tasks of the protocol, or of the suite, share; None if they
+    have several.
     """
-    if (task := find_task(key)) is not None:
+    task = find_task(key)
+    if task is not None:
         return task.rescore
     name, task_name, protocol = key[:3]
     here = suite(name)
-    alike = [one for one in here.tasks if one.protocol == protocol]
-    if not alike and protocol in here.earlier:
-        alike = [one for one in here.tasks if one.name == task_name] or list(here.tasks)
-    if not alike or any(one.rescore is not alike[0].rescore for one in alike):
+    candidates = [other for other in here.tasks if other.protocol == protocol]
+    if not candidates and protocol in here.earlier:
+        candidates = [other for other in here.tasks if other.name == task_name]
+        if not candidates:
+            candidates = list(here.tasks)
+    if not candidates:
         return None
-    return alike[0].rescore
+    first = candidates[0].rescore
+    if any(other.rescore is not first for other in candidates):
+        return None
+    return first
 
 
-_CORRELATIONS = {"cosine_spearman": spearman, "cosine_pearson": pearson}
+def _share_right(prediction: np.ndarray, gold: np.ndarray) -> float:
+    """Accuracy x 100 of the predictions of one or several experiments, (N,) or (N, K)."""
+    return 100 * float((prediction == gold.reshape(-1, 1)).mean())
+
+
+# mteb's main score -> the function that computes it, x 100, from predictions and gold values
+_MTEB_SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "cosine_spearman": spearman,
+    "cosine_pearson": pearson,
+    "accuracy": _share_right,
+}
 
 
 def _rescore_mteb(arrays: Arrays, metric: str) -> TaskScore | None:
-    """mteb's main score x 100: the mean over subsets and splits, of similarity tasks and of accuracy."""
-    if "prediction" not in arrays or metric not in (*_CORRELATIONS, "accuracy"):
+    """Compute mteb's main score x 100, the mean over subsets and splits.
+
+    Returns None for tasks other than similarity and classification.
+    """
+    if "prediction" not in arrays or metric not in _MTEB_SCORES:
         return None
     prediction, gold, subset = arrays["prediction"], arrays["gold"], arrays["subset"]
-    values = [
-        100 * float((prediction[rows] == gold[rows].reshape(-1, 1)).mean())
-        if metric == "accuracy"
-        else _CORRELATIONS[metric](prediction[rows], gold[rows])
-        for rows in (subset == part for part in dict.fromkeys(subset.tolist()))
-    ]
+    values = []
+    for part in dict.fromkeys(subset.tolist()):
+        rows = subset == part
+        values.append(_MTEB_SCORES[metric](prediction[rows], gold[rows]))
     return TaskScore(float(np.mean(values)), len(prediction))

@@ -1,4 +1,4 @@
-"""Suites and tasks: what is scored, under which protocol, and what a score is.
+"""Suites, tasks, and the scores that they give.
 
 A task knows which data it needs and how vectors become a score; it never trains and never sees a
 model, only a function from sentences to vectors.
@@ -23,42 +23,41 @@ from bench.records.record import REDUCED
 from bench.score.metrics.metric import Metric, metric_named
 
 Arrays = Mapping[str, np.ndarray]
-"""Of one task, by name: "prediction", "gold", "subset" ..."""
-
+"""Arrays of one task by name: "prediction", "gold", "subset" ..."""
 Vectors = Callable[[Sequence[str]], np.ndarray]
 """Sentences to their vectors: (n, dim) float32, row i for sentence i."""
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
-    """What a run's record keeps of one task, and the predictions that it was computed from."""
+    """The score of one task as a run's record keeps it, and the predictions that give it."""
 
     suite: str
     task: str
     protocol: str
     metric: str
+    # the headline number, on the papers' scale (correlation and accuracy x 100)
     value: float
-    """The headline number, on the papers' scale (correlation and accuracy x 100)."""
+    # items scored
     n: int
-    """Items scored."""
+    # None unless the protocol itself repeats something (bootstrap, seeds of k-means)
     std: float | None = None
-    """Only where the protocol itself has one (bootstrap); None elsewhere."""
+    # the text form that was scored: "tokenised", "raw", "other-<hash>"; None if there is only one
     text: str | None = None
-    """The text form that was scored: "tokenised", "raw", "other-<hash>"; None where there is only one."""
     detail: dict[str, Any] = {}
+    # "prediction", "gold", "subset" (one row per item, in the data's order), and whatever else the
+    # suite needs to score again
     predictions: dict[str, np.ndarray] = {}
-    """"prediction", "gold", "subset" (one row per item, in the data's order), and what else the suite needs to score again."""
+    # hash of the predictions in their reduced form (``Task.reduced``); None if they have none
+    reduced_sha256: str | None = None
 
     @property
     def predictions_sha256(self) -> str | None:
-        """Of the values of the predictions, however they are stored; None where there are none."""
+        """Hash of the predictions' values, however they are stored; None if there are none."""
         return values_sha256(self.predictions) if self.predictions else None
-
-    reduced_sha256: str | None = None
-    """Of what is left of them in their reduced form (``Task.reduced``); None where they have none."""
 
 
 class TaskScore(Struct, frozen=True):
-    """The part of a ``TaskResult`` that follows from the predictions, as a verifier computes it again."""
+    """The part of a ``TaskResult`` that follows from the predictions: a verifier computes it again."""
 
     value: float
     n: int
@@ -68,41 +67,47 @@ class TaskScore(Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A data set as a suite scores it under one protocol."""
+    """A data set as a suite scores it under one protocol.
+
+    The example of docs/add-a-suite.md::
+
+        Task(suite="odd", name="Odd", protocol="odd-cosine/1", metric="accuracy",
+             n=4, read=read, rescore=score_predictions)
+    """
 
     suite: str
     name: str
     protocol: str
+    # How its score is shown, compared and tested. A name (a text) means the metric of this package
+    # with that name, or one that has nothing but the name.
     metric: Metric
-    """How its score is shown, compared and tested. A name (a text) stands for the metric of this
-    package with that name, or for one of which only the name is known."""
+    # Number of items that are scored; 0 if it is not known without the data.
     n: int = 0
-    """Items that are scored; 0 where that is not known without the data."""
+    # Sets of the manifest that ``read`` opens, one of which is enough; empty if it reads others.
     data: tuple[str, ...] = ()
-    """The manifest's sets that ``read`` opens, of which one is enough; none where it reads anything else."""
+    # Number of scored items of each sub-dataset, in the data's order.
     subsets: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """Scored items of every sub-dataset, in the data's order."""
+    # Reads and checks the data: (task, data folder, text form) -> the task with its data.
     read: Callable[[Task, DataFolder, str], LoadedTask] = field(compare=False, repr=False)
+    # Computes the score from stored predictions and the task's name; None if they do not give it.
     rescore: Callable[[Arrays, str], TaskScore] | None = field(
         default=None, compare=False, repr=False
     )
-    """From stored predictions and the task's name to its score; None where they do not determine it."""
+    # True if ``rescore`` gives the score of some items from their rows alone. Then tables have
+    # intervals and tests for a metric without an influence function.
     by_item: bool = False
-    """Whether the rows of some items are what they would be without the others, so that ``rescore`` gives the score of these alone.
-    Then tables have intervals and tests for a metric without an influence function."""
+    # Arrays of the predictions from which ``rescore`` takes the score; the others are for the
+    # detail. Empty if the suite does not say so: then all are kept.
     needs: tuple[str, ...] = ()
-    """The arrays of its predictions that ``rescore`` takes the score from; others are there for the detail. Empty: the suite says nothing
-    of it, and all are kept."""
 
     def __post_init__(self) -> None:
         if isinstance(self.metric, str):
             object.__setattr__(self, "metric", metric_named(self.metric))
 
     def reduced(self, predictions: Arrays) -> dict[str, np.ndarray] | None:
-        """The least from which ``rescore`` gives the same score to the last digit; None where the suite does not say what it needs.
+        """The smallest arrays that reproduce the score exactly, or None if the suite names none.
 
-        Of a rank correlation's predictions, (N,), that is their order: 0 for the lowest value, 1 for the next, one number for
-        equals, less half of how many there are, so that 65,536 fit into 16 bits.
+        For a metric by ranks they have dense ranks (N,), shifted by half their number to fit int16.
         """
         if not self.needs:
             return None
@@ -113,7 +118,10 @@ class Task:
         return arrays | {REDUCED: np.array(True)}
 
     def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
-        """The task with its data in a text form. Raises DataMissing, DataDamaged; PluginFailed where a plugin's ``read`` does not work."""
+        """Read and check the data in a text form.
+
+        Raises DataMissing, DataDamaged, or PluginFailed if the ``read`` of a plugin does not work.
+        """
         with plugin_code(f"the suite {self.suite}, {self.name}"):
             loaded = self.read(self, data, text)
         if not isinstance(loaded, LoadedTask):
@@ -130,7 +138,7 @@ class Task:
 
 
 class LoadedData(Protocol):
-    """Data of one task, read and checked: its text form, the sha256 of its content, its number of items."""
+    """Data of one task, read and checked: its text form, the hash of its content, its size."""
 
     @property
     def form(self) -> str | None: ...
@@ -146,18 +154,21 @@ class RunPlace:
     """The run that is scored, and its folder, for a task that writes files there."""
 
     name: str
+    # names the checkpoint
     revision: str
-    """What names the checkpoint."""
     folder: Path
 
 
 class LoadedTask(ABC):
-    """A task whose data was read and checked: form, hash and size are those of ``data``, unless a class says otherwise."""
+    """A task with its data, read and checked.
+
+    Form, hash and size are those of ``data``, unless a class overrides them.
+    """
 
     task: Task
     data: LoadedData
+    # facts about the data that a user should know before anything is scored on it
     notes: tuple[str, ...] = ()
-    """What a user should know about the data before anything is scored on it."""
 
     @property
     @abstractmethod
@@ -174,23 +185,29 @@ class LoadedTask(ABC):
 
     @property
     def n(self) -> int:
-        """Items that are scored."""
+        """Number of items that are scored."""
         return len(self.data)
 
     @abstractmethod
     def score(self, vectors: Vectors) -> TaskResult:
-        """Raises RunFailed where the vectors cannot be scored (not finite, wrong shape, all the same)."""
+        """Score the task with these vectors.
+
+        Raises RunFailed if they cannot be scored (not finite, wrong shape, all the same).
+        """
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
-        """As ``score``, for a tool that keeps files in the run's folder and asks for sentences that it does not name beforehand."""
+        """Score as ``score`` does, for a tool that keeps files in the run's folder.
+
+        Such a tool may ask for sentences that ``sentences`` does not name.
+        """
         return self.score(vectors)
 
     def on(self, device: str) -> LoadedTask:
-        """The same task, to be computed where the model ran ("cpu", "cuda:0"), if it computes with torch after encoding."""
+        """Move the computation to the model's device ("cpu", "cuda:0"), if it uses torch."""
         return self
 
     def result(self, predictions: dict[str, np.ndarray], **detail: Any) -> TaskResult:
-        """The task's result, scored from the predictions alone; ``detail`` is what they do not hold."""
+        """Score the task from predictions only. ``detail`` passes facts that they do not contain."""
         task = self.task
         assert task.rescore is not None
         score, reduced = task.rescore(predictions, task.name), task.reduced(predictions)
@@ -211,23 +228,35 @@ class LoadedTask(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
+    """A named set of tasks.
+
+    A file for ``--plugin`` defines one::
+
+        SUITE = Suite(name="odd", title="Odd one out", description="Which of four ...?",
+                      tasks=(TASK,), average=None, docs="add-a-suite.md")
+    """
+
     name: str
     title: str
     description: str
     tasks: tuple[Task, ...]
+    # Tasks whose mean papers print as "Avg."; None if they print none.
     average: tuple[str, ...] | None
-    """Tasks whose mean the papers print as "Avg."; None where they print none."""
+    # The page about it, relative to docs/.
     docs: str
-    """The page about it, relative to docs/."""
+    # Keys of its scores' detail that ``rescore`` cannot compute from predictions; bench verify
+    # leaves them out.
     extra_detail: tuple[str, ...] = ()
-    """Keys of its scores' detail that the predictions do not hold: ``bench verify`` cannot compute them again."""
+    # Protocols of older records, on data that this package no longer has. Their predictions are
+    # still scored in the same way.
     earlier: tuple[str, ...] = ()
-    """Protocols of older records, of data that this package no longer has: their predictions are still scored in the same way."""
+    # Finds the task of a stored score by name and protocol, if tasks are files that need not exist.
     stored_task: Callable[[str, str], Task | None] | None = None
-    """Name and protocol of a score -> its task, for a suite whose tasks are files that need not be here."""
+    # Builds the suite with the tasks in "name:TASKS", if they are more than those in ``tasks``.
+    choose_tasks: Callable[[str], Suite] | None = None
 
     def find(self, name: str, protocol: str) -> Task | None:
-        """The task with that name and protocol; None if the suite does not have it."""
+        """Find the task with that name and protocol; None if the suite does not have it."""
         if self.stored_task is not None:
             return self.stored_task(name, protocol)
         for task in self.tasks:
@@ -236,6 +265,7 @@ class Suite:
         return None
 
     def task(self, name: str) -> Task:
+        """The task of that name. Raises UnknownName."""
         for task in self.tasks:
             if task.name == name:
                 return task

@@ -25,6 +25,7 @@ from bench.score.suites.vectors import check_variety, float32_vectors, scoring
 
 PROTOCOL = "senteval-probe/1"
 LARGEST = 1e15
+PARAPHRASES = "MRPC"  # papers also print F1 of this set
 
 Classified = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 """Of the test items in the data's order: the class predicted, the fold it was tested in; and the detail for the record."""
@@ -107,19 +108,26 @@ def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
 
 
 def score_predictions(predictions: Arrays, task: str) -> TaskScore:
-    """From stored predictions alone: mean over folds of the rounded accuracies, rounded; F1 for MRPC."""
+    """Score stored predictions: mean over folds of rounded accuracies, rounded again."""
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
     value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in np.unique(fold)])
-    detail = {}
-    if task.startswith("MRPC"):
-        # F1 x 100 of class 1; 0 if that class was neither predicted nor there
-        both, either = int((predicted & gold).sum()), int(predicted.sum() + gold.sum())
-        detail["f1"] = round(200 * both / max(either, 1), 2)
-    return TaskScore(value, len(predicted), detail=detail)
+    return TaskScore(value, len(predicted))
+
+
+def score_paraphrases(predictions: Arrays, task: str) -> TaskScore:
+    """Score stored predictions as ``score_predictions`` does, with F1 x 100 of class 1 in the detail.
+
+    F1 is 0 if that class was neither predicted nor there.
+    """
+    score = score_predictions(predictions, task)
+    predicted, gold = predictions["prediction"], predictions["gold"]
+    both, either = int((predicted & gold).sum()), int(predicted.sum() + gold.sum())
+    f1 = round(200 * both / max(either, 1), 2)
+    return TaskScore(score.value, score.n, detail={"f1": f1})
 
 
 def transfer_task(set_name: str, name: str, suite: str, protocol: str, classify: Classify) -> Task:
-    """One transfer set under one protocol. Its text is SentEval's for both known forms: there is one."""
+    """Make the task of one transfer set under one protocol. The set has one text form."""
 
     def read(task: Task, data: DataFolder, text: str) -> LoadedTransfer:
         return LoadedTransfer(task, read_transfer(data, set_name, text=text), classify)
@@ -132,7 +140,7 @@ def transfer_task(set_name: str, name: str, suite: str, protocol: str, classify:
         n=data_set(set_name).items["test"],
         data=(set_name,),
         read=read,
-        rescore=score_predictions,
+        rescore=score_paraphrases if set_name == PARAPHRASES else score_predictions,
     )
 
 

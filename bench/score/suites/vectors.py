@@ -17,9 +17,10 @@ GOLD_IS_THE_CAUSE = (
 
 @contextlib.contextmanager
 def scoring(task: str, hint: str | None = None) -> Iterator[None]:
-    """A metric that is undefined, or cannot be computed, fails the run: its ValueError becomes RunFailed, with the task's name.
+    """Turn a metric's ValueError into RunFailed, with the task's name: an undefined score fails a run.
 
-    ``hint`` is about the model; gold values that are the cause have a hint of their own."""
+    ``hint`` is about the model. If gold values are the cause, the hint says so instead.
+    """
     try:
         yield
     except UnusableGold as error:
@@ -29,34 +30,43 @@ def scoring(task: str, hint: str | None = None) -> Iterator[None]:
 
 
 def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
-    """The vectors as an array. Raises RunFailed for a wrong shape or type, NaN or infinity, naming the first bad sentence."""
+    """Return the vectors as an (n, dim) array.
+
+    Raises RunFailed for a wrong shape or type, NaN or infinity, naming the first bad sentence.
+    """
     vectors_ND = np.asarray(vectors)
     if vectors_ND.ndim != 2 or len(vectors_ND) != len(sentences) or vectors_ND.shape[1] == 0:
+        shape, count = vectors_ND.shape, len(sentences)
         raise RunFailed(
-            f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, expected (n, dim)"
+            f"{task}: vectors of shape {shape} for {count} sentences, expected (n, dim)"
         )
     if not np.issubdtype(vectors_ND.dtype, np.floating):
         raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, expected float32")
-    if len(bad := np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))):
+    bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
+    if len(bad):
+        count, first = f"{len(bad)} of {len(sentences)}", sentences[bad[0]][:60]
         raise RunFailed(
-            f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{sentences[bad[0]][:60]}'",
-            "the training diverged, or the backbone's weights are damaged: try a lower --set learning_rate=, or another backbone",
+            f"{task}: {count} vectors hold NaN or infinity, first for the sentence '{first}'",
+            "the training diverged, or the backbone's weights are damaged: "
+            "try a lower --set learning_rate=, or another backbone",
         )
     return vectors_ND
 
 
 def float32_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
-    """As :func:`check_vectors`, in float32: a number that does not fit is refused as infinity."""
+    """Check vectors as ``check_vectors`` does, in float32: a number that is too large is infinity."""
     checked_ND = check_vectors(vectors, sentences, task)
     with np.errstate(over="ignore"):
         return check_vectors(np.asarray(checked_ND, dtype=np.float32), sentences, task)
 
 
 def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
-    """The vectors. Raises RunFailed if all of them are the same: nothing can be scored then."""
+    """Return the vectors. Raises RunFailed if all are the same: then nothing can be scored."""
     if (vectors_ND == vectors_ND[0]).all():
+        count, first = len(sentences), sentences[0][:60]
         raise RunFailed(
-            f"{task}: all {len(sentences)} vectors are constant, the same as for the sentence '{sentences[0][:60]}'",
-            "did the training collapse (curve.jsonl in the run's folder has its losses), or is a prefix or prompt as long as all that the model reads?",
+            f"{task}: all {count} vectors are constant, the same as for the sentence '{first}'",
+            "did the training collapse (curve.jsonl in the run's folder has its losses), "
+            "or is a prefix or prompt as long as all that the model reads?",
         )
     return vectors_ND
