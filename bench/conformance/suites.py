@@ -1,5 +1,7 @@
-"""What a suite must keep to. It is scored with a stand-in for the encoder: its scores must be repeatable, come from the vectors, and follow
-from its predictions alone."""
+"""The checks of a suite, which is scored with a stand-in for the encoder.
+
+Its scores must be repeatable, depend on the vectors, and follow from its predictions alone.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def stand_in(sentences: Sequence[str], seed: int = 0) -> np.ndarray:
 
 
 def check_suite(suite: Suite, data: DataFolder) -> list[Finding]:
-    """Every check of every task. Raises BenchError if data is missing or damaged."""
+    """Run every check of every task. Raises BenchError if data is missing or damaged."""
     results = []
     for task in suite.tasks:
         try:
@@ -68,7 +70,8 @@ class TaskCase:
 
 
 def data_is_read(case: TaskCase) -> str:
-    loaded, again, task = case.loaded, case.task.load(case.data), case.task
+    task, loaded = case.task, case.loaded
+    again = task.load(case.data)
     fail_if(
         loaded.sha256 != again.sha256 or list(loaded.sentences) != list(again.sentences),
         "reading it a second time gives other data",
@@ -81,8 +84,9 @@ def data_is_read(case: TaskCase) -> str:
 
 
 def sentences_are_named(case: TaskCase) -> str:
-    """Also that the encoder gets plain text: an object with more in it could hold the answer."""
-    named, requested = list(case.loaded.sentences), list[str]()
+    """Check ``sentences``, and that they are plain text: an object could carry the answer."""
+    named = list(case.loaded.sentences)
+    requested: list[str] = []
     fail_if(not named, "sentences is empty")
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
@@ -125,7 +129,7 @@ def predictions_follow_the_vectors(case: TaskCase) -> str:
 
 
 def score_follows_from_predictions(case: TaskCase) -> str:
-    """As ``bench verify`` computes it, from predictions that were written and read again."""
+    """Compute the score as ``bench verify`` does, from predictions that were written and read."""
     result = case.score()
     fail_if(case.task.rescore is None, "rescore is None: bench verify cannot check the score")
     with tempfile.TemporaryDirectory() as folder:
@@ -191,7 +195,7 @@ def _changed(change: Callable[[np.ndarray], np.ndarray], sentences: Sequence[str
 
 
 def items_stand_alone(case: TaskCase) -> str:
-    """Every second item, scored alone: intervals of the suite's own metric are made of such scores."""
+    """Score every second item alone: intervals of a suite's own metric need such scores."""
     metric = case.task.metric
     if metric.influence is not None:
         return f"tables know the intervals of {metric.name}"

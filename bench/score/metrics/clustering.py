@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """Share of items x 100 whose cluster is matched with their class, under the best one-to-one matching of clusters and classes.
+    """Accuracy x 100 under the best one-to-one matching of clusters and classes.
 
-    Where there are more clusters than classes (or fewer), those without a partner match nothing.
-    Raises ValueError for unequal lengths or no items. Source: Kuhn 1955, the assignment problem.
+    An item is right if its cluster is matched with its class. If there are more clusters than classes
+    (or fewer), those without a partner match nothing. Raises ValueError for unequal lengths or no items. Source: Kuhn 1955, the assignment problem.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -27,7 +27,10 @@ def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
 
 
 def agreement(predicted: ArrayLike, gold: ArrayLike) -> dict[str, float]:
-    """Normalised (by the arithmetic mean of the entropies) and adjusted mutual information, and the adjusted Rand index, x 100."""
+    """Mutual information, normalised and adjusted, and the adjusted Rand index, x 100.
+
+    It is normalised by the arithmetic mean of the entropies.
+    """
     from sklearn.metrics import (
         adjusted_mutual_info_score,
         adjusted_rand_score,
@@ -42,7 +45,7 @@ def agreement(predicted: ArrayLike, gold: ArrayLike) -> dict[str, float]:
 
 
 def confusion(predicted: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
-    """(P, G) counts; clusters and classes in the order of their values, whatever these are."""
+    """Count items by cluster and class, (P, G), both in the order of their values."""
     clusters_N, classes_N = np.asarray(predicted), np.asarray(gold)
     if clusters_N.ndim != 1 or clusters_N.shape != classes_N.shape or not len(clusters_N):
         raise ValueError(
@@ -56,8 +59,9 @@ def confusion(predicted: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
 
 
 def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
-    """Accuracy, NMI, AMI and ARI of several clusterings of the same items: mean, standard deviation (of these R) and each.
+    """Accuracy, NMI, AMI and ARI of several clusterings of the same items.
 
+    Each has its mean, its standard deviation (of these R, not n - 1) and all values:
     {"accuracy": {"mean": 72.1, "std": 0.4, "each": [...]}, "nmi": ...}
     """
     labels_NR = np.asarray(predicted_NR)

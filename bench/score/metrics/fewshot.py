@@ -22,22 +22,28 @@ BLOCK = 4096  # test rows that are held in float64 at once
 
 @dataclass(frozen=True)
 class Fitted:
-    """``predicted``: (M,) classes. ``iterations``: of the solver; ``converged``: whether they sufficed."""
+    """The answers of one fitted classifier."""
 
+    # (M,) classes
     predicted: NDArray[np.int64]
+    # iterations of the solver
     iterations: int
+    # True if they sufficed
     converged: bool
 
 
 def draw(labels_N: ArrayLike, k: int, task: str, seed: int) -> NDArray[np.int64]:
-    """Indices of k items of every class, ascending: those with the least sha256 of "TASK:SEED:INDEX", by its hex digits.
+    """Draw k items of every class; returns their indices, ascending.
 
-    The draw depends on no library's generator, and is the same for every model. Raises ValueError for a class with fewer than k.
+    They are the items with the least sha256 of "TASK:SEED:INDEX", by its hex digits. The draw depends on
+    no library's generator, and is the same for every model. Raises ValueError for a class with fewer
+    than k items.
     """
     labels_N = np.asarray(labels_N)
     chosen: list[int] = []
     for label in np.unique(labels_N).tolist():
-        if len(members := np.flatnonzero(labels_N == label).tolist()) < k:
+        members = np.flatnonzero(labels_N == label).tolist()
+        if len(members) < k:
             raise ValueError(f"class {label} has {len(members)} items, {k} are drawn")
         chosen += sorted(
             members, key=lambda i: hashlib.sha256(f"{task}:{seed}:{i}".encode("ascii")).hexdigest()
@@ -52,7 +58,10 @@ def fit_predict(
     *,
     iterations: int = 1000,
 ) -> Fitted:
-    """scikit-learn's LogisticRegression (L2, C = 1, L-BFGS) in float64, features as they are."""
+    """Fit scikit-learn's LogisticRegression (L2, C = 1, L-BFGS) in float64 and predict.
+
+    Features are used as they are.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
@@ -69,7 +78,7 @@ def fit_predict(
 
 
 def accuracies(predicted_MK: ArrayLike, gold_M: ArrayLike) -> NDArray[np.float64]:
-    """Accuracy x 100 of every draw, (K,), over the rows that it was tested on: those whose prediction is not -1."""
+    """Accuracy x 100 of every draw, (K,), over the rows that it tested: a prediction of -1 is none."""
     predicted_MK, gold_M = np.asarray(predicted_MK), np.asarray(gold_M)
     if predicted_MK.ndim != 2 or gold_M.shape != predicted_MK.shape[:1]:
         raise ValueError(f"predictions of shape {predicted_MK.shape} for {len(gold_M)} items")

@@ -25,20 +25,20 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.floating]
 Rows = NDArray[np.int32]
 
+# The largest table of all distances between points.
 TABLE_BYTES = 1 << 29
-"""The largest table of all distances between points."""
+# Distances from points to centres of the starts that iterate together (at least one seed's).
 STATE_BYTES = 1 << 28
-"""Distances from points to centres of the starts that iterate together (at least those of one seed)."""
 
 
 @dataclass(frozen=True)
 class Clustering:
     """A partition that no further iteration improves (or the one at which the iterations ended)."""
 
+    # cluster of every point, 0..K-1
     labels_N: Rows
-    """Cluster of every point, 0..K-1."""
+    # sum of squared distances of the points to their centres, in the unit of the points
     inertia: float
-    """Sum of squared distances of the points to their centres, in the unit of the points."""
     iterations: int
 
 
@@ -51,11 +51,12 @@ def kmeans(
     max_iterations: int = 300,
     tolerance: float = 1e-4,
 ) -> list[Clustering]:
-    """For each seed the clustering of least inertia among ``starts`` starts. Computes in float32, or in float64 if that is given.
+    """Cluster points: for each seed the clustering of least inertia among ``starts`` starts.
 
-    A start ends when no point changes its cluster, when the squared shifts of the centres sum to at most ``tolerance`` times the
-    mean variance of a dimension, or after ``max_iterations``.
-    Raises ValueError for NaN or infinity, points that are all the same, and fewer points than clusters.
+    It computes in float32, or in float64 if that is given. A start ends when no point changes its
+    cluster, when the squared shifts of the centres sum to at most ``tolerance`` times the mean variance
+    of a dimension, or after ``max_iterations``. Raises ValueError for NaN or infinity, points that are
+    all the same, and fewer points than clusters.
     """
     points = Points(x_ND)
     count = len(points.x_ND)
@@ -119,7 +120,7 @@ class Points:
         return rows_ME @ self._rows_NE.T
 
     def distances_of(self, rows_M: Rows) -> Floats:
-        """(M, N) squared distances of some of the points to all: not negative, and zero of a point to itself."""
+        """(M, N) squared distances of some points to all: never negative, 0 of a point to itself."""
         distances_MN = self.distances(self.x_ND[rows_M])
         np.maximum(distances_MN, 0, out=distances_MN)
         distances_MN[np.arange(len(rows_M)), rows_M] = 0
@@ -127,7 +128,7 @@ class Points:
 
 
 def _unit(x_ND: Floats) -> tuple[Floats, int]:
-    """The array with its largest value between 0.5 and 1, and the power of two that was taken out."""
+    """Scale the array to a largest value between 0.5 and 1; returns the power of two as well."""
     power = int(np.frexp(np.abs(x_ND).max())[1])
     return np.ldexp(x_ND, -power), power
 
@@ -138,20 +139,20 @@ def trials(clusters: int) -> int:
 
 
 def seedings(points: Points, clusters: int, uniform_SU: NDArray[np.float64]) -> Rows:
-    """(S, K) rows of the points that greedy k-means++ chooses as first centres.
+    """Choose first centres by greedy k-means++: (S, K) rows of the points.
 
-    ``uniform_SU``: uniform numbers, of every start one for its first centre and T for each of the others, in that order.
+    ``uniform_SU``: uniform numbers, for each start one for its first centre and T for each of the
+    others, in that order.
     """
     n, tried = len(points.x_ND), trials(clusters)
     rows_SK = np.empty((len(uniform_SU), clusters), dtype=np.int32)
     rows_SK[:, 0] = np.minimum(uniform_SU[:, 0] * n, n - 1)
     measure: Callable[[Rows], Floats] = points.distances_of
-    together = len(uniform_SU)  # starts whose candidates are measured in one call
+    together = len(uniform_SU)  # number of starts that measure their candidates in one call
     if uniform_SU.size > n and n * n * points.x_ND.itemsize <= TABLE_BYTES:
-        measure, together = (
-            partial(np.take, points.distances_of(np.arange(n, dtype=np.int32)), axis=0),
-            1,
-        )
+        table_NN = points.distances_of(np.arange(n, dtype=np.int32))
+        measure = partial(np.take, table_NN, axis=0)
+        together = 1
     nearest_SN = points.distances_of(rows_SK[:, 0])
     inertia_S = nearest_SN.sum(axis=1)
     for k in range(1, clusters):
@@ -162,15 +163,13 @@ def seedings(points: Points, clusters: int, uniform_SU: NDArray[np.float64]) -> 
         for first in range(0, len(candidates_ST), together):
             distances_MN = measure(candidates_ST[first : first + together].reshape(-1))
             for s, with_TN in enumerate(distances_MN.reshape(-1, tried, n), start=first):
-                # what each point's distance to its nearest centre would be with each candidate
+                # each point's distance to its nearest centre if the candidate were a centre
                 np.minimum(with_TN, nearest_SN[s], out=with_TN)
                 inertia_T = with_TN.sum(axis=1)
                 best = int(inertia_T.argmin())
-                rows_SK[s, k], inertia_S[s], nearest_SN[s] = (
-                    candidates_ST[s, best],
-                    inertia_T[best],
-                    with_TN[best],
-                )
+                rows_SK[s, k] = candidates_ST[s, best]
+                inertia_S[s] = inertia_T[best]
+                nearest_SN[s] = with_TN[best]
     return rows_SK
 
 
@@ -183,7 +182,7 @@ def _drawn(weight_N: Floats, total: float, uniform_T: NDArray[np.float64]) -> Ro
 def lloyd(
     points: Points, centres_SKD: Floats, *, max_iterations: int = 300, tolerance: float = 1e-4
 ) -> list[Clustering]:
-    """Lloyd's iterations from every given set of centres (in the coordinates of ``points``), in lockstep."""
+    """Run Lloyd's iterations from every set of centres, in the coordinates of ``points``."""
     starts = [_Start(points, centres_KD) for centres_KD in centres_SKD]
     live = starts
     for _ in range(max_iterations):
@@ -232,7 +231,10 @@ class _Start:
         self._label_N = self._distance_KN.argmin(axis=0).astype(np.int32)
 
     def move(self) -> float:
-        """Put the centres into the means of their points; the sum of their squared shifts, -1 where no label had changed."""
+        """Move the centres to the means of their points.
+
+        Returns the sum of their squared shifts, or -1 if no label had changed.
+        """
         self.iterations += 1
         if self.iterations > 1 and np.array_equal(self._label_N, self._before_N):
             self.stable = True
@@ -266,7 +268,7 @@ class _Start:
         self._summed_N[rows] = joined
 
     def _fill(self, empty: NDArray[np.intp]) -> None:
-        """Give each empty cluster one of the points that lie farthest from their centres, as scikit-learn does."""
+        """Give each empty cluster one of the points farthest from their centres, as scikit-learn."""
         nearest_N = self._distance_KN.min(axis=0)
         if nearest_N.max() <= 0:
             return

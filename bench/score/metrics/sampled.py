@@ -21,10 +21,11 @@ SEED, DRAWS = 123, 1000
 
 
 def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS) -> Iterator[Rows]:
-    """PromCSE's draws: half of the queries with replacement, then one pair of each; rows of the pairs.
+    """Draw as PromCSE does: half of the queries with replacement, then one pair of each.
 
-    The random numbers are those of its code: numpy's legacy generator, per draw one call for all queries and one for the pair of
-    each. A call with many limits gives what that many calls give.
+    Yields rows of the pairs. The random numbers are the same as in its code: numpy's legacy generator,
+    for each draw one call for all queries and one for the pair of each. A call with many limits gives
+    the same as that many calls.
     """
     order_N, first_Q, size_Q = _by_query(query_N)
     random = np.random.RandomState(SEED)
@@ -36,21 +37,24 @@ def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS) -> Iterato
 def draws_without_replacement(
     query_N: ArrayLike, *, draws: int = DRAWS, seed: int = SEED
 ) -> Iterator[Rows]:
-    """Half of the queries, none twice, and one pair of each, all equally likely; rows of the pairs.
+    """Draw half of the queries, none twice, and one pair of each, all equally likely.
 
-    Parekh et al. publish no code; the generator is numpy's legacy one because its numbers will not change.
+    Yields rows of the pairs. Parekh et al. publish no code; the generator is numpy's legacy one because
+    its numbers will not change.
     """
     order_N, first_Q, size_Q = _by_query(query_N)
     random = np.random.RandomState(seed)
     for _ in range(draws):
         chosen = random.permutation(len(size_Q))[: len(size_Q) // 2]
-        yield order_N[
-            first_Q[chosen] + (random.random_sample(len(chosen)) * size_Q[chosen]).astype(np.int64)
-        ]
+        place = (random.random_sample(len(chosen)) * size_Q[chosen]).astype(np.int64)
+        yield order_N[first_Q[chosen] + place]
 
 
 def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
-    """Rows sorted by query (in the data's order within one), and of every query where its rows begin and how many they are."""
+    """Sort rows by query; returns them, and the first row and the number of rows of every query.
+
+    Rows of one query stay in the data's order.
+    """
     queries_N = np.asarray(query_N)
     size_Q = np.bincount(queries_N)
     if len(size_Q) < 2 or not size_Q.all():
@@ -61,10 +65,11 @@ def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
 def sampled_spearman(
     predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows]
 ) -> NDArray[np.float64]:
-    """(B,) rank correlation x 100 of the rows of every draw; equal values, and a row that is there twice, share their mean rank.
+    """Rank correlation x 100 of the rows of every draw, (B,).
 
-    Ranks are counted, not sorted anew for each draw, and their sums are exact.
-    Raises ValueError for NaN or infinity, and if one side of a draw is constant.
+    Equal values, and a row that was drawn twice, share their mean rank. Ranks are counted, not sorted
+    anew for each draw, and their sums are exact. Raises ValueError for NaN or infinity, and if one side
+    of a draw is constant.
     """
     place_a_N, place_b_N = (
         np.unique(side_N, return_inverse=True)[1] for side_N in check_sides(predicted, gold)
@@ -74,15 +79,18 @@ def sampled_spearman(
         a_n, b_n = _centred_ranks(place_a_N[rows_n]), _centred_ranks(place_b_N[rows_n])
         squares_a, squares_b = a_n @ a_n, b_n @ b_n
         if squares_a == 0 or squares_b == 0:
+            side = "predicted" if squares_a == 0 else "gold"
             raise ValueError(
-                f"the {'predicted' if squares_a == 0 else 'gold'} side of draw {i} is constant:"
-                " correlation is undefined, not zero"
+                f"the {side} side of draw {i} is constant: correlation is undefined, not zero"
             )
         values.append(100 * (a_n @ b_n) / np.sqrt(squares_a * squares_b))
     return np.clip(np.array(values), -100.0, 100.0)
 
 
 def _centred_ranks(place_n: Rows) -> NDArray[np.float64]:
-    """Twice the mean rank of every value minus twice the mean of all ranks: integers. ``place_n``: equal for equal values."""
+    """Twice the mean rank of every value minus twice the mean of all ranks: integers.
+
+    ``place_n``: numbers in the order of the values, equal for equal values.
+    """
     count = np.bincount(place_n)
     return (2 * np.cumsum(count) - count - len(place_n)).astype(np.float64)[place_n]

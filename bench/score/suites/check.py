@@ -22,13 +22,13 @@ from bench.score.metrics.metric import SPEARMAN
 from bench.score.suites.sts import LoadedPairs, score_predictions
 from bench.score.suites.task import Suite, Task
 
+# The protocol of generated pairs in earlier records. Scores follow from predictions as in check/2.
 GENERATED = "check/1"
-"""The protocol of the generated pairs in earlier versions of this package. Scores follow from predictions as in ``check/2``."""
 CHECK_DATA = Path(__file__).parents[2] / "builtin" / "data"
 
 
 def _read_captions(task: Task, *_: object) -> LoadedPairs:
-    """The pairs of the task's part, dev or test. Raises DataDamaged."""
+    """Read the pairs of the task's part, dev or test. Raises DataDamaged."""
     part = "dev" if task.name == CHECK_DEV else "test"
     path, hint = CHECK_DATA / f"check-{part}.tsv.xz", "install the package again"
     try:
@@ -76,7 +76,7 @@ CHECK_DEV = "captions dev"
 
 
 def check_dev_task(data: DataFolder | None = None) -> LoadedPairs:
-    """The 1,125 dev pairs in the package, for choosing a checkpoint without STS-B. Raises DataDamaged."""
+    """Read the 1,125 dev pairs, to choose a checkpoint without STS-B. Raises DataDamaged."""
     return _read_captions(replace(CHECK_TASK, name=CHECK_DEV, n=1125))
 
 

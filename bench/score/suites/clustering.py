@@ -1,8 +1,10 @@
-"""Clustering of short texts, the eight sets of SCCL: protocol ``sccl-kmeans/1``.
+"""Clustering of short texts, the eight sets of SCCL.
 
-As the evaluation behind the papers ran it: k-means on the vectors as they are (not normalised), as many clusters as classes,
-k-means++ with ten starts, of which the one with the least inertia counts, for each of the seeds 0 to 9; accuracy under the best one-to-one matching of
-clusters and classes. The value is the mean over the ten seeds, ``std`` their standard deviation (of these ten, not n - 1).
+Suite clustering, protocol ``sccl-kmeans/1``, as the evaluation behind the papers ran it: k-means on the
+vectors as they are (not normalised), as many clusters as classes, k-means++ with ten starts (the one
+with the least inertia counts) for each of the seeds 0 to 9; accuracy under the best one-to-one matching
+of clusters and classes. The value is the mean over the ten seeds, ``std`` their standard deviation (of
+these ten, not n - 1).
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ from bench.score.suites.vectors import check_variety, float32_vectors, scoring
 
 PROTOCOL = "sccl-kmeans/1"
 SEEDS = tuple(range(10))
-STARTS, ITERATIONS, TOLERANCE = 10, 300, 1e-4
+STARTS = 10
+ITERATIONS = 300
+TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class LoadedTexts(LoadedTask):
-    """Texts whose vectors are to be clustered."""
+    """Texts to cluster by their vectors."""
 
     task: Task
     data: ClassedTexts
@@ -36,7 +40,7 @@ class LoadedTexts(LoadedTask):
         return self.data.texts
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed if the vectors cannot be clustered."""
+        """Cluster the texts. Raises RunFailed if the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
         x_ND = check_variety(float32_vectors(vectors(texts), texts, name), texts, name)
         with scoring(
@@ -63,7 +67,7 @@ class LoadedTexts(LoadedTask):
 
 
 def score_predictions(predictions: Arrays, task: str) -> TaskScore:
-    """From stored predictions alone: one column of clusters per seed."""
+    """Score stored predictions, which have one column of clusters for each seed."""
     with scoring(task):
         agreement = summary(predictions["prediction"], predictions["gold"])
     return TaskScore(

@@ -32,8 +32,9 @@ from bench.score.suites.vectors import scoring
 
 
 class CxcProtocol(NamedTuple):
-    """Which pairs of the predictions a draw takes. ``query``: the array of the predictions that holds every pair's query."""
+    """The way in which a draw takes pairs of the predictions."""
 
+    # the array of the predictions that has every pair's query
     query: str
     drawn: Callable[[np.ndarray], Iterator[np.ndarray]]
     summary: str
@@ -50,7 +51,10 @@ CXC_PROTOCOLS = {
 
 
 def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
-    """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError if it is undefined."""
+    """Compute Spearman x 100 of every draw, (1000,); draw i is over the same pairs for every model.
+
+    Raises ValueError if a draw has no correlation.
+    """
     query_N = np.unique(predictions[CXC_PROTOCOLS[protocol].query], return_inverse=True)[1]
     return sampled_spearman(
         predictions["prediction"], predictions["gold"], CXC_PROTOCOLS[protocol].drawn(query_N)
@@ -58,7 +62,7 @@ def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
 
 
 def score_cxc(predictions: Arrays, task: str, protocol: str) -> TaskScore:
-    """From stored predictions alone: mean and standard deviation (of these draws, not n - 1)."""
+    """Score stored predictions: mean and standard deviation (of these draws, not n - 1)."""
     ranked, linear = correlations(predictions, task)
     with scoring(task, SAME_COSINES):
         values = drawn_scores(predictions, protocol)

@@ -33,13 +33,16 @@ class LoadedFewShot(LoadedTask):
 
     @property
     def pool(self) -> np.ndarray:
-        """Rows that examples are drawn from, in the order of the files: the train split; all of a set without one."""
+        """Rows to draw examples from, in the order of the files: the train split, or all rows."""
         train = np.flatnonzero(self.data.split == "train")
         return train if len(train) else np.arange(len(self.data))
 
     @property
     def tested(self) -> np.ndarray:
-        """Rows that are tested, in the order of the files; of a set without a train split, each draw leaves its examples out."""
+        """Rows that are tested, in the order of the files.
+
+        If the set has no train split, each draw leaves its own examples out.
+        """
         return np.flatnonzero(self.data.split == "test")
 
     @cached_property
@@ -64,12 +67,12 @@ class LoadedFewShot(LoadedTask):
     @property
     def n(self) -> int:
         """Items that every draw is tested on."""
-        return len(self.tested) - (
-            0 if (self.data.split == "train").any() else SHOTS * len(self.data.classes)
-        )
+        if (self.data.split == "train").any():
+            return len(self.tested)
+        return len(self.tested) - SHOTS * len(self.data.classes)
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed if the vectors cannot be scored."""
+        """Score the task. Raises RunFailed if the vectors cannot be scored."""
         rows = self.needed
         x_ND = features(
             replace(
@@ -105,11 +108,12 @@ class LoadedFewShot(LoadedTask):
 
 
 def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
-    """From stored predictions alone: mean and standard deviation (n - 1) over draws, and every draw."""
+    """Score stored predictions: mean and standard deviation (n - 1) over draws, and every draw."""
     with scoring(task):
         each = accuracies(predictions["prediction"], predictions["gold"])
     # a draw may leave out its own examples
-    if len(tested := np.unique((predictions["prediction"] >= 0).sum(axis=0))) != 1:
+    tested = np.unique((predictions["prediction"] >= 0).sum(axis=0))
+    if len(tested) != 1:
         raise ValueError("the draws were tested on different numbers of items")
     return TaskScore(
         float(each.mean()), int(tested[0]), float(each.std(ddof=1)), {"draws": each.tolist()}
@@ -117,7 +121,7 @@ def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
 
 
 def _read_fewshot(task: Task, data: DataFolder, text: str) -> LoadedFewShot:
-    """SentEval's text for both known forms: there is one."""
+    """Read a set; both known text forms have the same text."""
     return LoadedFewShot(task, read_transfer(data, task.data[0], text=text))
 
 

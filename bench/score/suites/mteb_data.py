@@ -25,19 +25,21 @@ from bench.data.fetching import endpoint, offline_now
 from bench.data.sets import ON_ITS_PAGE, DataFolder, NotFetchedYet, Pending
 from bench.data.sets.sts import SentencePairs, read_sts
 
+# mteb's task -> (our set, its text form, its split)
 FROM_FOLDER = {
     **{name: (name, "tokenised", "test") for name in ("STS12", "STS13", "STS14", "STS15", "STS16")},
     "STSBenchmark": ("STS-B", "raw", "test"),
     "SICK-R": ("SICK-R", "raw", "all"),
 }
-"""mteb's task -> (our set, its text form, its split)."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """``pairs`` if the user's folder has the data; otherwise the revision on the hub that mteb asks for."""
+    """The place that the data of an mteb task comes from."""
 
+    # its words in records
     text: str
+    # the pairs, if the user's folder has them; None: the revision on the hub that mteb asks for
     pairs: SentencePairs | None = None
 
     def fill(self, task: Any) -> None:
@@ -65,15 +67,16 @@ def as_dataset(pairs: SentencePairs) -> Any:
 
 
 def leaves(task: Any) -> list[Any]:
-    """The tasks that have data: the task itself, or those that an aggregate is made of."""
+    """The tasks that have data: the task itself, or the parts of an aggregate."""
     parts = getattr(task.metadata, "tasks", None)
     return [leaf for part in parts for leaf in leaves(part)] if parts else [task]
 
 
 def source_of(task: Any, data: DataFolder) -> Source:
-    """The user's folder if it has exactly this text; otherwise the hub, from which the data is fetched now unless it is here or offline.
+    """Find the data of a task: the user's folder if it has exactly this text, otherwise the hub.
 
-    Raises DataMissing if neither has it, DataDamaged if the folder's copy is damaged.
+    Data of the hub is fetched now, unless it is in the cache or ``data`` is offline. Raises DataMissing
+    if neither has it, DataDamaged if the folder's copy is damaged.
     """
     name = task.metadata.name
     if name in FROM_FOLDER and data.roots and _hosted(task):
@@ -105,7 +108,7 @@ def source_of(task: Any, data: DataFolder) -> Source:
 
 
 def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
-    """The error for data that is not here, with the command that fetches it."""
+    """Make the error for missing data, with the command that fetches it."""
     name, wanted = task.metadata.name, task.metadata.dataset
     why = f" ({one_line(error, 160)})" if error else ""
     folder = "; --data DIR with the STS sets serves it too" if name in FROM_FOLDER else ""
@@ -116,9 +119,10 @@ def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
 
 
 def load_data(task: Any, offline: bool) -> None:
-    """Load the data. Raises DataMissing if it is not here, or if the cache holds another revision than mteb asks for.
+    """Load the data of a task.
 
-    (Without a connection, ``datasets`` takes the newest copy that it has, of any revision.)
+    Raises DataMissing if it is missing, or if the cache has another revision than mteb asks for:
+    offline, ``datasets`` takes the newest copy that it has, of any revision.
     """
     if task.data_loaded:
         return
@@ -142,7 +146,7 @@ def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _hosted(task: Any) -> bool:
-    """Whether mteb's own code loads the task from the hub; a user's class may bring its data."""
+    """True if mteb's own code loads the task from the hub; a user's class may bring its data."""
     return type(task).__module__.split(".")[0] == "mteb"
 
 
@@ -153,7 +157,7 @@ def _cache() -> Path:
 
 
 def _cached(dataset: Mapping[str, Any]) -> bool:
-    """Whether a copy of this revision is prepared here. Reads no file."""
+    """True if a copy of this revision is prepared in the cache. Reads no file."""
     from datasets.naming import camelcase_to_snakecase
 
     owner, slash, name = str(dataset["path"]).rpartition("/")
@@ -163,8 +167,10 @@ def _cached(dataset: Mapping[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def quiet(offline: bool = False) -> Iterator[None]:
-    """mteb and ``datasets`` without progress bars and log lines, without a connection if ``offline``, and without side effects: mteb
-    seeds the global random states, which are restored."""
+    """Run mteb and ``datasets`` without progress bars, log lines and side effects.
+
+    mteb seeds the global random states; they are restored. With ``offline`` no connection is opened.
+    """
     import datasets
     import huggingface_hub.constants as hub
     from datasets.utils import are_progress_bars_disabled

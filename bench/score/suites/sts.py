@@ -1,8 +1,8 @@
 """Rated sentence pairs. The prediction for a pair is the cosine of its two vectors; nothing is trained.
 
 Suite sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the papers after it score them. A task's value is one Spearman
-correlation over the pairs of all its sub-datasets together ("all"), x 100. "mean" and "wmean" over sub-datasets, which earlier
-papers print, and Pearson stand in ``detail``.
+correlation over the pairs of all its sub-datasets together ("all"), x 100. The detail has "mean" and
+"wmean" over sub-datasets, which earlier papers print, and Pearson.
 """
 
 from __future__ import annotations
@@ -39,26 +39,30 @@ SAME_COSINES = "the model gives every pair the same similarity: did its training
 
 @dataclass(frozen=True)
 class LoadedPairs(LoadedTask):
-    """Pairs that a cosine scores. ``whole``: all splits of the set, if they are scored in addition to the test split."""
+    """Pairs that are scored by the cosines of their vectors."""
 
     task: Task
     data: SentencePairs
+    # all splits of the set, if they are scored in addition to the test split
     whole: SentencePairs | None = None
 
     def __post_init__(self) -> None:
-        """Raise DataDamaged for ratings with which no correlation is defined, before anything is encoded."""
+        """Raise DataDamaged for ratings that define no correlation, before anything is encoded."""
         gold = np.asarray(self.data.gold, dtype=float)
         if not len(gold):
             return
         wrong = np.flatnonzero(~np.isfinite(gold))
         if len(wrong):
+            pair, rating = wrong[0] + 1, gold[wrong[0]]
             raise DataDamaged(
-                f"{self.task.name}: the rating of pair {wrong[0] + 1} is {gold[wrong[0]]}, expected a number ({len(wrong)} such of {len(gold)})",
+                f"{self.task.name}: the rating of pair {pair} is {rating}, expected a number "
+                f"({len(wrong)} such of {len(gold)})",
                 "correct the rating, or leave the pair out",
             )
         if len(gold) > 1 and np.ptp(gold) == 0:
             raise DataDamaged(
-                f"{self.task.name}: all {len(gold)} pairs have the rating {gold[0]:g}, and with equal ratings no correlation is defined",
+                f"{self.task.name}: all {len(gold)} pairs have the rating {gold[0]:g}, "
+                "and with equal ratings no correlation is defined",
                 GOLD_IS_THE_CAUSE,
             )
 
@@ -68,7 +72,7 @@ class LoadedPairs(LoadedTask):
         return source.sentences1 + source.sentences2
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed if the vectors cannot be scored."""
+        """Score the pairs. Raises RunFailed if the vectors cannot be scored."""
         name, pairs = self.task.name, self.data
         predictions: dict[str, np.ndarray] = {
             "prediction": cosines(pairs.sentences1, pairs.sentences2, vectors, name),
@@ -93,7 +97,10 @@ class LoadedPairs(LoadedTask):
 
 
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
-    """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form if it is here, else another."""
+    """Read STS-B dev, 1,500 pairs on which checkpoints are selected.
+
+    Takes the tokenised form if it is available, else another one.
+    """
     return LoadedPairs(_task("STS-B"), read_sts(data, "STS-B", text=text or "any", split="dev"))
 
 
@@ -102,9 +109,10 @@ CLEAN_DEV = "sts-dev-clean"
 
 @dataclass(frozen=True)
 class LoadedCleanDev(LoadedTask):
-    """Pairs to select checkpoints on that no set of the suite tests: of STS-B dev and of SICK's trial split.
+    """Pairs of STS-B dev and SICK's trial split that no set of the suite tests.
 
-    Scored by the mean of the two Spearman correlations, because the two were rated on different scales.
+    Checkpoints are selected by the mean of the two Spearman correlations, because the two sets were
+    rated on different scales.
     """
 
     parts: tuple[SentencePairs, ...]
@@ -121,7 +129,7 @@ class LoadedCleanDev(LoadedTask):
 
     @property
     def sha256(self) -> str:
-        """Over the text and the gold score of every remaining pair, in order."""
+        """Hash of the text and the gold score of every remaining pair, in order."""
         rows = [
             row
             for part in self.parts
@@ -134,7 +142,7 @@ class LoadedCleanDev(LoadedTask):
         return sum(len(part) for part in self.parts)
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """Raises RunFailed if the vectors cannot be scored."""
+        """Score both parts. Raises RunFailed if the vectors cannot be scored."""
         each = {}
         for part in self.parts:
             cosine = cosines(part.sentences1, part.sentences2, vectors, f"{CLEAN_DEV}, {part.name}")
@@ -153,12 +161,12 @@ class LoadedCleanDev(LoadedTask):
 
 
 def pair_key(*pair: str) -> frozenset[str]:
-    """Equal for two pairs with the same letters and digits, whatever their case, order, spaces and punctuation."""
+    """Letters and digits of a pair, lower-cased: equal whatever case, order, spaces, punctuation."""
     return frozenset("".join(filter(str.isalnum, sentence.lower())) for sentence in pair)
 
 
 def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
-    """For each pair, the sets of the suite whose test split has it. Raises DataMissing if one is not here."""
+    """Find the sets of the suite that have each pair in their test split. Raises DataMissing."""
     tests = {
         test.name: set(map(pair_key, test.sentences1, test.sentences2))
         for test in (read_sts(data, name, text="any") for name in STS_TASKS)
@@ -170,7 +178,10 @@ def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ..
 
 
 def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
-    """SICK trial and STS-B dev without the pairs that a set of the suite tests. Needs the test splits of all of them: DataMissing."""
+    """Read SICK trial and STS-B dev without the pairs that a set of the suite tests.
+
+    Needs the test splits of all of them: raises DataMissing if one is missing.
+    """
     parts = []
     for name in ("STS-B", "SICK-R"):
         whole = read_sts(data, name, text=text, split="dev")
@@ -190,10 +201,11 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
 def cosines(
     sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str
 ) -> np.ndarray:
-    """Cosine of every pair, (N,) float32: computed in float64, and rounded to the precision of an encoder's float32 vectors. A pair
-    of identical sentences has exactly 1 (0 for a zero vector).
+    """Compute the cosine of every pair, (N,) float32.
 
-    Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
+    It is computed in float64, and rounded to the precision of an encoder's float32 vectors. A pair of
+    identical sentences has exactly 1 (0 for a zero vector). Raises RunFailed, naming the task and the
+    first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
     if len(sentences1) > AT_ONCE:
         return np.concatenate(
@@ -213,7 +225,7 @@ def cosines(
 
 
 def score_predictions(predictions: Arrays, task: str) -> TaskScore:
-    """From stored predictions alone: what ``score`` does after encoding, and what a verifier repeats."""
+    """Score stored predictions, as ``LoadedPairs.score`` does after encoding."""
     ranked, linear = correlations(predictions, task)
     detail: dict[str, Any] = {
         "mean": ranked.mean,
@@ -233,14 +245,17 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
 
 
 def correlations(predictions: Arrays, task: str) -> tuple[Grouped, Grouped]:
-    """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
+    """Compute Spearman and Pearson with gold, over all items and within sub-datasets.
+
+    Raises RunFailed if one is undefined over all items.
+    """
     sides = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
     with scoring(task, SAME_COSINES):
         return correlate_groups(*sides, spearman), correlate_groups(*sides, pearson)
 
 
 def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
-    """Of each sub-dataset both correlations and the number of items, for a record's detail."""
+    """Both correlations and the number of items of each sub-dataset, for a record's detail."""
     return {
         name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n}
         for name, n in ranked.sizes.items()

@@ -1,8 +1,8 @@
 """The seven transfer sets on frozen vectors, with SentEval's classifier.
 
-Suite transfer, protocol ``senteval-probe/1``: SentEval's linear classifier. A task's value is test accuracy x 100, rounded to two decimals
-as SentEval prints it. The sentences are scored as they are, also the blank lines of CR and MPQA (SimCSE does so too; SentEval's own
-examples put a full stop there).
+Suite transfer, protocol ``senteval-probe/1``. A task's value is test accuracy x 100, rounded to two decimals
+as SentEval prints it. The sentences are scored as they are, also the blank lines of CR and MPQA (SimCSE
+does so too; SentEval's own examples put a full stop there).
 """
 
 from __future__ import annotations
@@ -27,35 +27,37 @@ PROTOCOL = "senteval-probe/1"
 LARGEST = 1e15
 PARAPHRASES = "MRPC"  # papers also print F1 of this set
 
+# For the test items in the data's order: predicted class, fold of the test; and the record's detail.
 Classified = tuple[np.ndarray, np.ndarray, dict[str, Any]]
-"""Of the test items in the data's order: the class predicted, the fold it was tested in; and the detail for the record."""
 Classify = Callable[[LabelledTexts, np.ndarray, str], Classified]
 
 
 def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
-    """SentEval's own algorithm: nested cross-validation, cross-validation or a dev split, by what splits the set has."""
+    """Classify by SentEval's own algorithm.
+
+    It is nested cross-validation, cross-validation, or a dev split, depending on the set's splits.
+    """
     fitter = partial(fit_batched, device=device)
     train, dev, test = (texts.rows(name) for name in ("train", "dev", "test"))
     classes = len(texts.classes)
-    probe = (
-        holdout(x_ND, texts.labels, train, test, classes, fitter, dev=dev if len(dev) else None)
-        if len(train)
-        else inner_kfold(x_ND, texts.labels, test, classes, fitter)
-    )
-    return (
-        probe.predicted,
-        probe.fold,
-        {"dev": probe.dev, "folds": [asdict(fold) for fold in probe.folds], "fits": probe.fits},
-    )
+    if not len(train):
+        probe = inner_kfold(x_ND, texts.labels, test, classes, fitter)
+    elif len(dev):
+        probe = holdout(x_ND, texts.labels, train, test, classes, fitter, dev=dev)
+    else:
+        probe = holdout(x_ND, texts.labels, train, test, classes, fitter)
+    folds = [asdict(fold) for fold in probe.folds]
+    return probe.predicted, probe.fold, {"dev": probe.dev, "folds": folds, "fits": probe.fits}
 
 
 @dataclass(frozen=True)
 class LoadedTransfer(LoadedTask):
-    """A labelled set and the classifier that scores it. ``device``: where the classifiers are fitted."""
+    """A labelled set and the classifier that scores it."""
 
     task: Task
     data: LabelledTexts
     classify: Classify
+    # the device on which classifiers are fitted
     device: str = "cpu"
 
     @property
@@ -67,11 +69,14 @@ class LoadedTransfer(LoadedTask):
         return int((self.data.split == "test").sum())
 
     def on(self, device: str) -> LoadedTransfer:
-        """Fitted on the CUDA device that the model ran on, else on the CPU: other devices may lack the double precision that the fits need."""
+        """Fit on the model's CUDA device, else on the CPU.
+
+        Other devices may lack the double precision that the fits need.
+        """
         return replace(self, device=device if device.startswith("cuda") else "cpu")
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed if the vectors cannot be scored or a classifier diverges."""
+        """Score the task. Raises RunFailed if vectors cannot be scored or a classifier diverges."""
         with scoring(self.task.name, "are the vectors of a reasonable size?"):
             x_ND = features(self.data, vectors, self.task.name)
             predicted, fold, detail = self.classify(self.data, x_ND, self.device)
@@ -88,14 +93,19 @@ class LoadedTransfer(LoadedTask):
 
 
 def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
-    """(N, D) float32, the vectors as they are; of pairs (N, 2D): absolute difference, then product. Raises RunFailed."""
+    """Features of a classifier, float32: (N, D) vectors, or (N, 2D) for pairs.
+
+    The features of a pair are absolute difference and product. Raises RunFailed if the vectors cannot
+    be scored.
+    """
     sides = []
     for sentences in texts.texts:
         side_ND = float32_vectors(vectors(sentences), sentences, task)
         if max(side_ND.max(), -side_ND.min()) > LARGEST:
             first = sentences[int(np.argmax((np.abs(side_ND) > LARGEST).any(axis=1)))]
             raise RunFailed(
-                f"{task}: a number above {LARGEST:g}, whose square overflows float32, first for the sentence '{first[:60]}'",
+                f"{task}: a number above {LARGEST:g}, whose square overflows float32, "
+                f"first for the sentence '{first[:60]}'",
                 "did the training diverge? curve.jsonl in the run's folder has its losses",
             )
         sides.append(check_variety(side_ND, sentences, task))

@@ -17,11 +17,12 @@ from bench.score.metrics.probe import (
 from bench.score.suites.task import Suite
 from bench.score.suites.transfer import Classified, transfer_task
 
-FOLDS, SEED, INVERSE_PENALTY, ITERATIONS = 5, 1111, 0.01, 100
+FOLDS, SEED = 5, 1111
+INVERSE_PENALTY, ITERATIONS = 0.01, 100
 
 
 def classify_quickly(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
-    """One fit for each test fold or split. No grid, no dev split: fixed L2, dimensions standardised on the train rows."""
+    """Fit one classifier for each test fold or split."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
