@@ -1,4 +1,6 @@
-"""The conformance checks of plugins: ``bench methods --check`` and ``bench suites --check`` run them.
+"""The conformance checks of plugins.
+
+``bench methods --check`` and ``bench suites --check`` run them.
 
 A check is a function that returns its observation as text, and raises :class:`Failed` if the plugin
 breaks the contract. :mod:`methods` has the checks of methods, :mod:`suites` those of suites.
@@ -30,8 +32,8 @@ def fail_if(failed: object, seen: str) -> None:
 def result_of(about: str, check: str, function: Callable[[], str]) -> Finding:
     """Run a check; returns its observation, or the reason why it failed.
 
-    A check also fails if the plugin uses something deprecated. Raises BenchError if nothing could be
-    checked at all.
+    A check also fails if the plugin uses something deprecated. Raises BenchError if nothing could
+    be checked at all.
     """
     try:
         with warnings.catch_warnings():

@@ -48,13 +48,13 @@ SENTENCES = [
     "A man is playing a guitar .",
     'He said "wait" , and [MASK] was all that she heard .',
     "Two children build a castle of sand near the sea .",
-    "Prices rose by 3.5 % in March , the bank said , although most forecasts that had been published "
-    "before were much higher .",
+    "Prices rose by 3.5 % in March , the bank said , although most forecasts that had been "
+    "published before were much higher .",
 ]
 TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 
-def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
+def check_method(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
     """Run every check in every setting of a method, and the shorter ones of its variants.
 
     Raises BenchError if the method cannot be built.
@@ -95,10 +95,11 @@ def can_be_built(case: Case) -> str:
 
 
 def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
-    """Write a random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooler and MLM head.
+    """Write a random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooler and MLM
+    head.
 
-    ``prefix``: length of a prefix that it also has, with a head over CLS, like PromCSE's checkpoints.
-    Returns the folder's name.
+    ``prefix``: length of a prefix that it also has, with a head over CLS, like PromCSE's
+    checkpoints. Returns the folder's name.
     """
     from transformers import BertConfig, BertForPreTraining
 
@@ -190,14 +191,16 @@ class Case:
 
 def encode_gives_vectors(case: Case) -> str:
     vectors = case.build().encode(SENTENCES)
+    found = getattr(vectors, "shape", type(vectors).__name__)
     fail_if(
         not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != len(SENTENCES),
-        f"expected ({len(SENTENCES)}, dim), found {getattr(vectors, 'shape', type(vectors).__name__)}",
+        f"expected ({len(SENTENCES)}, dim), found {found}",
     )
     finite = bool(np.isfinite(vectors).all())
+    odd = "" if finite else " with NaN or infinity"
     fail_if(
         vectors.dtype != np.float32 or not finite,
-        f"expected finite float32, found {vectors.dtype}{'' if finite else ' with NaN or infinity'}",
+        f"expected finite float32, found {vectors.dtype}{odd}",
     )
     fail_if(
         np.ptp(vectors, axis=0).max(initial=0.0) <= TOLERANCE,
@@ -325,7 +328,9 @@ STEPS, STOPPED = 6, 3
 
 
 def training_goes_on(case: Case) -> str:
-    """Stop after three of six steps and continue with a new object, like ``bench run`` after a crash."""
+    """Stop after three of six steps and continue with a new object, like ``bench run`` after a
+    crash.
+    """
     first = case.trained()
     torch.manual_seed(0)
     optimizer = first.optimizer()
@@ -342,8 +347,8 @@ def training_goes_on(case: Case) -> str:
         loss = _step(second, case, again, step)
         fail_if(
             abs(loss - losses[step]) > TOLERANCE * max(1.0, abs(loss)),
-            f"the loss of step {step + 1} is {losses[step]:.5f}, and {loss:.5f} if the training was stopped after "
-            f"step {STOPPED}: what is kept in a plain attribute is lost; register_buffer keeps it "
+            f"the loss of step {step + 1} is {losses[step]:.5f}, and {loss:.5f} if the training "
+            f"was stopped after step {STOPPED}: what is kept in a plain attribute is lost; register_buffer keeps it "
             "(list it in training_only if the checkpoint does not need it)",
         )
     return f"{STEPS} steps, stopped after {STOPPED}: {losses[0]:.3f} to {losses[-1]:.3f}"
@@ -388,7 +393,8 @@ def a_batch_can_be_cut(case: Case) -> str:
         moved = (view - apart[i]).abs().max().item() if fixed else 0.0
         fail_if(
             moved > TOLERANCE * max(1.0, view.abs().max().item()),
-            f"a row of view {i + 1} depends on other rows: in a chunk of three it differs by {moved:.1e}",
+            f"a row of view {i + 1} depends on other rows: "
+            f"in a chunk of three it differs by {moved:.1e}",
         )
     return f"{len(whole)} views of {batch.size} rows"
 

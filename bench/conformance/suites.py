@@ -34,7 +34,9 @@ DIMENSIONS = 32
 
 
 def stand_in(sentences: Sequence[str], seed: int = 0) -> np.ndarray:
-    """(n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence, unrelated between two."""
+    """(n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence, unrelated
+    between two.
+    """
     digests = [hashlib.sha256(sentence.encode()).digest()[:8] for sentence in sentences]
     rows = [np.random.default_rng([seed, *bits]).standard_normal(DIMENSIONS) for bits in digests]
     return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
@@ -105,8 +107,8 @@ def score_is_repeatable(case: TaskCase) -> str:
     first, second = case.score(), TaskCase(case.task, case.data).score()
     fail_if(
         first.value != second.value or first.predictions_sha256 != second.predictions_sha256,
-        f"the same vectors score {first.value:.4f} and {second.value:.4f}, or give other predictions; "
-        "fix its seeds",
+        f"the same vectors score {first.value:.4f} and {second.value:.4f}, "
+        "or give other predictions; fix its seeds",
     )
     return f"{first.value:.2f} of random vectors"
 
@@ -125,7 +127,9 @@ def predictions_follow_the_vectors(case: TaskCase) -> str:
         all(result.value == 100 for result in results),
         "random vectors score 100: are predictions made from the gold values?",
     )
-    return f"{', '.join(results[0].predictions)} of {len(next(iter(results[0].predictions.values()))):,} items"
+    arrays = results[0].predictions
+    items = len(next(iter(arrays.values())))
+    return f"{', '.join(arrays)} of {items:,} items"
 
 
 def score_follows_from_predictions(case: TaskCase) -> str:
@@ -182,7 +186,8 @@ def useless_vectors_are_refused(case: TaskCase) -> str:
             continue
         except Exception as error:  # a plugin's own code
             raise Failed(
-                f"{name}: it raises {located(error)}, not RunFailed as check_vectors and check_variety do"
+                f"{name}: it raises {located(error)}, "
+                "not RunFailed as check_vectors and check_variety do"
             ) from None
         raise Failed(
             f"{name}: scored {result.value:.2f}; check_vectors and check_variety reject it"

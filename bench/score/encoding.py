@@ -1,4 +1,5 @@
-"""Sentences to vectors: each distinct sentence once, in batches of a bounded number of padded tokens.
+"""Sentences to vectors: each distinct sentence once, in batches of a bounded number of padded
+tokens.
 
 Imports no torch: the caller passes the tokenizer and the model as callables.
 """
@@ -29,13 +30,14 @@ def encode_unique(
 ) -> np.ndarray:
     """Encode sentences: (n, dim) float32, row i for sentence i; (0, 0) if there are none.
 
-    ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim). A batch holds
-    at most ``budget`` padded tokens (rows x longest row, of the ids as ``tokens`` gives them); a longer
-    sentence is a batch by itself. ``progress(done, total)`` counts distinct sentences.
+    ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim). A batch
+    holds at most ``budget`` padded tokens (rows x longest row, of the ids as ``tokens`` gives
+    them); a longer sentence is a batch by itself. ``progress(done, total)`` counts distinct
+    sentences.
 
     The batches depend on the set of distinct sentences only, so that order and repetitions of the
-    input change no bit of the result. Raises ValueError if a callable returns the wrong number of rows
-    or ``budget`` is below 1.
+    input change no bit of the result. Raises ValueError if a callable returns the wrong number of
+    rows or ``budget`` is below 1.
     """
     if budget < 1:
         raise ValueError(f"budget is {budget} padded tokens; at least 1 is needed")
@@ -55,7 +57,8 @@ def encode_unique(
         if vectors.ndim != 2 or len(vectors) != len(where):
             count = len(where)
             raise ValueError(
-                f"embed returned shape {vectors.shape} for {count} sentences; expected ({count}, dim)"
+                f"embed returned shape {vectors.shape} for {count} sentences; "
+                f"expected ({count}, dim)"
             )
         if not done:
             result = np.empty((len(distinct), vectors.shape[1]), dtype=np.float32)

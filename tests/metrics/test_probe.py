@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from bench.score.metrics import probe_batched
 from bench.score.metrics.probe import (
-    Job,
+    FitJob,
     Orders,
     Settings,
     holdout,
@@ -47,7 +47,7 @@ def test_initial_weights_and_first_permutation_are_the_authors(authors):
     assert bias.tolist() == authors["initial_bias"]
     assert torch.equal(torch.random.get_rng_state(), before)
     rows = np.arange(10)
-    found = Orders(1111)(Job(rows, rows, (1e-5,)), 0).tolist()
+    found = Orders(1111)(FitJob(rows, rows, (1e-5,)), 0).tolist()
     assert found == authors["first_permutation_of_10_after_seed_1111"]
 
 
@@ -116,7 +116,7 @@ def problem(classes: int, n: int = 150, dimensions: int = 7, noise: float = 2.0)
     return x, (means + noise * rng.normal(size=(n, classes))).argmax(1)
 
 
-def jobs_of_all_kinds(n: int) -> list[Job]:
+def jobs_of_all_kinds(n: int) -> list[FitJob]:
     """Sizes on both sides of a multiple of the batch, a size that divides by it, one penalty or several, a stream begun earlier."""
     rng = np.random.default_rng(0)
     jobs = []
@@ -127,7 +127,7 @@ def jobs_of_all_kinds(n: int) -> list[Job]:
         (112, (1e-4,), 118),
     ):
         rows = rng.permutation(n)
-        jobs.append(Job(rows[:train], rows[train : train + 30], penalties, drawn))
+        jobs.append(FitJob(rows[:train], rows[train : train + 30], penalties, drawn))
     return jobs
 
 
@@ -154,7 +154,7 @@ def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
 def test_a_fit_stops_at_the_look_after_its_tenacity_is_used_up_and_never_later_than_the_limit():
     rows = np.arange(40)
     x, y = np.random.default_rng(0).normal(size=(40, 3)), np.zeros(40, dtype=np.int64)
-    job = [Job(rows, rows, (1e-5,))]
+    job = [FitJob(rows, rows, (1e-5,))]
     for fitter in (fit_batched, fit_sequential):
         # One class: all is right at the first look, so that six more looks do not improve it.
         (stopped,), (limited,) = (

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
+def matched_accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
     """Accuracy x 100 under the best one-to-one matching of clusters and classes.
 
-    An item is right if its cluster is matched with its class. If there are more clusters than classes
-    (or fewer), those without a partner match nothing. Raises ValueError for unequal lengths or no items. Source: Kuhn 1955, the assignment problem.
+    An item is right if its cluster is matched with its class. If there are more clusters than
+    classes (or fewer), those without a partner match nothing. Raises ValueError for unequal lengths
+    or no items. Source: Kuhn 1955, the assignment problem.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -58,7 +59,7 @@ def confusion(predicted: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
     ).reshape(len(names_P), len(names_G))
 
 
-def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
+def summarise_clusterings(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
     """Accuracy, NMI, AMI and ARI of several clusterings of the same items.
 
     Each has its mean, its standard deviation (of these R, not n - 1) and all values:
@@ -68,7 +69,7 @@ def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
     if labels_NR.ndim != 2 or not labels_NR.shape[1]:
         raise ValueError(f"expected one column per clustering, got shape {labels_NR.shape}")
     runs: list[Mapping[str, float]] = [
-        {"accuracy": accuracy(labels_N, gold), **agreement(labels_N, gold)}
+        {"accuracy": matched_accuracy(labels_N, gold), **agreement(labels_N, gold)}
         for labels_N in labels_NR.T
     ]
     values = {name: np.array([run[name] for run in runs]) for name in runs[0]}

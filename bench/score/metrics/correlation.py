@@ -1,4 +1,6 @@
-"""Correlation and cosine, on the papers' scale (x 100). Undefined is an error, never 0 and never NaN.
+"""Correlation and cosine, on the papers' scale (x 100).
+
+Undefined is an error, never 0 and never NaN.
 
 Legend: N pairs, D dimensions.
 """
@@ -17,7 +19,9 @@ Correlation = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 @dataclass(frozen=True)
 class Grouped:
-    """One correlation over several groups of items, in the three ways that papers sum it up (x 100)."""
+    """One correlation over several groups of items, in the three ways that papers sum it up (x
+    100).
+    """
 
     # one correlation over all items together
     all: float
@@ -65,8 +69,8 @@ def mean_ranks(values_N: NDArray[np.float64]) -> NDArray[np.float64]:
 def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
     """Cosine of row i of one with row i of the other: (N,) float64 within -1 to 1.
 
-    A zero vector has cosine 0 with everything. Rows that are equal bit for bit have exactly 1, so that
-    identical sentences tie with each other instead of being ordered by rounding noise. Raises
+    A zero vector has cosine 0 with everything. Rows that are equal bit for bit have exactly 1, so
+    that identical sentences tie with each other instead of being ordered by rounding noise. Raises
     ValueError for unequal shapes, NaN and infinity.
     """
     a_ND, b_ND = np.asarray(a_ND), np.asarray(b_ND)

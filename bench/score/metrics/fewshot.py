@@ -35,9 +35,9 @@ class Fitted:
 def draw(labels_N: ArrayLike, k: int, task: str, seed: int) -> NDArray[np.int64]:
     """Draw k items of every class; returns their indices, ascending.
 
-    They are the items with the least sha256 of "TASK:SEED:INDEX", by its hex digits. The draw depends on
-    no library's generator, and is the same for every model. Raises ValueError for a class with fewer
-    than k items.
+    They are the items with the least sha256 of "TASK:SEED:INDEX", by its hex digits. The draw
+    depends on no library's generator, and is the same for every model. Raises ValueError for a
+    class with fewer than k items.
     """
     labels_N = np.asarray(labels_N)
     chosen: list[int] = []
@@ -78,7 +78,7 @@ def fit_predict(
 
 
 def accuracies(predicted_MK: ArrayLike, gold_M: ArrayLike) -> NDArray[np.float64]:
-    """Accuracy x 100 of every draw, (K,), over the rows that it tested: a prediction of -1 is none."""
+    """Accuracy x 100 of every draw, (K,), over the rows that it tested (-1: not tested)."""
     predicted_MK, gold_M = np.asarray(predicted_MK), np.asarray(gold_M)
     if predicted_MK.ndim != 2 or gold_M.shape != predicted_MK.shape[:1]:
         raise ValueError(f"predictions of shape {predicted_MK.shape} for {len(gold_M)} items")

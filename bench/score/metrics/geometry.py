@@ -1,4 +1,6 @@
-"""The geometry of vectors: alignment, uniformity, anisotropy, effective rank. Numbers in, numbers out, in float64.
+"""The geometry of vectors: alignment, uniformity, anisotropy, effective rank.
+
+Numbers in, numbers out, in float64.
 
 Legend: N vectors or pairs, D dimensions, B rows of a block.
 """
@@ -32,7 +34,8 @@ def unit(vectors_ND: ArrayLike) -> Floats:
 def squared_distances(x_ND: ArrayLike, y_ND: ArrayLike) -> Floats:
     """|x - y|^2 of row i of one and row i of the other, (N,).
 
-    Alignment is their mean over pairs that mean the same. Source: Wang and Isola 2020, with exponent 2; they take unit vectors.
+    Alignment is their mean over pairs that mean the same. Source: Wang and Isola 2020, with
+    exponent 2; they take unit vectors.
     """
     apart_ND = np.asarray(x_ND, dtype=np.float64) - np.asarray(y_ND, dtype=np.float64)
     return np.einsum("nd,nd->n", apart_ND, apart_ND)
@@ -41,8 +44,8 @@ def squared_distances(x_ND: ArrayLike, y_ND: ArrayLike) -> Floats:
 def potentials(x_ND: ArrayLike, block: int = BLOCK) -> Floats:
     """Mean of exp(-2 |x - y|^2) of every vector over all other vectors, (N,).
 
-    The mean of these is the mean over all pairs i < j. ``block`` bounds the memory (block x N numbers)
-    and changes nothing else.
+    The mean of these is the mean over all pairs i < j. ``block`` bounds the memory (block x N
+    numbers) and changes nothing else.
     """
     x_ND = np.asarray(x_ND, dtype=np.float64)
     if len(x_ND) < 2:

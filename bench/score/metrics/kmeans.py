@@ -1,9 +1,10 @@
-"""K-means, the best of several k-means++ starts: what scikit-learn's KMeans computes, with less work.
+"""K-means, the best of several k-means++ starts: what scikit-learn's KMeans computes, with less
+work.
 
-Seeding is greedy k-means++ (Arthur and Vassilvitskii 2007, section 6: of 2 + log K candidates the one
-that lowers the inertia most), the iterations are Lloyd's. Random numbers are consumed in the order in
-which scikit-learn consumes them, so that one seed means the same starts in both; only rounding
-differs. Nothing is approximated. What is saved:
+Seeding is greedy k-means++ (Arthur and Vassilvitskii 2007, section 6: of 2 + log K candidates the
+one that lowers the inertia most), the iterations are Lloyd's. Random numbers are consumed in the
+order in which scikit-learn consumes them, so that one seed means the same starts in both; only
+rounding differs. Nothing is approximated. What is saved:
 
 - candidates of all starts are measured in one matrix product; if they outnumber the points, all
   distances between points are computed once and looked up;
@@ -54,9 +55,9 @@ def kmeans(
     """Cluster points: for each seed the clustering of least inertia among ``starts`` starts.
 
     It computes in float32, or in float64 if that is given. A start ends when no point changes its
-    cluster, when the squared shifts of the centres sum to at most ``tolerance`` times the mean variance
-    of a dimension, or after ``max_iterations``. Raises ValueError for NaN or infinity, points that are
-    all the same, and fewer points than clusters.
+    cluster, when the squared shifts of the centres sum to at most ``tolerance`` times the mean
+    variance of a dimension, or after ``max_iterations``. Raises ValueError for NaN or infinity,
+    points that are all the same, and fewer points than clusters.
     """
     points = Points(x_ND)
     count = len(points.x_ND)
@@ -86,7 +87,10 @@ def kmeans(
 
 
 class Points:
-    """Points moved to their mean and scaled by a power of two, which changes no clustering and keeps squares in range."""
+    """Points, moved to their mean and scaled by a power of two.
+
+    This changes no clustering and keeps squares in range.
+    """
 
     def __init__(self, x_ND: ArrayLike) -> None:
         given_ND = np.asarray(x_ND)
@@ -101,7 +105,9 @@ class Points:
             raise ValueError("all points are the same: there is nothing to cluster")
         centred_ND, second = _unit(centred_ND)
         n, dim = centred_ND.shape
-        # a row (x, 1, |x|^2) times (-2c, |c|^2, 1) is the squared distance of x and c: no pass over the product is needed
+        # A row (x, 1, |x|^2) times (-2c, |c|^2, 1) is the squared distance of x and c: no pass over
+        # the
+        # product is needed.
         self._rows_NE = np.ones((n, dim + 2), dtype=dtype)
         self._rows_NE[:, :dim] = centred_ND
         self._rows_NE[:, dim + 1] = np.einsum("nd,nd->n", centred_ND, centred_ND)
@@ -120,7 +126,7 @@ class Points:
         return rows_ME @ self._rows_NE.T
 
     def distances_of(self, rows_M: Rows) -> Floats:
-        """(M, N) squared distances of some points to all: never negative, 0 of a point to itself."""
+        """(M, N) squared distances of points to all: never negative, 0 of one to itself."""
         distances_MN = self.distances(self.x_ND[rows_M])
         np.maximum(distances_MN, 0, out=distances_MN)
         distances_MN[np.arange(len(rows_M)), rows_M] = 0
@@ -268,7 +274,7 @@ class _Start:
         self._summed_N[rows] = joined
 
     def _fill(self, empty: NDArray[np.intp]) -> None:
-        """Give each empty cluster one of the points farthest from their centres, as scikit-learn."""
+        """Give each empty cluster a point far from its centre, as scikit-learn does."""
         nearest_N = self._distance_KN.min(axis=0)
         if nearest_N.max() <= 0:
             return

@@ -1,10 +1,14 @@
-"""SentEval's transfer classifier on frozen vectors: protocol ``senteval-probe/1``. Rows and labels in, accuracies out.
+"""SentEval's transfer classifier on frozen vectors: protocol ``senteval-probe/1``.
 
-A linear classifier with cross-entropy, Adam and a coupled L2 penalty on weight and bias; the penalty is chosen by
-cross-validation or on a dev split. Which rows are fitted and judged is said first; how the fits are computed is a ``Fitter``:
-``fit_batched`` (all at once) or ``tests/probe_sequential.py`` (one after the other, as the protocol is written down). Folds, initial weights and permutations depend on the seed and on sizes alone, so that both see the same.
+It is a linear classifier with cross-entropy, Adam and a coupled L2 penalty on weight and bias; the
+penalty is chosen by cross-validation or on a dev split. This file decides which rows are fitted and
+tested; a ``Fitter`` computes the fits: ``fit_batched`` (all at once) or
+``tests/probe_sequential.py`` (one after the other, as the protocol is written down). Folds, initial
+weights and permutations depend on the seed and on sizes alone, so that both see the same.
 
-Legend: N rows, D dimensions, C classes.  Source: Conneau and Kiela 2018, SentEval, and the code published with it.
+Legend: N rows, D dimensions, C classes.
+
+Source: Conneau and Kiela 2018, SentEval, and the code published with it.
 """
 
 from __future__ import annotations
@@ -31,13 +35,13 @@ class Settings:
     penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
     learning_rate: float = 1e-3
     batch_size: int = 64
+    # epochs between two looks at the dev rows
     epoch_size: int = 4
-    """Epochs between two looks at the dev rows."""
+    # Number of looks without improvement over the whole fit (not in a row); one more ends it.
     tenacity: int = 5
-    """Looks without improvement over the whole fit, not in a row, after which the next one ends it."""
     max_epochs: int = 200
+    # fraction of the train rows that is held out to stop a fit without dev rows
     held_out: float = 0.05
-    """Share of the train rows that is held out to stop a fit without dev rows."""
     seed: int = 1111
 
 
@@ -45,24 +49,27 @@ SENTEVAL = Settings()
 
 
 @dataclass(frozen=True)
-class Job:
-    """Fits on the same rows, one for each penalty. Rows are indices into one matrix, so that no fit needs a copy of it."""
+class FitJob:
+    """Fits on the same rows, one for each penalty.
+
+    Rows are indices into one matrix, so that no fit needs a copy of it.
+    """
 
     train: Rows
     dev: Rows
     penalties: tuple[float, ...]
+    # length of a permutation that the fit's generator draws before that of the first epoch, if any
     drawn: int | None = None
-    """Length of a permutation that was drawn from the fit's generator before the first epoch's, where one was."""
 
 
 @dataclass(frozen=True)
 class Fit:
     """A fitted classifier: the weights with the best dev accuracy, the earliest of equals."""
 
+    # 0 to 1
     dev_accuracy: float
-    """0 to 1."""
+    # epochs until it stopped
     epochs: int
-    """Epochs until it stopped."""
     weight_CD: Floats
     bias_C: Floats
 
@@ -70,36 +77,41 @@ class Fit:
         return np.asarray((x_ND @ self.weight_CD.T + self.bias_C).argmax(axis=1), dtype=np.int64)
 
 
-Fitter = Callable[[Floats, Rows, int, Sequence[Job], Settings], list[list[Fit]]]
-"""(matrix, labels, number of classes, jobs, settings) -> every fit of every job: one list for each job, in the order of its
-penalties. Raises ValueError if a fit diverges."""
+# (matrix, labels, number of classes, jobs, settings) -> one list of fits for each job, in the order
+# of
+# its penalties. Raises ValueError if a fit diverges.
+Fitter = Callable[[Floats, Rows, int, Sequence[FitJob], Settings], list[list[Fit]]]
 
 
 @dataclass(frozen=True)
 class Fold:
-    """One choice of a penalty, and the classifier that was then fitted with it. Accuracies x 100, two decimals."""
+    """One choice of a penalty, and the classifier fitted with it.
+
+    Accuracies x 100, two decimals.
+    """
 
     dev: float
     test: float
     penalty: float
+    # epochs of the last fit
     epochs: int
-    """Epochs of the last fit."""
+    # penalty -> mean dev accuracy
     grid: dict[str, float]
-    """Mean dev accuracy of every penalty."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Accuracies x 100 as SentEval prints them, and the class predicted of every test row, in the order of the matrix."""
+    """The result of the classifier. Accuracies x 100 as SentEval prints them."""
 
     dev: float
     test: float
+    # predicted class of every test row, in the order of the matrix
     predicted: Rows
+    # fold in which each test row was tested; 0 if there is one test split
     fold: Rows
-    """The fold in which a row was tested; 0 if there is one test split."""
     folds: tuple[Fold, ...]
+    # number of classifiers that were fitted
     fits: int
-    """How many classifiers were fitted."""
 
 
 def inner_kfold(
@@ -110,20 +122,16 @@ def inner_kfold(
     fitter: Fitter,
     settings: Settings = SENTEVAL,
 ) -> Probe:
-    """MR, CR, SUBJ, MPQA: nested cross-validation. ``order_N`` is the order of the rows in which the folds are made.
+    """Nested cross-validation, for MR, CR, SUBJ and MPQA.
 
-    In every outer fold the penalty is chosen by an inner cross-validation over the rest, in which a fit's test fold is also its
-    dev split; the classifier is fitted again on all of the rest, with a share held out, and tested on the fold.
+    ``order_N``: the order of the rows in which folds are made. In every outer fold the penalty is
+    chosen by an inner cross-validation over the rest, in which a fit's test fold is also its dev
+    split. The classifier is fitted again on all of the rest, with a part held out, and tested on
+    the fold.
     """
     fold_N = stratified_folds(y_N[order_N], settings.folds, settings.seed)
-    return _probe(
-        x_ND,
-        y_N,
-        classes,
-        fitter,
-        settings,
-        [(order_N[fold_N != k], order_N[fold_N == k]) for k in range(settings.folds)],
-    )
+    outer = [(order_N[fold_N != k], order_N[fold_N == k]) for k in range(settings.folds)]
+    return _probe(x_ND, y_N, classes, fitter, settings, outer)
 
 
 def holdout(
@@ -136,9 +144,11 @@ def holdout(
     settings: Settings = SENTEVAL,
     dev: Rows | None = None,
 ) -> Probe:
-    """TREC, MRPC: one cross-validation over the train rows chooses the penalty; fitted again on all of them, then tested.
+    """Test on a split: for TREC and MRPC, and with ``dev`` rows for SST-2.
 
-    SST-2: the ``dev`` rows choose the penalty. SentEval fits the chosen one again and gets the same weights: done once here.
+    One cross-validation over the train rows chooses the penalty; the classifier is fitted again on
+    all of them, then tested. If there are ``dev`` rows, they choose the penalty. SentEval fits the
+    chosen one again and gets the same weights; here it is fitted once.
     """
     return _probe(x_ND, y_N, classes, fitter, settings, [(train, test)], dev)
 
@@ -152,11 +162,16 @@ def _probe(
     outer: Sequence[tuple[Rows, Rows]],
     dev: Rows | None = None,
 ) -> Probe:
-    """``outer``: train and test rows of each fold. Its penalty is chosen on the ``dev`` rows, or by cross-validation of its train rows."""
-    inner = [
-        _fold_jobs(y_N, train, settings) if dev is None else [Job(train, dev, settings.penalties)]
-        for train, _ in outer
-    ]
+    """Choose a penalty for each fold, on the ``dev`` rows or by cross-validation of its train rows.
+
+    ``outer``: train and test rows of each fold.
+    """
+    inner: list[list[FitJob]] = []
+    for train, _ in outer:
+        if dev is None:
+            inner.append(_fold_jobs(y_N, train, settings))
+        else:
+            inner.append([FitJob(train, dev, settings.penalties)])
     fits = fitter(x_ND, y_N, classes, [job for jobs in inner for job in jobs], settings)
     each = len(inner[0])
     grids = [_grid(fits[i : i + each]) for i in range(0, len(fits), each)]
@@ -197,9 +212,10 @@ def _probe(
 
 
 def stratified_folds(y_N: Rows, folds: int, seed: int) -> Rows:
-    """The fold of every row, (N,): what scikit-learn's StratifiedKFold(folds, shuffle=True, random_state=seed) tests when.
+    """The test fold of every row, (N,), as scikit-learn's shuffled StratifiedKFold assigns it.
 
-    Written out so that the protocol does not depend on its version. Raises ValueError if every class has fewer rows than folds.
+    It is written out so that the protocol does not depend on a version of scikit-learn. Raises
+    ValueError if every class has fewer rows than folds.
     """
     names, first_C, y_N = np.unique(y_N, return_index=True, return_inverse=True)
     # classes in order of appearance, which is the order of the random draws
@@ -223,7 +239,10 @@ def stratified_folds(y_N: Rows, folds: int, seed: int) -> Rows:
 
 
 def initial_weights(dimensions: int, classes: int, seed: int) -> tuple[Floats, Floats]:
-    """(weight (C, D), bias (C,)) of torch's linear layer right after its seed was set. No global generator moves."""
+    """Weight (C, D) and bias (C,) of torch's linear layer right after its seed was set.
+
+    No global generator moves.
+    """
     import torch
 
     with torch.random.fork_rng(devices=[]):
@@ -233,13 +252,16 @@ def initial_weights(dimensions: int, classes: int, seed: int) -> tuple[Floats, F
 
 
 class Orders:
-    """The order of the train rows in every epoch of a fit: one stream of permutations for each size, drawn once and stored."""
+    """The order of the train rows in every epoch of a fit.
+
+    There is one stream of permutations for each number of rows, drawn once and stored.
+    """
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._streams: dict[tuple[int, int | None], tuple[np.random.RandomState, list[Rows]]] = {}
 
-    def __call__(self, job: Job, epoch: int) -> Rows:
+    def __call__(self, job: FitJob, epoch: int) -> Rows:
         """Permutation of 0..len(job.train)-1 in epoch 0, 1, ..."""
         key = (len(job.train), job.drawn)
         if key not in self._streams:
@@ -262,20 +284,22 @@ def mean(values: Sequence[float]) -> float:
     return round(float(np.mean(values)), 2)
 
 
-def _fold_jobs(y_N: Rows, train: Rows, settings: Settings) -> list[Job]:
+def _fold_jobs(y_N: Rows, train: Rows, settings: Settings) -> list[FitJob]:
     fold = stratified_folds(y_N[train], settings.folds, settings.seed)
     return [
-        Job(train[fold != k], train[fold == k], settings.penalties) for k in range(settings.folds)
+        FitJob(train[fold != k], train[fold == k], settings.penalties)
+        for k in range(settings.folds)
     ]
 
 
-def _held_out(train: Rows, penalty: float, settings: Settings) -> Job:
-    if (n := int(settings.held_out * len(train))) == 0:
+def _held_out(train: Rows, penalty: float, settings: Settings) -> FitJob:
+    n = int(settings.held_out * len(train))
+    if n == 0:
         raise ValueError(
             f"{len(train)} train rows are too few to hold out a share of {settings.held_out}"
         )
     shuffled = train[np.random.RandomState(settings.seed).permutation(len(train))]
-    return Job(shuffled[n:], shuffled[:n], (penalty,), drawn=len(train))
+    return FitJob(shuffled[n:], shuffled[:n], (penalty,), drawn=len(train))
 
 
 def _grid(fits: Sequence[Sequence[Fit]]) -> list[float]:

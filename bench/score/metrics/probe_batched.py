@@ -6,15 +6,15 @@ The arithmetic is that of ``tests/probe_sequential.py``, up to the order of sums
   gathered once and is one matrix product for all of them;
 - jobs run next to each other in one batched product;
 - Adam is a few passes over all weights of a chunk, in place; gradients are written out by hand;
-- two classes need one product instead of two, since the gradients of the two logits are each other's
-  negative.
+- two classes need one product instead of two, since the gradients of the two logits are each
+  other's negative.
 
-Jobs run in lockstep from one look at the dev rows to the next. Fits that have stopped drop out there,
-and the rest is packed anew. The matrix itself is never copied.
+Jobs run in lockstep from one look at the dev rows to the next. Fits that have stopped drop out
+there, and the rest is packed anew. The matrix itself is never copied.
 
-Legend: N rows, D dimensions, P = D + 1 parameters of a class (the bias is the last), C classes,
-R logits computed of a row (1 for two classes, else C), F fits, G jobs of a chunk, L live fits of each,
-B rows of a minibatch, S steps of an epoch.
+Legend: N rows, D dimensions, P = D + 1 parameters of a class (the bias is the last), C classes, R
+logits computed of a row (1 for two classes, else C), F fits, G jobs of a chunk, L live fits of
+each, B rows of a minibatch, S steps of an epoch.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ if TYPE_CHECKING:
 from bench.score.metrics.probe import (
     SENTEVAL,
     Fit,
+    FitJob,
     Floats,
-    Job,
     Orders,
     Rows,
     Settings,
     initial_weights,
 )
 
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual values
+BETA1, BETA2 = 0.9, 0.999  # Adam's usual values
+EPSILON = 1e-8
+# Size of the gathered rows of a chunk. On a CPU they should stay in a core's cache between the two
+# products that read them.
 CHUNK_BYTES = {"cpu": 1 << 20}
-"""Gathered rows of a chunk: on a CPU they should stay in a core's cache between the two products that read them."""
 CHUNK_BYTES_ELSEWHERE = 1 << 29
 
 
@@ -47,12 +49,15 @@ def fit_batched(
     x_ND: Floats,
     y_N: Rows,
     classes: int,
-    jobs: Sequence[Job],
+    jobs: Sequence[FitJob],
     settings: Settings = SENTEVAL,
     *,
     device: str = "cpu",
 ) -> list[list[Fit]]:
-    """Every fit of every job. Computes in the type of the matrix (float32 or float64), with torch's number of threads."""
+    """Compute every fit of every job.
+
+    It computes in the type of the matrix (float32 or float64), with torch's number of threads.
+    """
     import torch
 
     with torch.inference_mode():
@@ -73,7 +78,7 @@ class _Pool:
         x_ND: Floats,
         y_N: Rows,
         classes: int,
-        jobs: Sequence[Job],
+        jobs: Sequence[FitJob],
         settings: Settings,
         device: str,
     ) -> None:
@@ -81,7 +86,9 @@ class _Pool:
 
         self.x_ND = torch.from_numpy(np.ascontiguousarray(x_ND)).to(device)
         self.y_N = torch.from_numpy(np.ascontiguousarray(y_N)).to(device)
-        self.classes, self.jobs, self.settings = classes, jobs, settings
+        self.classes = classes
+        self.jobs = jobs
+        self.settings = settings
         self.orders = Orders(settings.seed)
         self.penalty_F = torch.tensor(
             [penalty for job in jobs for penalty in job.penalties],
@@ -97,17 +104,23 @@ class _Pool:
         starts = np.cumsum([0, *(len(job.penalties) for job in jobs)])
         self.of_job = [list(range(a, b)) for a, b in zip(starts[:-1], starts[1:], strict=True)]
         count = len(self.penalty_F)
-        self.most, self.bad, self.epochs = [-1] * count, [0] * count, [0] * count
+        self.most = [-1] * count  # right dev rows at the best look
+        self.bad = [0] * count  # looks without improvement
+        self.epochs = [0] * count
 
     def live(self, job: int) -> list[int]:
         return [fit for fit in self.of_job[job] if self.bad[fit] <= self.settings.tenacity]
 
     def chunks(self) -> Iterator[tuple[list[int], int]]:
-        """The live jobs, packed so that the rows which a step gathers stay small: jobs with equally many steps in an epoch and
-        equally many live fits, and that number of steps."""
+        """Pack the live jobs so that the rows that a step gathers stay small.
+
+        Yields jobs with equal numbers of steps in an epoch and of live fits, and that number of
+        steps.
+        """
         alike: dict[tuple[int, int], list[int]] = {}
         for number, job in enumerate(self.jobs):
-            if live := len(self.live(number)):
+            live = len(self.live(number))
+            if live:
                 steps = -(-len(job.train) // self.settings.batch_size)
                 alike.setdefault((steps, live), []).append(number)
         room = CHUNK_BYTES.get(self.x_ND.device.type, CHUNK_BYTES_ELSEWHERE)
@@ -118,7 +131,7 @@ class _Pool:
             yield from ((jobs[piece::pieces], steps) for piece in range(pieces))
 
     def train(self, jobs: Sequence[int], steps: int, epoch: int) -> None:
-        """The epochs of one chunk from ``epoch`` to the next look."""
+        """Train one chunk from ``epoch`` to the next look."""
         import torch
 
         fits_GL = torch.tensor([self.live(job) for job in jobs], device=self.x_ND.device)
@@ -132,8 +145,13 @@ class _Pool:
         self.mean_FCP[fits_GL] = step.mean
         self.square_FCP[fits_GL] = step.square
 
-    def _epoch(self, jobs: Sequence[Job], steps: int, epoch: int) -> tuple[Tensor, Tensor, Tensor]:
-        """(rows of every step (S, G*B), their targets (S, G, 1, R, B), weight of each row in the last, short step (G, 1, 1, B))."""
+    def _epoch(
+        self, jobs: Sequence[FitJob], steps: int, epoch: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows of every step (S, G*B), their targets (S, G, 1, R, B), and weights (G, 1, 1, B).
+
+        The weights are those of the rows in the last, short step.
+        """
         import torch
 
         batch, device = self.settings.batch_size, self.x_ND.device
@@ -151,10 +169,14 @@ class _Pool:
         return rows_SK, target.to(self.x_ND.dtype), torch.from_numpy(weight).to(self.x_ND)
 
     def look(self, epochs: int) -> bool:
-        """Judge the live fits on their dev rows, store the better weights, stop fits that are done. Returns whether any goes on."""
+        """Test the live fits on their dev rows, store better weights, and stop fits that are done.
+
+        Returns True if any fit goes on.
+        """
         import torch
 
-        live = [(job, fits) for job in range(len(self.jobs)) if (fits := self.live(job))]
+        every = [(job, self.live(job)) for job in range(len(self.jobs))]
+        live = [(job, fits) for job, fits in every if fits]
         counts, better = [], []
         for job, fits in live:
             dev = torch.from_numpy(self.jobs[job].dev).to(self.x_ND.device)
@@ -187,7 +209,10 @@ class _Pool:
 
 
 class _Step:
-    """One minibatch of every fit of a chunk: gather, forward, gradient, Adam. Owns the chunk's weights."""
+    """One minibatch of every fit of a chunk: gather, forward, gradient, Adam.
+
+    Owns the chunk's weights.
+    """
 
     def __init__(self, pool: _Pool, fits_GL: Tensor) -> None:
         self.x_ND, self.settings = pool.x_ND, pool.settings
@@ -197,7 +222,11 @@ class _Step:
         self.penalty = pool.penalty_F[fits_GL][:, :, None, None]
 
     def __call__(self, rows: Tensor, target: Tensor, share: Tensor | None, done: int) -> None:
-        """``share``: weight of each row, if the minibatch is short; ``done``: steps including this one."""
+        """Do one step.
+
+        ``share``: weight of each row, if the minibatch is short; ``done``: steps including this
+        one.
+        """
         import torch
 
         groups, live, classes, _ = self.weight.shape

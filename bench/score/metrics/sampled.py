@@ -23,9 +23,9 @@ SEED, DRAWS = 123, 1000
 def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS) -> Iterator[Rows]:
     """Draw as PromCSE does: half of the queries with replacement, then one pair of each.
 
-    Yields rows of the pairs. The random numbers are the same as in its code: numpy's legacy generator,
-    for each draw one call for all queries and one for the pair of each. A call with many limits gives
-    the same as that many calls.
+    Yields rows of the pairs. The random numbers are the same as in its code: numpy's legacy
+    generator, for each draw one call for all queries and one for the pair of each. A call with many
+    limits gives the same as that many calls.
     """
     order_N, first_Q, size_Q = _by_query(query_N)
     random = np.random.RandomState(SEED)
@@ -39,8 +39,8 @@ def draws_without_replacement(
 ) -> Iterator[Rows]:
     """Draw half of the queries, none twice, and one pair of each, all equally likely.
 
-    Yields rows of the pairs. Parekh et al. publish no code; the generator is numpy's legacy one because
-    its numbers will not change.
+    Yields rows of the pairs. Parekh et al. publish no code; the generator is numpy's legacy one
+    because its numbers will not change.
     """
     order_N, first_Q, size_Q = _by_query(query_N)
     random = np.random.RandomState(seed)
@@ -67,9 +67,9 @@ def sampled_spearman(
 ) -> NDArray[np.float64]:
     """Rank correlation x 100 of the rows of every draw, (B,).
 
-    Equal values, and a row that was drawn twice, share their mean rank. Ranks are counted, not sorted
-    anew for each draw, and their sums are exact. Raises ValueError for NaN or infinity, and if one side
-    of a draw is constant.
+    Equal values, and a row that was drawn twice, share their mean rank. Ranks are counted, not
+    sorted anew for each draw, and their sums are exact. Raises ValueError for NaN or infinity, and
+    if one side of a draw is constant.
     """
     place_a_N, place_b_N = (
         np.unique(side_N, return_inverse=True)[1] for side_N in check_sides(predicted, gold)

@@ -20,9 +20,9 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     """Compute the papers' "Avg." of one suite's scores.
 
     Each value is rounded to 2 decimals, and their mean again. Takes Scores or TaskResults, in any
-    order, and gives one more of the same kind, task "Avg.". Returns None if a task of the average is
-    missing, if the suite has no average, or if the tasks of the average differ in metric, protocol
-    or text form. Other tasks of the suite change nothing.
+    order, and gives one more of the same kind, task "Avg.". Returns None if a task of the average
+    is missing, if the suite has no average, or if the tasks of the average differ in metric,
+    protocol or text form. Other tasks of the suite change nothing.
     """
     by_task: dict[str, Any] = {}
     for score in scores:

@@ -1,9 +1,9 @@
 """Rated pairs of image captions in the package: enough to see a method work, not a result.
 
-Suite check: the validation pairs of Crisscrossed Captions (Parekh et al. 2021; sources and licences in
-bench/builtin/README.md), as far as their captions were available, in a dev and a test part that share
-no caption and no image. Protocol ``check/2``: Spearman x 100 of cosine against rating over all test
-pairs together; the way a pair was sampled is its sub-dataset.
+Suite check: the validation pairs of Crisscrossed Captions (Parekh et al. 2021; sources and licences
+in bench/builtin/README.md), as far as their captions were available, in a dev and a test part that
+share no caption and no image. Protocol ``check/2``: Spearman x 100 of cosine against rating over
+all test pairs together; the way a pair was sampled is its sub-dataset.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.base.errors import DataDamaged
 from bench.data.sets import DataFolder
 from bench.data.sets.cxc import SAME_IMAGE, RatedCaptions, images
 from bench.score.metrics.metric import SPEARMAN
-from bench.score.suites.sts import LoadedPairs, score_predictions
+from bench.score.suites.sts import LoadedPairs, score_pairs
 from bench.score.suites.task import Suite, Task
 
 # The protocol of generated pairs in earlier records. Scores follow from predictions as in check/2.
@@ -70,7 +70,7 @@ CHECK_TASK = Task(
     metric=SPEARMAN,
     n=4742,
     read=_read_captions,
-    rescore=score_predictions,
+    rescore=score_pairs,
 )  # without ``data``: it reads no set of the manifest
 CHECK_DEV = "captions dev"
 
@@ -83,7 +83,10 @@ def check_dev_task(data: DataFolder | None = None) -> LoadedPairs:
 SUITE = Suite(
     name="check",
     title="Built-in check",
-    description="Do cosines rank pairs of captions as people do? A small sample inside the package: to see a method work, not a result.",
+    description=(
+        "Do cosines rank pairs of captions as people do? A small sample inside the package: to "
+        "see a method work, not a result."
+    ),
     tasks=(CHECK_TASK,),
     average=None,
     docs="suites.md#check",

@@ -1,10 +1,10 @@
 """Crisscrossed Captions: mean and standard deviation of Spearman's correlation over 1,000 draws.
 
-Suite cxc, in the two protocols behind printed numbers. ``cxc-promcse/1``: a query is an image, a draw
-takes 2,500 of 5,000 with replacement, by the random calls of PromCSE's code; for PromCSE's own rows.
-``cxc-parekh/1``: a query is a caption, 12,500 of 25,000 without replacement; for the rows from Parekh
-et al. and Jain et al. (GloVe, ALIGN, MURAL). Both take one rated pair of each query, among those that
-have it as their first caption. Both tasks store the same predictions.
+Suite cxc, in the two protocols behind printed numbers. ``cxc-promcse/1``: a query is an image, a
+draw takes 2,500 of 5,000 with replacement, by the random calls of PromCSE's code; for PromCSE's own
+rows. ``cxc-parekh/1``: a query is a caption, 12,500 of 25,000 without replacement; for the rows
+from Parekh et al. and Jain et al. (GloVe, ALIGN, MURAL). Both take one rated pair of each query,
+among those that have it as their first caption. Both tasks store the same predictions.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ def _read_cxc(task: Task, data: DataFolder, text: str) -> LoadedPairs:
 SUITE = Suite(
     name="cxc",
     title="Crisscrossed Captions",
-    description="Do cosines rank pairs of image captions as people do? A domain that no other STS set shares; nothing is trained on it.",
+    description=(
+        "Do cosines rank pairs of image captions as people do? A domain that no other STS set "
+        "shares; nothing is trained on it."
+    ),
     tasks=tuple(
         Task(
             suite="cxc",

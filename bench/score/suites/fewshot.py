@@ -1,8 +1,9 @@
 """The transfer sets with 16 labelled examples of each class: ten draws, a logistic regression each.
 
-Suite fewshot, protocol ``senteval-fewshot/1``: Figure 7 of ConPVP; docs/suites.md#fewshot decides what
-that paper leaves open. The value is the mean accuracy x 100 over the draws, ``std`` their standard
-deviation. The draws are the same for every model, so that two models can be compared draw by draw.
+Suite fewshot, protocol ``senteval-fewshot/1``: Figure 7 of ConPVP; docs/suites.md#fewshot decides
+what that paper leaves open. The value is the mean accuracy x 100 over the draws, ``std`` their
+standard deviation. The draws are the same for every model, so that two models can be compared draw
+by draw.
 """
 
 from __future__ import annotations
@@ -128,7 +129,10 @@ def _read_fewshot(task: Task, data: DataFolder, text: str) -> LoadedFewShot:
 SUITE = Suite(
     name="fewshot",
     title="Few-shot transfer",
-    description="What can be learned from 16 examples a class? The transfer sets, ten draws each, a logistic regression.",
+    description=(
+        "What can be learned from 16 examples a class? The transfer sets, ten draws each, a "
+        "logistic regression."
+    ),
     tasks=tuple(
         Task(
             suite="fewshot",

@@ -1,14 +1,14 @@
 """The geometry of the sentence vectors of STS-B test: tasks alignment and uniformity.
 
-Suite geometry, protocol ``geometry-stsb/1``, on unit vectors of every sentence occurrence of the test
-split (Wang and Isola 2020; SimCSE's analysis):
+Suite geometry, protocol ``geometry-stsb/1``, on unit vectors of every sentence occurrence of the
+test split (Wang and Isola 2020; SimCSE's analysis):
 
     alignment    mean over pairs with gold > 4 of |x - y|^2
     uniformity   log of the mean over distinct pairs i < j of exp(-2 |x_i - x_j|^2)
 
 Lower is better for both. The predictions also have the values that figures need: cosines by gold
-level (PromCSE Figure 3). The detail has the correlation without the most frequent words (like ConPVP
-Figure 5, which removes tokens and averages seven sets), anisotropy and effective rank.
+level (PromCSE Figure 3). The detail has the correlation without the most frequent words (like
+ConPVP Figure 5, which removes tokens and averages seven sets), anisotropy and effective rank.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
     ]
 
 
-def score_predictions(predictions: Arrays, task: str) -> TaskScore:
+def score_geometry(predictions: Arrays, task: str) -> TaskScore:
     """Score stored predictions. Raises ValueError if the value is undefined."""
     prediction_N, whole = predictions["prediction"], REDUCED not in predictions
     n, detail = len(prediction_N), dict[str, Any]()
@@ -170,7 +170,10 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedGeometry:
 SUITE = Suite(
     name="geometry",
     title="Geometry of the vectors",
-    description="Do paraphrases lie close together, and all sentences evenly on the sphere? Alignment and uniformity on STS-B.",
+    description=(
+        "Do paraphrases lie close together, and all sentences evenly on the sphere? Alignment and"
+        " uniformity on STS-B."
+    ),
     tasks=tuple(
         Task(
             suite="geometry",
@@ -180,7 +183,7 @@ SUITE = Suite(
             n=n,
             data=(SET,),
             read=_read,
-            rescore=score_predictions,
+            rescore=score_geometry,
             needs=("prediction", "subset", *(("gold",) if name == "alignment" else ())),
         )
         for name, n in ITEMS.items()

@@ -70,7 +70,10 @@ def survey_files(
     read: Callable[[], LoadedTask],
     suite: str = "",
 ) -> KnownTask:
-    """Find the facts of data in these sets of the manifest. If there are none, nothing is cached."""
+    """Find the facts of data in these sets of the manifest.
+
+    If there are none, nothing is cached.
+    """
     files = [entry for set_ in sets for entry in data.entries(data_set(set_))]
     entry = None
     if files and all(is_settled(changed) for _, _, changed in files):

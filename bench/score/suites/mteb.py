@@ -1,9 +1,9 @@
 """Tasks and benchmarks of the mteb package, scored by mteb's own code on this run's vectors.
 
-Suite mteb, protocol ``mteb/2``. A task's value is mteb's main score x 100, under the main score's own
-name; for several splits or languages their mean, as mteb takes it. ``--suite mteb`` alone means the
-seven STS sets as mteb has them; ``--suite mteb:NAME,...`` any tasks or benchmarks. mteb is imported when
-a task is loaded, not before.
+Suite mteb, protocol ``mteb/2``. A task's value is mteb's main score x 100, under the main score's
+own name; for several splits or languages their mean, as mteb takes it. ``--suite mteb`` alone means
+the seven STS sets as mteb has them; ``--suite mteb:NAME,...`` any tasks or benchmarks. mteb is
+imported when a task is loaded, not before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ import numpy as np
 from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
 from bench.data.sets import DataFolder, data_set
 from bench.score.metrics.metric import metric_named
-from bench.score.suites.mteb_data import FROM_FOLDER, Source, leaves, load_data, quiet, source_of
+from bench.score.suites.mteb_data import (
+    FROM_FOLDER,
+    MtebSource,
+    leaves,
+    load_data,
+    quiet_mteb,
+    source_of,
+)
 from bench.score.suites.registry import split_names
 from bench.score.suites.sts import SAME_COSINES
 from bench.score.suites.task import LoadedTask, RunPlace, Suite, Task, TaskResult, Vectors
@@ -65,7 +72,10 @@ class MtebEncoder:
         prompt_type: Any = None,
         **_: Any,
     ) -> np.ndarray:
-        """(n, dim) float32 of every text in the batches, in their order. Raises RunFailed, naming the first bad sentence."""
+        """(n, dim) float32 of every text in the batches, in their order.
+
+        Raises RunFailed, naming the first bad sentence.
+        """
         sentences = [text for batch in inputs for text in batch["text"]]
         return check_vectors(self._vectors(sentences), sentences, str(task_metadata.name))
 
@@ -88,7 +98,7 @@ class LoadedMteb(LoadedTask):
 
     # Never run: each scoring works on a copy, so that mteb's draws are the same.
     pristine: Any
-    source: Source
+    source: MtebSource
     offline: bool = False
 
     form: None = None  # mteb knows one text of a task
@@ -108,7 +118,9 @@ class LoadedMteb(LoadedTask):
 
     @property
     def sha256(self) -> str:
-        """Hash of the data's name (revision on the hub, or content of own files), splits and languages."""
+        """Hash of the data's name (revision on the hub, or content of own files), splits and
+        languages.
+        """
         named = [
             [leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)]
             for leaf in leaves(self.pristine)
@@ -125,13 +137,13 @@ class LoadedMteb(LoadedTask):
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
         """Score the task, with mteb's own results and predictions below ``place.folder``/mteb.
 
-        Raises RunFailed if the vectors cannot be scored or mteb fails, DataMissing if the data is not
-        available.
+        Raises RunFailed if the vectors cannot be scored or mteb fails, DataMissing if the data is
+        not available.
         """
         import mteb
 
         predictions = place.folder / FOLDER / "predictions"
-        with quiet(self.offline):
+        with quiet_mteb(self.offline):
             task = copy.deepcopy(self.pristine)
             self.source.fill(task)
             for leaf in leaves(task):
@@ -217,7 +229,7 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
         """Find the data; ``text`` is ignored, since the task determines it. Raises DataMissing."""
         import mteb
 
-        with quiet(data.offline):
+        with quiet_mteb(data.offline):
             made = pristine if pristine is not None else mteb.get_task(name)
             return LoadedMteb(made, source_of(made, data), data.offline)
 
@@ -234,7 +246,7 @@ def choose_mteb_tasks(names: str) -> Suite:
     import mteb
 
     by_name: dict[str, Any] = {}
-    with quiet():
+    with quiet_mteb():
         for name in split_names(names):
             for task in _named(mteb, name):
                 label = task.metadata.name
@@ -375,7 +387,10 @@ def _plain(value: Any) -> Any:
 SUITE = Suite(
     name="mteb",
     title="Tasks of the mteb package",
-    description="Any text task or benchmark of mteb by name, scored by mteb's own code: --suite mteb:NAME,NAME.",
+    description=(
+        "Any text task or benchmark of mteb by name, scored by mteb's own code: --suite "
+        "mteb:NAME,NAME."
+    ),
     tasks=tuple(
         mteb_task(
             name,

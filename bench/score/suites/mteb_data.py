@@ -1,8 +1,8 @@
 """The data of an mteb task: the user's data folder, mteb's own cache on this machine, or the hub.
 
-The folder has the seven STS sets in exactly the text that mteb hosts, with the files' white space (a
-test compares them with mteb's own counts of pairs, characters and distinct sentences). A record names
-the source.
+The folder has the seven STS sets in exactly the text that mteb hosts, with the files' white space
+(a test compares them with mteb's own counts of pairs, characters and distinct sentences). A record
+names the source.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FROM_FOLDER = {
 
 
 @dataclass(frozen=True)
-class Source:
+class MtebSource:
     """The place that the data of an mteb task comes from."""
 
     # its words in records
@@ -72,18 +72,18 @@ def leaves(task: Any) -> list[Any]:
     return [leaf for part in parts for leaf in leaves(part)] if parts else [task]
 
 
-def source_of(task: Any, data: DataFolder) -> Source:
+def source_of(task: Any, data: DataFolder) -> MtebSource:
     """Find the data of a task: the user's folder if it has exactly this text, otherwise the hub.
 
-    Data of the hub is fetched now, unless it is in the cache or ``data`` is offline. Raises DataMissing
-    if neither has it, DataDamaged if the folder's copy is damaged.
+    Data of the hub is fetched now, unless it is in the cache or ``data`` is offline. Raises
+    DataMissing if neither has it, DataDamaged if the folder's copy is damaged.
     """
     name = task.metadata.name
     if name in FROM_FOLDER and data.roots and _hosted(task):
         ours, form, split = FROM_FOLDER[name]
         with contextlib.suppress(DataMissing):
             pairs = read_sts(data.as_it_is, ours, text=form, split=split, keep_spaces=True)
-            return Source(f"data folder, {form} text of {ours}, {split} split", pairs)
+            return MtebSource(f"data folder, {form} text of {ours}, {split} split", pairs)
     for leaf in leaves(task):
         if not _hosted(leaf) or leaf.data_loaded or _cached(leaf.metadata.dataset):
             continue
@@ -104,7 +104,9 @@ def source_of(task: Any, data: DataFolder) -> Source:
             copy.deepcopy(leaf).load_data()
         except Exception as error:  # datasets, huggingface_hub and httpx each have their own
             raise missing_data(leaf, error) from None
-    return Source("hub, at the revision that mteb asks for" if _hosted(task) else "the task itself")
+    return MtebSource(
+        "hub, at the revision that mteb asks for" if _hosted(task) else "the task itself"
+    )
 
 
 def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
@@ -112,9 +114,11 @@ def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
     name, wanted = task.metadata.name, task.metadata.dataset
     why = f" ({one_line(error, 160)})" if error else ""
     folder = "; --data DIR with the STS sets serves it too" if name in FROM_FOLDER else ""
+    data = f"{wanted['path']} at revision {wanted['revision'][:12]}"
+    command = f"import mteb; mteb.get_task('{name}').load_data()"
     return DataMissing(
-        f"{name}: {wanted['path']} at revision {wanted['revision'][:12]} is not in the local cache {_cache()}{why}",
-        f"with a connection: python -c \"import mteb; mteb.get_task('{name}').load_data()\"{folder}",
+        f"{name}: {data} is not in the local cache {_cache()}{why}",
+        f'with a connection: python -c "{command}"{folder}',
     )
 
 
@@ -166,10 +170,11 @@ def _cached(dataset: Mapping[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def quiet(offline: bool = False) -> Iterator[None]:
+def quiet_mteb(offline: bool = False) -> Iterator[None]:
     """Run mteb and ``datasets`` without progress bars, log lines and side effects.
 
-    mteb seeds the global random states; they are restored. With ``offline`` no connection is opened.
+    mteb seeds the global random states; they are restored. With ``offline`` no connection is
+    opened.
     """
     import datasets
     import huggingface_hub.constants as hub

@@ -1,8 +1,8 @@
 """A user's own files as tasks: ``--suite pairs.tsv``, ``--suite classification:reviews.csv``.
 
-There are three protocols, each like a suite of the papers: ``own-pairs/1`` is Spearman x 100 of cosine
-and rating (as sts), ``own-probe/1`` SentEval's classifier (as transfer), ``own-kmeans/1`` k-means with
-ten seeds (as clustering). A score is verified without the file.
+There are three protocols, each like a suite of the papers: ``own-pairs/1`` is Spearman x 100 of
+cosine and rating (as sts), ``own-probe/1`` SentEval's classifier (as transfer), ``own-kmeans/1``
+k-means with ten seeds (as clustering). A score is verified without the file.
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ from bench.data.own.naming import (
 from bench.data.sets import DataFolder
 from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, SPEARMAN, Metric
 from bench.score.metrics.probe import accuracy, mean
-from bench.score.suites.clustering import LoadedTexts
-from bench.score.suites.clustering import score_predictions as score_clusters
-from bench.score.suites.sts import LoadedPairs
-from bench.score.suites.sts import score_predictions as score_pairs
+from bench.score.suites.clustering import LoadedTexts, score_clusters
+from bench.score.suites.sts import LoadedPairs, score_pairs
 from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.transfer import LoadedTransfer, classify
 
@@ -79,7 +77,9 @@ class LoadedOwn(LoadedTask):
 
 
 def score_classes(predictions: Arrays, task: str) -> TaskScore:
-    """Score stored predictions: the mean over folds of accuracies x 100, each rounded as SentEval does."""
+    """Score stored predictions: the mean over folds of accuracies x 100, each rounded as SentEval
+    does.
+    """
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
     folds = sorted(set(fold.tolist()))
     value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in folds])
@@ -198,7 +198,8 @@ def _read_nothing(task: Task, data: DataFolder, text: str) -> LoadedTask:
 
 
 def choose_files(files: str) -> Suite:
-    """Build the suite with the tasks of files: "pairs.tsv:a,b,rating", or several with commas between.
+    """Build the suite with the tasks of files: "pairs.tsv:a,b,rating", or several with commas
+    between.
 
     Raises DataMissing, DataDamaged, or BenchError, also for two files of one name.
     """
@@ -219,7 +220,10 @@ def choose_files(files: str) -> Suite:
 SUITE = Suite(
     name=NAME,
     title="Your own files",
-    description="Rated pairs or labelled texts in files of yours: --suite pairs.tsv, classification:texts.csv, clustering:texts.csv.",
+    description=(
+        "Rated pairs or labelled texts in files of yours: --suite pairs.tsv, "
+        "classification:texts.csv, clustering:texts.csv."
+    ),
     tasks=(),
     average=None,
     docs="suites.md#own",

@@ -71,7 +71,10 @@ def _points() -> Mapping[str, importlib.metadata.EntryPoint]:
 
 @cache
 def _installed(name: str) -> SuitePlugin:
-    """Load the suite of an entry point. Raises BenchError if it does not import, or is not a suite."""
+    """Load the suite of an entry point.
+
+    Raises BenchError if it does not import, or is not a suite.
+    """
     point = _points()[name]
     package, version = "?", ""
     if point.dist is not None:
@@ -166,8 +169,8 @@ def expand_suites(names: Iterable[str]) -> list[str]:
 def split_names(text: str) -> tuple[str, ...]:
     """Split the text of ``--suite`` into its parts.
 
-    A comma separates, except within parentheses (of mteb's "MTEB(eng, v2)"). Names after "mteb:" are
-    mteb's, up to the next name of a suite; they stay together, in one part:
+    A comma separates, except within parentheses (of mteb's "MTEB(eng, v2)"). Names after "mteb:"
+    are mteb's, up to the next name of a suite; they stay together, in one part:
     "sts,mteb:STSBenchmark,SICK-R,cxc" -> ("sts", "mteb:STSBenchmark,SICK-R", "cxc"). So do a user's
     files and their columns: "sts,pairs.tsv:a,b,rating" -> ("sts", "own:pairs.tsv:a,b,rating").
     """

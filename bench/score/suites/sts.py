@@ -1,8 +1,11 @@
-"""Rated sentence pairs. The prediction for a pair is the cosine of its two vectors; nothing is trained.
+"""Rated sentence pairs.
 
-Suite sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the papers after it score them. A task's value is one Spearman
-correlation over the pairs of all its sub-datasets together ("all"), x 100. The detail has "mean" and
-"wmean" over sub-datasets, which earlier papers print, and Pearson.
+The prediction for a pair is the cosine of its two vectors; nothing is trained.
+
+Suite sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the papers after it score
+them. A task's value is one Spearman correlation over the pairs of all its sub-datasets together
+("all"), x 100. The detail has "mean" and "wmean" over sub-datasets, which earlier papers print, and
+Pearson.
 """
 
 from __future__ import annotations
@@ -161,7 +164,7 @@ class LoadedCleanDev(LoadedTask):
 
 
 def pair_key(*pair: str) -> frozenset[str]:
-    """Letters and digits of a pair, lower-cased: equal whatever case, order, spaces, punctuation."""
+    """Letters and digits of a pair, lower-cased, whatever its order and punctuation."""
     return frozenset("".join(filter(str.isalnum, sentence.lower())) for sentence in pair)
 
 
@@ -203,9 +206,9 @@ def cosines(
 ) -> np.ndarray:
     """Compute the cosine of every pair, (N,) float32.
 
-    It is computed in float64, and rounded to the precision of an encoder's float32 vectors. A pair of
-    identical sentences has exactly 1 (0 for a zero vector). Raises RunFailed, naming the task and the
-    first bad sentence, for vectors of a wrong shape or with NaN or infinity.
+    It is computed in float64, and rounded to the precision of an encoder's float32 vectors. A pair
+    of identical sentences has exactly 1 (0 for a zero vector). Raises RunFailed, naming the task
+    and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
     if len(sentences1) > AT_ONCE:
         return np.concatenate(
@@ -224,7 +227,7 @@ def cosines(
     return paired_cosine(a_ND, b_ND).astype(np.float32)
 
 
-def score_predictions(predictions: Arrays, task: str) -> TaskScore:
+def score_pairs(predictions: Arrays, task: str) -> TaskScore:
     """Score stored predictions, as ``LoadedPairs.score`` does after encoding."""
     ranked, linear = correlations(predictions, task)
     detail: dict[str, Any] = {
@@ -285,7 +288,7 @@ def _task(name: str) -> Task:
         data=(name,),
         subsets=gold or {name: known.items["test"]},
         read=_read,
-        rescore=score_predictions,
+        rescore=score_pairs,
         needs=("prediction", "gold", "subset"),
     )
 
@@ -293,7 +296,10 @@ def _task(name: str) -> Task:
 SUITE = Suite(
     name="sts",
     title="Semantic textual similarity",
-    description="Do cosines of sentence vectors rank pairs as people do? Seven English sets, no training on them.",
+    description=(
+        "Do cosines of sentence vectors rank pairs as people do? Seven English sets, no training "
+        "on them."
+    ),
     tasks=tuple(_task(name) for name in STS_TASKS),
     average=STS_TASKS,
     docs="suites.md#sts",

@@ -57,7 +57,7 @@ class TaskResult(Struct, frozen=True, kw_only=True):
 
 
 class TaskScore(Struct, frozen=True):
-    """The part of a ``TaskResult`` that follows from the predictions: a verifier computes it again."""
+    """The part of a ``TaskResult`` that a verifier computes again from the predictions."""
 
     value: float
     n: int
@@ -125,9 +125,8 @@ class Task:
         with plugin_code(f"the suite {self.suite}, {self.name}"):
             loaded = self.read(self, data, text)
         if not isinstance(loaded, LoadedTask):
-            raise PluginFailed(
-                f"{place_of_code(self.read)}: it returned {type(loaded).__name__}, expected a LoadedTask"
-            )
+            where, returned = place_of_code(self.read), type(loaded).__name__
+            raise PluginFailed(f"{where}: it returned {returned}, expected a LoadedTask")
         first = next(iter(loaded.sentences), "")
         if isinstance(first, str) and first.startswith("\ufeff"):
             raise DataDamaged(
@@ -207,7 +206,10 @@ class LoadedTask(ABC):
         return self
 
     def result(self, predictions: dict[str, np.ndarray], **detail: Any) -> TaskResult:
-        """Score the task from predictions only. ``detail`` passes facts that they do not contain."""
+        """Score the task from predictions only.
+
+        ``detail`` passes facts that they do not contain.
+        """
         task = self.task
         assert task.rescore is not None
         score, reduced = task.rescore(predictions, task.name), task.reduced(predictions)

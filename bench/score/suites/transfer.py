@@ -1,8 +1,8 @@
 """The seven transfer sets on frozen vectors, with SentEval's classifier.
 
-Suite transfer, protocol ``senteval-probe/1``. A task's value is test accuracy x 100, rounded to two decimals
-as SentEval prints it. The sentences are scored as they are, also the blank lines of CR and MPQA (SimCSE
-does so too; SentEval's own examples put a full stop there).
+Suite transfer, protocol ``senteval-probe/1``. A task's value is test accuracy x 100, rounded to two
+decimals as SentEval prints it. The sentences are scored as they are, also the blank lines of CR and
+MPQA (SimCSE does so too; SentEval's own examples put a full stop there).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ PROTOCOL = "senteval-probe/1"
 LARGEST = 1e15
 PARAPHRASES = "MRPC"  # papers also print F1 of this set
 
-# For the test items in the data's order: predicted class, fold of the test; and the record's detail.
+# For the test items in the data's order: predicted class, fold of the test; and the record's
+# detail.
 Classified = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 Classify = Callable[[LabelledTexts, np.ndarray, str], Classified]
 
@@ -95,8 +96,8 @@ class LoadedTransfer(LoadedTask):
 def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
     """Features of a classifier, float32: (N, D) vectors, or (N, 2D) for pairs.
 
-    The features of a pair are absolute difference and product. Raises RunFailed if the vectors cannot
-    be scored.
+    The features of a pair are absolute difference and product. Raises RunFailed if the vectors
+    cannot be scored.
     """
     sides = []
     for sentences in texts.texts:
@@ -117,7 +118,7 @@ def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
     return np.concatenate([np.abs(u_ND - v_ND), u_ND * v_ND], axis=1)
 
 
-def score_predictions(predictions: Arrays, task: str) -> TaskScore:
+def score_folds(predictions: Arrays, task: str) -> TaskScore:
     """Score stored predictions: mean over folds of rounded accuracies, rounded again."""
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
     value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in np.unique(fold)])
@@ -125,11 +126,12 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
 
 
 def score_paraphrases(predictions: Arrays, task: str) -> TaskScore:
-    """Score stored predictions as ``score_predictions`` does, with F1 x 100 of class 1 in the detail.
+    """Score stored predictions as ``score_folds`` does, with F1 x 100 of class 1 in the
+    detail.
 
     F1 is 0 if that class was neither predicted nor there.
     """
-    score = score_predictions(predictions, task)
+    score = score_folds(predictions, task)
     predicted, gold = predictions["prediction"], predictions["gold"]
     both, either = int((predicted & gold).sum()), int(predicted.sum() + gold.sum())
     f1 = round(200 * both / max(either, 1), 2)
@@ -150,14 +152,17 @@ def transfer_task(set_name: str, name: str, suite: str, protocol: str, classify:
         n=data_set(set_name).items["test"],
         data=(set_name,),
         read=read,
-        rescore=score_paraphrases if set_name == PARAPHRASES else score_predictions,
+        rescore=score_paraphrases if set_name == PARAPHRASES else score_folds,
     )
 
 
 SUITE = Suite(
     name="transfer",
     title="Transfer to classification",
-    description="Can a linear classifier read sentiment, topic or paraphrase from frozen vectors? SentEval's seven tasks.",
+    description=(
+        "Can a linear classifier read sentiment, topic or paraphrase from frozen vectors? "
+        "SentEval's seven tasks."
+    ),
     tasks=tuple(
         transfer_task(name, name, "transfer", PROTOCOL, classify) for name in TRANSFER_TASKS
     ),

@@ -1,7 +1,7 @@
 """The transfer sets with one plain logistic regression: a quick look, not the papers' numbers.
 
-Suite transfer-quick, protocol ``logreg-probe/1``. No grid and no dev split: the penalty is fixed, and
-dimensions are standardised on the train rows.
+Suite transfer-quick, protocol ``logreg-probe/1``. No grid and no dev split: the penalty is fixed,
+and dimensions are standardised on the train rows.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def classify_quickly(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Cla
 SUITE = Suite(
     name="transfer-quick",
     title="Transfer to classification, quick",
-    description="The transfer sets with one plain logistic regression each: a quick look, not comparable with papers.",
+    description=(
+        "The transfer sets with one plain logistic regression each: a quick look, not comparable "
+        "with papers."
+    ),
     tasks=tuple(
         transfer_task(name, f"{name}-quick", "transfer-quick", "logreg-probe/1", classify_quickly)
         for name in TRANSFER_TASKS

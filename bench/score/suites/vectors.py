@@ -17,7 +17,8 @@ GOLD_IS_THE_CAUSE = (
 
 @contextlib.contextmanager
 def scoring(task: str, hint: str | None = None) -> Iterator[None]:
-    """Turn a metric's ValueError into RunFailed, with the task's name: an undefined score fails a run.
+    """Turn a metric's ValueError into RunFailed, with the task's name: an undefined score fails a
+    run.
 
     ``hint`` is about the model. If gold values are the cause, the hint says so instead.
     """
@@ -54,7 +55,7 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
 
 
 def float32_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
-    """Check vectors as ``check_vectors`` does, in float32: a number that is too large is infinity."""
+    """Check vectors in float32, in which a number that is too large is infinity."""
     checked_ND = check_vectors(vectors, sentences, task)
     with np.errstate(over="ignore"):
         return check_vectors(np.asarray(checked_ND, dtype=np.float32), sentences, task)
