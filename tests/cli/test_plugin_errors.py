@@ -28,7 +28,7 @@ class Mine(TorchMethod):
     variants = {"hot": {"temperature": 0.1}}
 
     @classmethod
-    def check_method(cls, recipe, backbone):
+    def check(cls, recipe, backbone):
         pass
 
     def build(self, backbone, recipe):
