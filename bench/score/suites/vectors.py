@@ -45,9 +45,9 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
         raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, expected float32")
     bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
     if len(bad):
-        count, first = f"{len(bad)} of {len(sentences)}", sentences[bad[0]][:60]
+        share, first = f"{len(bad)} of {len(sentences)}", sentences[bad[0]][:60]
         raise RunFailed(
-            f"{task}: {count} vectors hold NaN or infinity, first for the sentence '{first}'",
+            f"{task}: {share} vectors hold NaN or infinity, first for the sentence '{first}'",
             "the training diverged, or the backbone's weights are damaged: "
             "try a lower --set learning_rate=, or another backbone",
         )
