@@ -15,7 +15,7 @@ import numpy as np
 from machine import describe_machine
 from scipy.stats import spearmanr
 
-from bench.score.metrics.correlation import (
+from bench.score.metrics.sampled import (
     SEED,
     draws_with_replacement,
     draws_without_replacement,

@@ -464,7 +464,8 @@ def labelled(
 
 def classifiers(place: Place) -> Outcome:
     """The classifiers of the transfer suite: every fit on the device against the CPU, two classes and six, and how much faster."""
-    from bench.score.metrics.probe import SENTEVAL, Job, fit_batched
+    from bench.score.metrics.probe import SENTEVAL, FitJob
+    from bench.score.metrics.probe_batched import fit_batched
 
     problems, seconds, apart_most = [], {"cpu": 0.0, place.device: 0.0}, 0.0
     settings = replace(SENTEVAL, max_epochs=place.size(40, 8))
@@ -473,7 +474,7 @@ def classifiers(place: Place) -> Outcome:
         x_ND, labels = labelled(count, classes, dim, 3.0)
         fold = np.arange(count) % 5
         jobs = [
-            Job(np.flatnonzero(fold != k), np.flatnonzero(fold == k), SENTEVAL.penalties)
+            FitJob(np.flatnonzero(fold != k), np.flatnonzero(fold == k), SENTEVAL.penalties)
             for k in range(5)
         ]
         found = []
@@ -500,7 +501,7 @@ def classifiers(place: Place) -> Outcome:
                     x_ND[:500].astype(np.float64),
                     labels[:500],
                     classes,
-                    [Job(np.arange(400), np.arange(400, len(x_ND[:500])), (1e-4,))],
+                    [FitJob(np.arange(400), np.arange(400, len(x_ND[:500])), (1e-4,))],
                     replace(settings, max_epochs=4),
                     device=device,
                 )[0][0]
@@ -527,12 +528,10 @@ def scored(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.backbones import load, resolve
-    from bench.score.metrics.clustering import accuracy, kmeans
-    from bench.score.metrics.correlation import (
-        draws_with_replacement,
-        paired_cosine,
-        sampled_spearman,
-    )
+    from bench.score.metrics.clustering import matched_accuracy
+    from bench.score.metrics.correlation import paired_cosine
+    from bench.score.metrics.kmeans import kmeans
+    from bench.score.metrics.sampled import draws_with_replacement, sampled_spearman
 
     untrained = {cls.name: cls for cls in methods_of("untrained")}["first-last-avg"]
     count = min(place.size(2000, 120), len(carried_text()))
@@ -541,7 +540,7 @@ def scored(place: Place) -> Outcome:
     ready = built(Case(untrained, "none", ""), place, load(resolve("builtin")))
     sides = [copied(ready, place, device).encode(texts) for device in ("cpu", place.device)]
     clusters = [kmeans(side, 10, (0, 1), starts=5) for side in sides]
-    same = min(accuracy(a.labels_N, b.labels_N) for a, b in zip(*clusters, strict=True))
+    same = min(matched_accuracy(a.labels_N, b.labels_N) for a, b in zip(*clusters, strict=True))
     inertia = max(abs(a.inertia - b.inertia) / a.inertia for a, b in zip(*clusters, strict=True))
     gold = np.random.default_rng(0).random(count // 2)
     query = np.arange(count // 2) // 5

@@ -135,14 +135,14 @@ def _transfer(dim: int, scale: float, device: str, note: Callable[[str], None]) 
 
 
 def _fewshot(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.transfer import FEWSHOT_SUITE, LoadedFewShot
+    from bench.score.suites.fewshot import SUITE, LoadedFewShot
 
     for name in TRANSFER_TASKS:
         texts, vectors = _labelled(name, dim, scale)
 
         def work(t: LabelledTexts = texts, v: Vectors = vectors) -> None:
             try:
-                LoadedFewShot(FEWSHOT_SUITE.task(f"{t.name}-16"), t).score(v)
+                LoadedFewShot(SUITE.task(f"{t.name}-16"), t).score(v)
             except ModuleNotFoundError as error:
                 note(f"not scored: {error.name} is not here")
 
@@ -150,7 +150,7 @@ def _fewshot(dim: int, scale: float, device: str, note: Callable[[str], None]) -
 
 
 def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.metrics.clustering import kmeans
+    from bench.score.metrics.kmeans import kmeans
     from bench.score.suites.clustering import SEEDS, STARTS, SUITE, LoadedTexts
 
     for name in CLUSTERING_TASKS:
@@ -174,7 +174,8 @@ def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]
 
 
 def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.sts import CXC_SUITE, LoadedPairs
+    from bench.score.suites.cxc import SUITE
+    from bench.score.suites.sts import LoadedPairs
 
     captions = 5 * _size(5000, scale, 20)
     count = _size(data_set("CxC-STS").items["test"], scale, captions)
@@ -198,5 +199,5 @@ def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Wo
         sha256="",
     )
     vectors = Vectors(rng.normal(size=(captions, dim)).astype(np.float32))
-    for task in CXC_SUITE.tasks:
+    for task in SUITE.tasks:
         yield task.protocol, lambda t=task: LoadedPairs(t, data).score(vectors)

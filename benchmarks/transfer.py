@@ -169,13 +169,13 @@ def clock() -> Iterator[dict[str, float]]:
 def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from bench.score.suites.transfer import classify, score_predictions
+    from bench.score.suites.transfer import classify, score_folds
 
     torch.set_num_threads(args.threads)
     with clock() as ours:
         predicted, fold, detail = classify(texts, x, "cpu")
     gold = texts.labels[texts.split == "test"]
-    value = score_predictions({"prediction": predicted, "gold": gold, "fold": fold}, name).value
+    value = score_folds({"prediction": predicted, "gold": gold, "fold": fold}, name).value
     row = {
         "task": name,
         "bench": value,

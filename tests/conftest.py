@@ -136,11 +136,11 @@ def short_check(tmp_path: Path) -> Iterator[None]:
     import shutil
 
     from bench.data.sets import DataFolder
-    from bench.score.suites import sts
+    from bench.score.suites import check
 
     folder, file = tmp_path / "check", "check-test.tsv.xz"
-    shutil.copytree(sts.CHECK_DATA, folder)
-    pairs: Any = sts.CHECK_TASK.load(DataFolder(None))
+    shutil.copytree(check.CHECK_DATA, folder)
+    pairs: Any = check.CHECK_TASK.load(DataFolder(None))
     first, second = pairs.data.caption1.tolist(), pairs.data.caption2.tolist()
     image = dict(zip(first, pairs.data.image.tolist(), strict=True))
     head, *rows = lzma.decompress((folder / file).read_bytes()).decode().splitlines()
@@ -151,6 +151,6 @@ def short_check(tmp_path: Path) -> Iterator[None]:
     ]
     (folder / file).write_bytes(lzma.compress("\n".join([head, *kept, ""]).encode()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sts, "CHECK_DATA", folder)
-        patch.setitem(vars(sts.CHECK_TASK), "n", len(kept))
+        patch.setattr(check, "CHECK_DATA", folder)
+        patch.setitem(vars(check.CHECK_TASK), "n", len(kept))
         yield

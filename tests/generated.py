@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.score.suites import TaskResult, Vectors
-from bench.score.suites.sts import GENERATED, cosines, score_predictions
+from bench.score.suites.check import GENERATED
+from bench.score.suites.sts import cosines, score_pairs
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class GeneratedPairs:
         found = cosines(self.sentences1, self.sentences2, vectors, "CHECK")
         subset = np.array(self.kind, dtype=str)
         predictions = {"prediction": found, "gold": self.gold, "subset": subset}
-        score = score_predictions(predictions, "CHECK")
+        score = score_pairs(predictions, "CHECK")
         cell = {"suite": "check", "task": "CHECK", "protocol": GENERATED, "metric": "spearman"}
         more = {"detail": score.detail, "predictions": predictions}
         return TaskResult(value=score.value, n=score.n, **cell, **more)

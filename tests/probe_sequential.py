@@ -12,8 +12,8 @@ import numpy as np
 from bench.score.metrics.probe import (
     SENTEVAL,
     Fit,
+    FitJob,
     Floats,
-    Job,
     Orders,
     Rows,
     Settings,
@@ -22,7 +22,7 @@ from bench.score.metrics.probe import (
 
 
 def fit_sequential(
-    x_ND: Floats, y_N: Rows, classes: int, jobs: Sequence[Job], settings: Settings = SENTEVAL
+    x_ND: Floats, y_N: Rows, classes: int, jobs: Sequence[FitJob], settings: Settings = SENTEVAL
 ) -> list[list[Fit]]:
     """Every fit of every job. Computes in the type of the matrix: float32 as SentEval does, or float64."""
     orders = Orders(settings.seed)
@@ -36,7 +36,7 @@ def _fit(
     x_ND: Floats,
     y_N: Rows,
     classes: int,
-    job: Job,
+    job: FitJob,
     penalty: float,
     orders: Orders,
     settings: Settings,

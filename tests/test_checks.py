@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bench.conformance import Failed
 from bench.conformance import methods as conformance
-from bench.conformance.methods import SENTENCES, check
+from bench.conformance.methods import SENTENCES, check_method
 from bench.conformance.suites import record_takes_it
 from bench.method import Features, TorchMethod
 from bench.run.plugins import Plugin
@@ -30,7 +30,7 @@ def test_constant_vectors_fail_with_one_finding(monkeypatch: pytest.MonkeyPatch)
         conformance, "encode_elsewhere", lambda case: case.build().encode(SENTENCES)
     )
     plugin = Plugin("constant", Constant, "", "", "")
-    findings = [found for found in check(plugin) if not found.passed]
+    findings = [found for found in check_method(plugin) if not found.passed]
     assert [(one.kind, one.why) for one in findings] == [
         (
             "encode gives (n, dim) float32",

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.conformance import methods as conformance
-from bench.conformance.methods import SENTENCES, check
+from bench.conformance.methods import SENTENCES, check_method
 from bench.method import Batch, Features, Loss, Method, TorchMethod
 from bench.methods.simcse import SimCSE
 from bench.run.plugins import Plugin, discover, from_file
@@ -48,7 +48,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
     """What failed, with what was seen."""
-    findings = check(Plugin(cls.name, cls, "here", "", "0" * 64), overrides)
+    findings = check_method(Plugin(cls.name, cls, "here", "", "0" * 64), overrides)
     assert [f.kind for f in findings if "+" not in f.what] == [
         *ENCODING,
         *(TRAINING if cls.settings != ("none",) else []),
@@ -76,7 +76,7 @@ OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if REGISTRY[name].cls.ow
 @pytest.mark.parametrize(("name", "overrides"), OWN, ids=[name for name, _ in OWN])
 def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[str, str]) -> None:
     plugin = discover()[name]
-    findings = check(plugin, overrides)
+    findings = check_method(plugin, overrides)
     assert [f for f in findings if not f.passed] == []
     per_setting = {
         s: len(ENCODING) + (0 if s == "none" else len(TRAINING)) for s in plugin.cls.settings
@@ -94,7 +94,7 @@ def test_infersent_keeps_the_contract(tmp_path: Path) -> None:
     """A batch that is cut included: of methods with vectors of their own no other test looks at their gradients."""
     (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")
     values = {"vectors": str(tmp_path / "v.txt"), "lstm_size": "5", "classifier_size": "4"}
-    assert [f for f in check(discover()["infersent"], values) if not f.passed] == []
+    assert [f for f in check_method(discover()["infersent"], values) if not f.passed] == []
 
 
 class Base(TorchMethod):
@@ -258,5 +258,7 @@ class Hashed(Method):
 def test_vectors_that_differ_between_processes_are_caught(tmp_path, source, passes):
     (tmp_path / "hashed.py").write_text(HASHED.replace("SOURCE", source), encoding="utf-8")
     (plugin,) = from_file(tmp_path / "hashed.py")
-    (found,) = [one for one in check(plugin) if one.kind == "encode is the same in another process"]
+    (found,) = [
+        one for one in check_method(plugin) if one.kind == "encode is the same in another process"
+    ]
     assert found.passed == passes and ("another process differs" in found.why) != passes, found

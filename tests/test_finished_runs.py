@@ -23,9 +23,8 @@ from bench.base.errors import BenchError, RunFailed
 from bench.library import Result
 from bench.publish.gather import gather
 from bench.records import RunsFolder
-from bench.score import suites
 from bench.score.encoding import VectorStore
-from bench.score.suites import SuitePlugin
+from bench.score.suites import SuitePlugin, registry
 from bench.verify import verify_run
 
 ORDER = ("First", "Second", "YesNo")
@@ -43,7 +42,7 @@ def evaluate(runs: Path, *names: str, fresh: bool = False) -> Result:
 
 def use(monkeypatch: pytest.MonkeyPatch, code: str = "0") -> None:
     made = SuitePlugin(suite_of(ORDER), "three.py", "", code * 64)
-    monkeypatch.setattr(suites, "_from_files", {"three": made})
+    monkeypatch.setattr(registry, "_from_files", {"three": made})
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +184,7 @@ def test_scores_of_changed_code_replace_the_old_ones_together(end, runs, monkeyp
 def test_a_score_that_is_not_scored_again_keeps_the_name_of_its_code(runs, monkeypatch) -> None:
     evaluate(runs, "three")
     made = SuitePlugin(suite_of(ORDER[:2]), "three.py", "", "1" * 64)
-    monkeypatch.setattr(suites, "_from_files", {"three": made})
+    monkeypatch.setattr(registry, "_from_files", {"three": made})
     record = evaluate(runs, "three").record
     codes = {name: code.sha256 for name, code in record.provenance.execution.suites.items()}
     assert codes["three"] == "1" * 64

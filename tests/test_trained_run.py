@@ -40,11 +40,9 @@ def test_the_vectors_are_those_that_were_scored(method, options, tiny, tmp_path)
     folder = the_run(tmp_path / "runs")
     from bench.data.sets import DataFolder
     from bench.score.encoding import VectorStore
-    from bench.score.suites.sts import CHECK_SUITE
+    from bench.score.suites.check import SUITE
 
-    texts = list(
-        dict.fromkeys(CHECK_SUITE.tasks[0].load(DataFolder(None, offline=True)).sentences)
-    )[:20]
+    texts = list(dict.fromkeys(SUITE.tasks[0].load(DataFolder(None, offline=True)).sentences))[:20]
     key = json.loads((folder / "run.json").read_text())["fingerprint"][:16]
     stored = VectorStore(folder / "vectors", key)(texts)
     run = find_run(method, RunsFolder(tmp_path / "runs"))

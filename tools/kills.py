@@ -132,26 +132,23 @@ def child(
 
 
 def shorten() -> None:
-    """Keep few rows of the data sets in this process.
-
-    A kill should not wait for thousands of sentences, classifiers and clusters.
-    """
-    from bench.score.suites import clustering, sts, suite, transfer
+    """Sets keep few rows in this process: a kill is not to wait for thousands of sentences, classifiers and clusters."""
+    from bench.score.suites import check, clustering, fewshot, suite, transfer
 
     for task in (task for name in SUITES if name != "check" for task in suite(name).tasks):
         vars(task)["n"] = 0  # how many it has is not held
-    whole = sts.CHECK_TASK.n
+    whole = check.CHECK_TASK.n
     read_pairs, read_labelled, read_classes = (
-        sts._read_captions,
+        check._read_captions,
         transfer.read_transfer,
         clustering.read_clustering,
     )
 
     def pairs(*given: Any, **how: Any) -> Any:
-        vars(sts.CHECK_TASK)["n"] = whole
+        vars(check.CHECK_TASK)["n"] = whole
         loaded = read_pairs(*given, **how)
         if loaded.n == whole:
-            vars(sts.CHECK_TASK)["n"] = len(range(0, whole, 9))
+            vars(check.CHECK_TASK)["n"] = len(range(0, whole, 9))
         rows, columns = (
             range(0, loaded.n, 9),
             ("sentences1", "sentences2", "gold", "subset", "caption1", "caption2", "image"),
@@ -176,8 +173,8 @@ def shorten() -> None:
         rows = _few([str(label) for label in data.labels], 4)
         return replace(data, texts=_rows(data.texts, rows), labels=data.labels[rows])
 
-    sts._read_captions = vars(sts.CHECK_TASK)["read"] = pairs
-    transfer.read_transfer = labelled
+    check._read_captions = vars(check.CHECK_TASK)["read"] = pairs
+    transfer.read_transfer = fewshot.read_transfer = labelled
     clustering.read_clustering = classes
 
 

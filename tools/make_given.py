@@ -23,14 +23,8 @@ from bench.base.hashes import values_sha256
 from bench.data.sets import DataFolder
 from bench.records.selection import known_sets
 from bench.score.suites import GIVEN, LoadedTask, suite, suite_names
-from bench.score.suites.sts import (
-    CHECK_DEV,
-    CLEAN_DEV,
-    check_dev_task,
-    clean_dev_task,
-    dev_task,
-    find_test_sets,
-)
+from bench.score.suites.check import CHECK_DEV, check_dev_task
+from bench.score.suites.sts import CLEAN_DEV, clean_dev_task, dev_task, find_test_sets
 from bench.verify.scores import SCHEMA
 
 STSB_DEV = "STS-B dev"  # as a training names it

@@ -172,9 +172,9 @@ def numbers(tree: Path, methods: Sequence[str]) -> Numbers:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def last_commit() -> str:
-    """Return the commit that last changed the table."""
-    return _git("log", "-1", "--format=%H", "--", str(FILE)).decode().strip()
+def last_commit(file: Path = FILE) -> str:
+    """The commit that last changed a table; "" if none did."""
+    return _git("log", "-1", "--format=%H", "--", str(file)).decode().strip()
 
 
 def tree_at(commit: str, place: Path, *parts: str) -> Path:

@@ -1,6 +1,7 @@
-"""Find earlier code of a method that computes the same numbers as today's.
+"""Earlier code of methods and suites that computes the same numbers as today's.
 
-``methods/same_numbers.toml`` lists it; tools/same_numbers.py writes that file.
+tools/same_numbers.py writes ``methods/same_numbers.toml``, tools/same_suites.py
+``bench/score/same_numbers.toml``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,25 @@ def equivalent_code(sha256: str | None) -> str | None:
     if sha256 is None:
         return None
     return _today().get(sha256, sha256)
+
+
+def suite_code_of(suite: str, sha256: str | None) -> str | None:
+    """The hash that stands for the code of a suite in comparisons: of today's code, if the code of
+    this hash gave the same scores."""
+    return sha256 if sha256 is None else _suites_today().get((suite, sha256), sha256)
+
+
+@cache
+def _suites_today() -> dict[tuple[str, str], str]:
+    """(suite, hash of earlier code) -> hash of the code that gives the same scores today."""
+    folder = own_packages().get("bench.score.suites")
+    if folder is None or not (folder.parent / TABLE).is_file():
+        return {}
+    today: dict[tuple[str, str], str] = {}
+    for suite, entry in tomllib.loads((folder.parent / TABLE).read_text("utf-8")).items():
+        for earlier in entry["earlier"]:
+            today[suite, earlier] = entry["code"]
+    return today
 
 
 @cache

@@ -73,7 +73,7 @@ def _findings(
     name: str, overrides: Mapping[str, str], plugins: Sequence[Path], data: Path | None
 ) -> dict[str, list[Finding]]:
     """Of each method and suite that a file defines, or of the one with that name."""
-    from bench.conformance.methods import check as check_method
+    from bench.conformance.methods import check_method
     from bench.conformance.suites import check_suite
 
     folder, file = DataFolder(data), Path(name)

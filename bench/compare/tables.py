@@ -13,7 +13,7 @@ from statistics import fmean
 
 from bench.base.errors import BenchError
 from bench.base.installed_code import hash_of_method
-from bench.base.same_code import equivalent_code
+from bench.base.same_code import equivalent_code, suite_code_of
 from bench.base.text import list_names, plural
 from bench.compare.formatting import SEVERAL, protocol_words, row_name, score, setting_words
 from bench.compare.judge import judge
@@ -232,7 +232,7 @@ def _code_of(score: Score, record: RunRecord) -> str | None:
     """The hash of the code that scored a task; None if it was not recorded."""
     codes = record.provenance.execution.suites
     code = codes.get(name_in_suites(*score.key), codes.get(score.suite))
-    return None if code is None else code.sha256
+    return None if code is None else suite_code_of(score.suite, code.sha256)
 
 
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:

@@ -1,7 +1,9 @@
-"""The conformance suite: what any plugin must keep to. ``bench check NAME-or-FILE`` runs it.
+"""The conformance checks of plugins.
 
-A check is a function that returns what it saw, and raises :class:`Failed` if the contract is broken. :mod:`methods` has those of
-methods, :mod:`suites` those of suites.
+``bench methods --check`` and ``bench suites --check`` run them.
+
+A check is a function that returns its observation as text, and raises :class:`Failed` if the plugin
+breaks the contract. :mod:`methods` has the checks of methods, :mod:`suites` those of suites.
 """
 
 from __future__ import annotations
@@ -14,23 +16,26 @@ from bench.base.errors import BenchError, RunFailed
 from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.base.user_code import located
 
+# The beginning of a DeprecationWarning that is about the contract (docs/architecture.md).
 DEPRECATED = r"bench\.(method|score\.suites)\b"
-"""How the text of a DeprecationWarning begins that is about the contract: docs/architecture.md."""
 
 
 class Failed(Exception):
-    """A check that does not hold; the text is what was seen."""
+    """A plugin breaks the contract; the text says how."""
 
 
 def fail_if(failed: object, seen: str) -> None:
-    """Raises Failed with what was seen."""
+    """Raise Failed with the observation ``seen``, if ``failed``."""
     if failed:
         raise Failed(seen)
 
 
 def result_of(about: str, check: str, function: Callable[[], str]) -> Finding:
-    """What ``function`` returned, or why it failed: also where it uses what is deprecated. Raises BenchError where nothing could be
-    checked at all."""
+    """Run a check; returns its observation, or the reason why it failed.
+
+    A check also fails if the plugin uses something deprecated. Raises BenchError if nothing could
+    be checked at all.
+    """
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", DEPRECATED, DeprecationWarning)
@@ -46,7 +51,7 @@ def result_of(about: str, check: str, function: Callable[[], str]) -> Finding:
 
 
 def once_each(results: Sequence[Finding]) -> list[Finding]:
-    """The results, in which a check that failed as one before it did only names that one."""
+    """Shorten results: a check that failed for the reason of an earlier one only names that one."""
     first: dict[str, Finding] = {}
     named = []
     for result in results:

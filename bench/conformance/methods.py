@@ -1,4 +1,7 @@
-"""What a method must keep to. It is built on a tiny random BERT with the built-in tokenizer, so that it takes seconds and needs no data."""
+"""The checks of a method, which is built on a tiny random BERT with the built-in tokenizer.
+
+They take seconds and need no data.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,17 @@ SENTENCES = [
     "A man is playing a guitar .",
     'He said "wait" , and [MASK] was all that she heard .',
     "Two children build a castle of sand near the sea .",
-    "Prices rose by 3.5 % in March , the bank said , although most forecasts that had been published before were much higher .",
+    "Prices rose by 3.5 % in March , the bank said , although most forecasts that had been "
+    "published before were much higher .",
 ]
 TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 
-def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
-    """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError if the method cannot be built."""
+def check_method(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
+    """Run every check in every setting of a method, and the shorter ones of its variants.
+
+    Raises BenchError if the method cannot be built.
+    """
     cls = plugin.cls
     check_overrides(overrides, [cls], any(learns(cls, setting) for setting in cls.settings))
     check_entries(cls, read_recipes(plugin.folder, plugin.name).recipes)
@@ -70,17 +77,16 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
                 except BenchError as error:  # not every setting needs to have every variant
                     built = Finding("may be refused", name, AGREES, f"refused: {error.message}")
                 results.append(built)
-                checks = tuple(
-                    one
-                    for one in checks
-                    if built.kind == "can be built" and built.passed and one in OF_VARIANTS
-                )
+                if built.kind == "can be built" and built.passed:
+                    checks = tuple(known for known in checks if known in OF_VARIANTS)
+                else:
+                    checks = ()
             results += [result_of(name, kind, partial(function, case)) for kind, function in checks]
     return once_each(results)
 
 
 def can_be_built(case: Case) -> str:
-    """Raises Failed for a recipe key that the variant misspells."""
+    """Build the method. Raises Failed for a recipe key that the variant misspells."""
     try:
         method = case.build()
         if isinstance(method, TorchMethod) and case.setting != "none":
@@ -91,9 +97,11 @@ def can_be_built(case: Case) -> str:
 
 
 def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
-    """A random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooling layer and an MLM head; returns the folder's name.
+    """Write a random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooler and MLM
+    head.
 
-    ``prefix``: it holds a prefix of that length and a head over CLS too, as PromCSE's checkpoints do.
+    ``prefix``: length of a prefix that it also has, with a head over CLS, like PromCSE's
+    checkpoints. Returns the folder's name.
     """
     from transformers import BertConfig, BertForPreTraining
 
@@ -167,7 +175,7 @@ class Case:
         return checked_loss(method, method(self.batch(method, step)))
 
     def batch(self, method: TorchMethod, step: int = 0) -> Batch:
-        """The sentences, in another order at every step."""
+        """A batch of the sentences, in another order at every step."""
         kind = method.needs(self.setting, method.recipe)[-1]
         texts: list[Any] = (
             SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
@@ -185,14 +193,16 @@ class Case:
 
 def encode_gives_vectors(case: Case) -> str:
     vectors = case.build().encode(SENTENCES)
+    found = getattr(vectors, "shape", type(vectors).__name__)
     fail_if(
         not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != len(SENTENCES),
-        f"expected ({len(SENTENCES)}, dim), found {getattr(vectors, 'shape', type(vectors).__name__)}",
+        f"expected ({len(SENTENCES)}, dim), found {found}",
     )
     finite = bool(np.isfinite(vectors).all())
+    odd = "" if finite else " with NaN or infinity"
     fail_if(
         vectors.dtype != np.float32 or not finite,
-        f"expected finite float32, found {vectors.dtype}{'' if finite else ' with NaN or infinity'}",
+        f"expected finite float32, found {vectors.dtype}{odd}",
     )
     fail_if(
         np.ptp(vectors, axis=0).max(initial=0.0) <= TOLERANCE,
@@ -204,7 +214,7 @@ def encode_gives_vectors(case: Case) -> str:
 def same_vectors(
     others: Callable[[Case, Method], np.ndarray], what: str, tolerance: float = TOLERANCE
 ) -> Callable[[Case], str]:
-    """A check that ``others`` gives the vectors of the sentences, too."""
+    """Make a check that ``others`` gives the vectors of the sentences, too."""
 
     def compare(case: Case) -> str:
         method = case.build()
@@ -235,7 +245,7 @@ np.save(Path(folder) / "elsewhere.npy", vectors)
 
 
 def encode_elsewhere(case: Case) -> np.ndarray:
-    """The vectors of the sentences from another process, in which Python hashes strings differently. Raises Failed."""
+    """Encode in another process, in which Python hashes strings differently. Raises Failed."""
     package = case.plugin.package
     files = [os.path.abspath(package)] if package.endswith(".py") else []
     case.folder.mkdir(parents=True, exist_ok=True)
@@ -264,7 +274,7 @@ def encode_elsewhere(case: Case) -> np.ndarray:
 
 
 def encode_loaded(case: Case, method: Method) -> np.ndarray:
-    """The vectors of another object that loads what this one saved."""
+    """Encode with another object that loads the checkpoint of this one."""
     other = case.build(seed=2)
     method.save(case.folder / "saved")
     other.load(case.folder / "saved")
@@ -320,7 +330,9 @@ STEPS, STOPPED = 6, 3
 
 
 def training_goes_on(case: Case) -> str:
-    """Stopped after three of six steps and continued by a new object, as ``bench run`` does after a crash."""
+    """Stop after three of six steps and continue with a new object, like ``bench run`` after a
+    crash.
+    """
     first = case.trained()
     torch.manual_seed(0)
     optimizer = first.optimizer()
@@ -337,8 +349,8 @@ def training_goes_on(case: Case) -> str:
         loss = _step(second, case, again, step)
         fail_if(
             abs(loss - losses[step]) > TOLERANCE * max(1.0, abs(loss)),
-            f"the loss of step {step + 1} is {losses[step]:.5f}, and {loss:.5f} if the training was stopped after "
-            f"step {STOPPED}: what is kept in a plain attribute is lost; register_buffer keeps it "
+            f"the loss of step {step + 1} is {losses[step]:.5f}, and {loss:.5f} if the training "
+            f"was stopped after step {STOPPED}: what is kept in a plain attribute is lost; register_buffer keeps it "
             "(list it in training_only if the checkpoint does not need it)",
         )
     return f"{STEPS} steps, stopped after {STOPPED}: {losses[0]:.3f} to {losses[-1]:.3f}"
@@ -354,7 +366,10 @@ def _step(method: TorchMethod, case: Case, optimizer: torch.optim.Optimizer, ste
 
 
 def a_batch_can_be_cut(case: Case) -> str:
-    """In training mode, without dropout. A view that is random for another reason is not compared."""
+    """Compare views in training mode, without dropout.
+
+    A view that is random for another reason is not compared.
+    """
     from bench.training.gradient import in_chunks
 
     method = case.trained()
@@ -370,7 +385,8 @@ def a_batch_can_be_cut(case: Case) -> str:
         with torch.no_grad(), in_chunks(method, chunk):
             return method.views_of(batch)
 
-    whole, apart, others = views(None, 0), views(3, 0), [views(None, seed) for seed in (1, 2, 3)]
+    whole, apart = views(None, 0), views(3, 0)
+    others = [views(None, seed) for seed in (1, 2, 3)]
     for i, view in enumerate(whole):
         fail_if(
             len(view) != batch.size, f"view {i + 1} has {len(view)} rows, the batch {batch.size}"
@@ -379,21 +395,22 @@ def a_batch_can_be_cut(case: Case) -> str:
         moved = (view - apart[i]).abs().max().item() if fixed else 0.0
         fail_if(
             moved > TOLERANCE * max(1.0, view.abs().max().item()),
-            f"a row of view {i + 1} depends on other rows: in a chunk of three it differs by {moved:.1e}",
+            f"a row of view {i + 1} depends on other rows: "
+            f"in a chunk of three it differs by {moved:.1e}",
         )
     return f"{len(whole)} views of {batch.size} rows"
 
 
 def space_is_sound(case: Case) -> str:
-    """The method accepts every value of its own search spaces."""
+    """Check that the method accepts every value of its own search spaces."""
     plugin, recipe = case.plugin, case.build().recipe
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
-    searched = [
-        (key, bounds)
-        for table in read_recipes(plugin.folder, plugin.name).spaces
-        if fits_selector(table.setting, case.setting) and fits_selector(table.variant, case.variant)
-        for key, bounds in table.values.items()
-    ]
+    searched: list[tuple[str, Any]] = []
+    for table in read_recipes(plugin.folder, plugin.name).spaces:
+        if fits_selector(table.setting, case.setting) and fits_selector(
+            table.variant, case.variant
+        ):
+            searched += table.values.items()
     for key, bounds in searched:
         check_searched_key(key, recipe, plugin, f"in a space of {plugin.name}")
         for value in read_dimension(key, bounds, recipe, f"space of {key}").grid():

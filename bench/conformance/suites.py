@@ -1,5 +1,7 @@
-"""What a suite must keep to. It is scored with a stand-in for the encoder: its scores must be repeatable, come from the vectors, and follow
-from its predictions alone."""
+"""The checks of a suite, which is scored with a stand-in for the encoder.
+
+Its scores must be repeatable, depend on the vectors, and follow from its predictions alone.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,20 @@ DIMENSIONS = 32
 
 
 def stand_in(sentences: Sequence[str], seed: int = 0) -> np.ndarray:
-    """(n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence, unrelated between two."""
+    """(n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence, unrelated
+    between two.
+    """
     digests = [hashlib.sha256(sentence.encode()).digest()[:8] for sentence in sentences]
     rows = [np.random.default_rng([seed, *bits]).standard_normal(DIMENSIONS) for bits in digests]
     return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
 
 
 def check_suite(suite: Suite, data: DataFolder) -> list[Finding]:
-    """Every check of every task. Raises BenchError if data is missing or damaged."""
+    """Run every check of every task. Raises BenchError if data is missing or damaged."""
     results = []
     for task in suite.tasks:
         try:
-            case = TaskCase(task, data)
+            case = TaskCase(task, data, suite.extra_detail)
         except PluginFailed as error:  # its ``read`` raises, or returns something else
             results.append(Finding(OF_TASKS[0][0], task.name, DIFFERS, error.message))
         else:
@@ -51,8 +55,9 @@ def check_suite(suite: Suite, data: DataFolder) -> list[Finding]:
 class TaskCase:
     """A task with its data. Raises BenchError if they cannot be read."""
 
-    def __init__(self, task: Task, data: DataFolder) -> None:
+    def __init__(self, task: Task, data: DataFolder, extra_detail: Sequence[str] = ()) -> None:
         self.task, self.data, self.loaded = task, data, task.load(data)
+        self.extra_detail = extra_detail
 
     def score(self, vectors: Vectors = stand_in) -> TaskResult:
         try:
@@ -62,7 +67,8 @@ class TaskCase:
 
 
 def data_is_read(case: TaskCase) -> str:
-    loaded, again, task = case.loaded, case.task.load(case.data), case.task
+    task, loaded = case.task, case.loaded
+    again = task.load(case.data)
     fail_if(
         loaded.sha256 != again.sha256 or list(loaded.sentences) != list(again.sentences),
         "reading it a second time gives other data",
@@ -75,8 +81,9 @@ def data_is_read(case: TaskCase) -> str:
 
 
 def sentences_are_named(case: TaskCase) -> str:
-    """Also that the encoder gets plain text: an object with more in it could hold the answer."""
-    named, requested = list(case.loaded.sentences), list[str]()
+    """Check ``sentences``, and that they are plain text: an object could carry the answer."""
+    named = list(case.loaded.sentences)
+    requested: list[str] = []
     fail_if(not named, "sentences is empty")
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
@@ -95,8 +102,8 @@ def score_is_repeatable(case: TaskCase) -> str:
     first, second = case.score(), TaskCase(case.task, case.data).score()
     fail_if(
         first.value != second.value or first.predictions_sha256 != second.predictions_sha256,
-        f"the same vectors score {first.value:.4f} and {second.value:.4f}, or give other predictions; "
-        "fix its seeds",
+        f"the same vectors score {first.value:.4f} and {second.value:.4f}, "
+        "or give other predictions; fix its seeds",
     )
     return f"{first.value:.2f} of random vectors"
 
@@ -115,11 +122,13 @@ def predictions_follow_the_vectors(case: TaskCase) -> str:
         all(result.value == 100 for result in results),
         "random vectors score 100: are predictions made from the gold values?",
     )
-    return f"{', '.join(results[0].predictions)} of {len(next(iter(results[0].predictions.values()))):,} items"
+    arrays = results[0].predictions
+    items = len(next(iter(arrays.values())))
+    return f"{', '.join(arrays)} of {items:,} items"
 
 
 def score_follows_from_predictions(case: TaskCase) -> str:
-    """As ``bench verify`` computes it, from predictions that were written and read again."""
+    """Compute the score as ``bench verify`` does, from predictions that were written and read."""
     result = case.score()
     fail_if(case.task.rescore is None, "rescore is None: bench verify cannot check the score")
     with tempfile.TemporaryDirectory() as folder:
@@ -137,6 +146,12 @@ def score_follows_from_predictions(case: TaskCase) -> str:
     fail_if(
         result.n != again.n,
         f"{result.n:,} items are recorded, but there are {again.n:,} predictions",
+    )
+    extra = sorted(result.detail.keys() - again.detail.keys() - set(case.extra_detail))
+    fail_if(
+        extra,
+        f"its predictions do not give {', '.join(extra)} of the detail: "
+        f"Suite(extra_detail={tuple(extra)})",
     )
     return "bench verify agrees"
 
@@ -166,7 +181,8 @@ def useless_vectors_are_refused(case: TaskCase) -> str:
             continue
         except Exception as error:  # a plugin's own code
             raise Failed(
-                f"{name}: it raises {located(error)}, not RunFailed as check_vectors and check_variety do"
+                f"{name}: it raises {located(error)}, "
+                "not RunFailed as check_vectors and check_variety do"
             ) from None
         raise Failed(
             f"{name}: scored {result.value:.2f}; check_vectors and check_variety reject it"
@@ -179,7 +195,7 @@ def _changed(change: Callable[[np.ndarray], np.ndarray], sentences: Sequence[str
 
 
 def items_stand_alone(case: TaskCase) -> str:
-    """Every second item, scored alone: intervals of the suite's own metric are made of such scores."""
+    """Score every second item alone: intervals of a suite's own metric need such scores."""
     metric = case.task.metric
     if metric.influence is not None:
         return f"tables know the intervals of {metric.name}"

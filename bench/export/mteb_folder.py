@@ -133,12 +133,13 @@ def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Pa
     """
     import mteb
 
-    from bench.score.suites.mteb import MtebEncoder, quiet
+    from bench.score.suites.mteb import MtebEncoder
+    from bench.score.suites.mteb_data import quiet_mteb
 
     def no_vectors(sentences: Any) -> Any:
         raise NotImplementedError
 
-    with quiet():
+    with quiet_mteb():
         encoder = MtebEncoder(f"bench/{record.run_id}", record.fingerprint[:16], vectors=no_vectors)
         meta = encoder.mteb_model_meta
         cache = mteb.ResultCache(to)

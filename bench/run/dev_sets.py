@@ -18,7 +18,7 @@ BUILT_IN_DEV = Value(
 )
 """The dev set of such a training, in place of STS-B dev. What is scored has no say in it."""
 DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
-    "captions dev": ("bench.score.suites.sts", "check_dev_task", ()),
+    "captions dev": ("bench.score.suites.check", "check_dev_task", ()),
     STSB_DEV: ("bench.score.suites.sts", "dev_task", ("STS-B",)),
     "sts-dev-clean": ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
 }

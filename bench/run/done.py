@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.base import __version__
 from bench.base.installed_code import BUILT_IN
+from bench.base.same_code import suite_code_of
 from bench.method import Reporter
 from bench.records.damage import prediction_problems
 from bench.records.names import data_key
@@ -79,7 +80,7 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
     )
     if then is None:
         return suite_plugin(task.suite) is None
-    return then.sha256 == now.sha256
+    return suite_code_of(task.suite, then.sha256) == suite_code_of(task.suite, now.sha256)
 
 
 def code_of_suite(name: str) -> Code:

@@ -26,7 +26,7 @@ from bench.run.plugins import Plugin, Registry
 from bench.run.recipe_checks import check_overrides
 from bench.run.recipe_files import read_custom
 from bench.run.scored_tasks import ScoredTasks, find_scored_tasks
-from bench.score.suites import check_suite, expand_suites
+from bench.score.suites import check_suite_name, expand_suites
 
 Ready = Callable[[Reference], Reference]
 
@@ -113,7 +113,7 @@ def check_config(config: RunConfig) -> None:
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
     for name in expand_suites(config.suites):
-        check_suite(name)
+        check_suite_name(name)
 
 
 def plan_rescoring(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from bench.base import devices
 from bench.base.errors import CorpusError, Interrupted, RunFailed
+from bench.base.same_code import suite_code_of
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
 from bench.method import Method, Reporter
 from bench.records.names import data_key
@@ -144,7 +145,8 @@ def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
         then = record.provenance.execution.suites.get(name)
         if name not in recorded or (then is None and suite_plugin(name) is None):
             continue
-        if then is None or then.sha256 != code_of_suite(name).sha256:
+        now = code_of_suite(name).sha256
+        if then is None or suite_code_of(name, then.sha256) != suite_code_of(name, now):
             names.append(name)
     return names
 

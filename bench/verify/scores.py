@@ -116,25 +116,6 @@ def given_of(score: Score) -> dict[str, str] | None:
 NO_SUITE = "the suite {} is not known; pass its file with --plugin FILE"
 ABSOLUTE, RELATIVE = 1e-6, 1e-9
 """Libraries of linear algebra add in different orders; a millionth of a point is not a difference."""
-PROTOCOL_DETAIL = {
-    "transfer": ("classes", "dev", "fits", "folds"),
-    "transfer-quick": ("classes",),
-    "fewshot": ("classes", "fits", "shots"),
-    "own": ("classes", "data", "dev", "fits", "folds"),
-    "geometry": ("set", "split", "zero_vectors", "cosine_edges", "cosine_by_gold"),
-    "mteb": (
-        "dataset",
-        "mteb_version",
-        "predictions",
-        "results",
-        "scores",
-        "source",
-        "subtasks",
-        "superseded_by",
-        "type",
-    ),
-}
-"""Parts of a detail that do not follow from predictions, because they describe the scoring or are in older records only. No page prints them."""
 
 
 def check_scores(run: Run) -> Iterator[Finding]:
@@ -199,7 +180,7 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
         return f"the standard deviation {score.std} is recorded, its predictions give {again.std}"
     if REDUCED in arrays:  # the detail is of arrays that were not stored
         return ""
-    ignored = set(PROTOCOL_DETAIL.get(score.suite, ())) - again.detail.keys()
+    ignored = set(suite(score.suite).extra_detail) - again.detail.keys()
     recorded = {key: value for key, value in score.detail.items() if key not in ignored}
     return _first_difference(
         recorded, msgspec.to_builtins(again.detail, str_keys=True, enc_hook=float), "detail"

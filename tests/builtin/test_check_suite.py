@@ -15,8 +15,8 @@ from bench.base.errors import DataDamaged
 from bench.compare.tables import TableOptions, compare_runs
 from bench.records import Run, RunsFolder, Score
 from bench.records.predictions import read_predicted
-from bench.score.suites import sts, suite
-from bench.score.suites.sts import check_dev_task
+from bench.score.suites import check, suite
+from bench.score.suites.check import check_dev_task
 
 
 def hashed_words(sentences):
@@ -94,7 +94,7 @@ HEAD = b"sentence1\tsentence2\tgold\tkind\tcaption1\tcaption2\n"
     ],
 )
 def test_damaged_data_is_refused(tmp_path: Path, monkeypatch, content):
-    monkeypatch.setattr(sts, "CHECK_DATA", tmp_path)
+    monkeypatch.setattr(check, "CHECK_DATA", tmp_path)
     if content is not None:
         (tmp_path / "check-dev.tsv.xz").write_bytes(content)
     with pytest.raises(DataDamaged, match="captions dev") as caught:

@@ -11,7 +11,7 @@ import pytest
 from commands import SMALL, argv, bench, the_run
 from models import sentences
 
-from bench.score.suites.sts import CHECK_SUITE
+from bench.score.suites.check import SUITE
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def known() -> list[str]:
     """Three sentences that the suite check scores, of six words and more, with no other one near them."""
     from bench.data.sets import DataFolder
 
-    loaded = CHECK_SUITE.tasks[0].load(DataFolder(None), "tokenised")
+    loaded = SUITE.tasks[0].load(DataFolder(None), "tokenised")
     sets = {
         s: set(s.lower().rstrip(".").replace(",", "").split())
         for s in dict.fromkeys(loaded.sentences)

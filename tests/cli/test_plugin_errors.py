@@ -11,7 +11,7 @@ from commands import argv, bench, error_line
 from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.conformance import methods as conformance
 from bench.conformance import once_each
-from bench.conformance.methods import SENTENCES, check
+from bench.conformance.methods import SENTENCES, check_method
 from bench.run.plugins import from_file
 
 METHOD = """
@@ -98,7 +98,7 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     monkeypatch.setattr(
         conformance, "encode_elsewhere", lambda case: case.build().encode(SENTENCES)
     )
-    results = check(plugin)
+    results = check_method(plugin)
     (failed,) = [result for result in results if result.failed]
     assert place in failed.why and said in failed.why
     assert {result.repeats for result in results if not result.passed} <= {"", failed.kind}

@@ -14,7 +14,7 @@ from bench.data.sets import DataFolder
 from bench.data.sets.sts import SentencePairs
 from bench.data.sets.tables import TextTable, read_table
 from bench.score.suites import GOLD_IS_THE_CAUSE, Task
-from bench.score.suites.sts import SAME_COSINES, LoadedPairs, correlations, score_predictions
+from bench.score.suites.sts import SAME_COSINES, LoadedPairs, correlations, score_pairs
 
 
 def table(folder: Path, content: str | bytes, columns: int = 3) -> TextTable:
@@ -80,7 +80,7 @@ def own_task(read: Any, n: int) -> Task:
         metric="spearman",
         n=n,
         read=read,
-        rescore=score_predictions,
+        rescore=score_pairs,
     )
 
 

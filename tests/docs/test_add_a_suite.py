@@ -10,13 +10,14 @@ import types
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import bench
 
 from bench.base.imported_code import hash_file
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
-from bench.score import suites
+from bench.score.suites import registry
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 
@@ -27,24 +28,25 @@ def blocks(language: str) -> list[str]:
     )
 
 
-OF_PAIRS, COMMANDS = (
-    [shlex.split(line) for line in block.splitlines()] for block in blocks("sh")[:2]
+OF_PAIRS, OF_MAILS, COMMANDS = (
+    [shlex.split(line) for line in block.splitlines()] for block in blocks("sh")[:3]
 )
 
 
 @pytest.fixture
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where somebody who followed the page is: data and suite are files in the folder in which commands are typed."""
-    (rated, table), (pairs, code, *_) = blocks("tsv"), blocks("python")
+    tables = ("pairs.tsv", "mails.tsv", "odd/odd.tsv")
+    suite_files = ("pairs.py", "mails.py", "odd.py")
     (tmp_path / "DIR" / "odd").mkdir(parents=True)
-    (tmp_path / "DIR" / "pairs.tsv").write_text(rated, encoding="utf-8")
-    (tmp_path / "pairs.py").write_text(pairs, encoding="utf-8")
-    (tmp_path / "DIR" / "odd" / "odd.tsv").write_text(table, encoding="utf-8")
-    (tmp_path / "odd.py").write_text(code, encoding="utf-8")
+    for name, content in zip(tables, blocks("tsv"), strict=True):
+        (tmp_path / "DIR" / name).write_text(content, encoding="utf-8")
+    for name, code in zip(suite_files, blocks("python"), strict=False):
+        (tmp_path / name).write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "odd", raising=False)
-    monkeypatch.setattr(suites, "_from_files", {})
+    monkeypatch.setattr(registry, "_from_files", {})
     return tmp_path / "DIR"
 
 
@@ -75,9 +77,52 @@ def test_rated_pairs_are_checked_run_verified_and_compared(data_folder: Path, ti
     )
 
 
+def test_mails_are_read_and_refused_as_the_page_says(data_folder: Path) -> None:
+    done = bench(*OF_MAILS[0][1:])
+    assert done.exit_code == 0 and "FAILED" not in done.stdout, done.stdout + done.stderr
+    table = data_folder / "mails.tsv"
+    table.write_text(table.read_text().replace("\tdev\n", "\tvalid\n"), encoding="utf-8")
+    done = bench(*OF_MAILS[0][1:])
+    assert done.exit_code != 0 and "a split is train, dev or test" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_mails_are_clustered_classified_verified_and_compared(data_folder: Path, tiny: str) -> None:
+    run, verify, compare = [words[1:] for words in OF_MAILS[1:]]
+    done = bench(*run, "--backbone", tiny, "--plain")
+    assert done.exit_code == 0, done.stderr
+    rows = [line.split("\t") for line in blocks("tsv")[1].splitlines()]
+    store = RunsFolder("RUNS")
+    names = [file.parent.name for file in Path("RUNS").glob("*/run.json")]
+    assert len(names) == 2
+    for name in names:
+        topics, labels = store.read(name).scores
+        assert (topics.task, topics.metric, topics.n) == (
+            "Mails-topics",
+            "clustering-accuracy",
+            14,
+        )
+        stored = read_arrays(store.predictions_path(name, "Mails-topics", None))
+        # with two clusters and two classes, the best matching is one of two
+        right = (stored["prediction"] == stored["gold"][:, None]).mean(axis=0)
+        assert topics.value == pytest.approx(100 * np.maximum(right, 1 - right).mean())
+        assert (labels.task, labels.metric, labels.n) == ("Mails-labels", "accuracy", 4)
+        stored = read_arrays(store.predictions_path(name, "Mails-labels", None))
+        # np.unique sorts the names: access is 0, hardware 1
+        tested = [row for row in rows if row[2] == "test"]
+        assert stored["gold"].tolist() == [int(row[1] == "hardware") for row in tested]
+        assert labels.value == 100 * (stored["prediction"] == stored["gold"]).mean()
+        assert labels.detail["classes"] == ["access", "hardware"]
+    said = " ".join(bench(*verify).stdout.split())
+    assert "2 runs, 4 scores computed again: nothing differs" in said, said
+    done = bench(*compare)
+    assert done.exit_code == 0 and "Mails-topics" in done.stdout, done.stdout + done.stderr
+    assert "Mails-labels" in bench(*compare, "--all").stdout
+
+
 def test_the_pages_own_tests_pass(data_folder: Path) -> None:
     module = types.ModuleType("test_odd")
-    exec(compile(blocks("python")[3], "test_odd.py", "exec"), module.__dict__)
+    exec(compile(blocks("python")[4], "test_odd.py", "exec"), module.__dict__)
     tests: list[Any] = [
         made
         for name, made in inspect.getmembers(module, inspect.isfunction)

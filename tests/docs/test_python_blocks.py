@@ -32,7 +32,7 @@ OWN_TEST = {
         f"docs/python.md:{i}": "one block goes on from the other: tests/docs/test_python_page.py"
         for i in range(6)
     },
-    "docs/add-a-suite.md:3": "it imports the file of the block before: tests/docs/test_add_a_suite.py",
+    "docs/add-a-suite.md:4": "it imports the file of the block before: tests/docs/test_add_a_suite.py",
 }
 
 

@@ -10,16 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.cluster import contingency_matrix
 
-from bench.score.metrics.clustering import accuracy, agreement, confusion, summary
+from bench.score.metrics.clustering import (
+    agreement,
+    confusion,
+    matched_accuracy,
+    summarise_clusterings,
+)
 
 
 def test_the_papers_own_code_gives_the_same(reference_b):
     for case in reference_b["clustering_accuracy"]:
-        assert accuracy(case["y_pred"], case["y_true"]) == pytest.approx(
+        assert matched_accuracy(case["y_pred"], case["y_true"]) == pytest.approx(
             100 * case["accuracy"], abs=1e-10
         )
         wrong = [case[key] for key in ("purity_wrong", "no_matching_wrong") if key in case]
-        assert all(abs(accuracy(case["y_pred"], case["y_true"]) / 100 - one) > 0.1 for one in wrong)
+        assert all(
+            abs(matched_accuracy(case["y_pred"], case["y_true"]) / 100 - one) > 0.1 for one in wrong
+        )
     table = reference_b["clustering_accuracy"][0]
     assert confusion(table["y_pred"], table["y_true"]).T.tolist() == table["confusion_true_by_pred"]
 
@@ -32,16 +39,16 @@ items = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, ma
 def test_every_matching_tried(pairs, names):
     predicted, gold = (np.array(side) for side in zip(*pairs, strict=True))
     best = max(sum(m[p] == g for p, g in pairs) for m in itertools.permutations(range(5)))
-    assert accuracy(predicted, gold) == pytest.approx(100 * best / len(pairs), abs=1e-9)
+    assert matched_accuracy(predicted, gold) == pytest.approx(100 * best / len(pairs), abs=1e-9)
     renamed = np.array(names)[predicted]  # names are arbitrary, and need not be near each other
-    assert accuracy(renamed, gold) == accuracy(predicted, gold)
+    assert matched_accuracy(renamed, gold) == matched_accuracy(predicted, gold)
     assert agreement(renamed, gold) == pytest.approx(agreement(predicted, gold), abs=1e-9)
     assert (contingency_matrix(gold, predicted) == confusion(predicted, gold).T).all()
 
 
 def test_summary_is_over_columns():
     gold = [0, 0, 1, 1]
-    found = summary(np.array([[0, 1], [0, 1], [0, 0], [1, 0]]), gold)
+    found = summarise_clusterings(np.array([[0, 1], [0, 1], [0, 0], [1, 0]]), gold)
     assert found["accuracy"] == {"mean": 87.5, "std": 12.5, "each": [75.0, 100.0]}
     assert set(found) == {"accuracy", "nmi", "ami", "ari"} and found["ari"]["each"][
         1
@@ -51,6 +58,6 @@ def test_summary_is_over_columns():
 def test_undefined_is_an_error():
     for predicted, gold in (([], []), ([1, 2], [1]), ([[1], [2]], [[1], [2]])):
         with pytest.raises(ValueError, match="expected"):
-            accuracy(predicted, gold)
+            matched_accuracy(predicted, gold)
     with pytest.raises(ValueError, match="one column"):
-        summary([1, 2], [1, 2])
+        summarise_clusterings([1, 2], [1, 2])

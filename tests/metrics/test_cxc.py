@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.score.metrics.correlation import (
+from bench.score.metrics.sampled import (
     draws_with_replacement,
     draws_without_replacement,
     sampled_spearman,

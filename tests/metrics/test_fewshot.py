@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from bench.score.metrics import probe
-from bench.score.metrics.probe import accuracies, draw, fit_predict
+from bench.score.metrics import fewshot
+from bench.score.metrics.fewshot import accuracies, draw, fit_predict
 
 
 def test_the_reference_draw(reference_b):
@@ -34,7 +34,7 @@ def test_a_draw_has_k_of_every_class_and_they_are_the_ones_with_the_least_hash()
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_the_fit_is_the_regularised_maximum_likelihood(classes, monkeypatch):
-    monkeypatch.setattr(probe, "BLOCK", 7)  # the test rows are split in blocks
+    monkeypatch.setattr(fewshot, "BLOCK", 7)  # the test rows are split in blocks
     rng = np.random.default_rng(classes)
     y = np.repeat(np.arange(classes), 16)
     x, test = rng.normal(size=(len(y), 5)) + y[:, None] * 0.7, rng.normal(size=(40, 5)) + 0.7

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from bench.score.metrics.clustering import Points, kmeans, lloyd
+from bench.score.metrics.kmeans import Points, kmeans, lloyd
 
 
 def blobs(n: int, dim: int, centres: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from probe_sequential import fit_sequential
 from sklearn.model_selection import StratifiedKFold
 
-from bench.score.metrics import probe
+from bench.score.metrics import probe_batched
 from bench.score.metrics.probe import (
-    Job,
+    FitJob,
     Orders,
     Settings,
-    fit_batched,
     holdout,
     initial_weights,
     inner_kfold,
     stratified_folds,
 )
+from bench.score.metrics.probe_batched import fit_batched
 
 FITTERS = pytest.mark.parametrize("fitter", [fit_sequential, fit_batched])
 
@@ -47,7 +47,7 @@ def test_initial_weights_and_first_permutation_are_the_authors(authors):
     assert bias.tolist() == authors["initial_bias"]
     assert torch.equal(torch.random.get_rng_state(), before)
     rows = np.arange(10)
-    found = Orders(1111)(Job(rows, rows, (1e-5,)), 0).tolist()
+    found = Orders(1111)(FitJob(rows, rows, (1e-5,)), 0).tolist()
     assert found == authors["first_permutation_of_10_after_seed_1111"]
 
 
@@ -116,7 +116,7 @@ def problem(classes: int, n: int = 150, dimensions: int = 7, noise: float = 2.0)
     return x, (means + noise * rng.normal(size=(n, classes))).argmax(1)
 
 
-def jobs_of_all_kinds(n: int) -> list[Job]:
+def jobs_of_all_kinds(n: int) -> list[FitJob]:
     """Sizes on both sides of a multiple of the batch, a size that divides by it, one penalty or several, a stream begun earlier."""
     rng = np.random.default_rng(0)
     jobs = []
@@ -127,7 +127,7 @@ def jobs_of_all_kinds(n: int) -> list[Job]:
         (112, (1e-4,), 118),
     ):
         rows = rng.permutation(n)
-        jobs.append(Job(rows[:train], rows[train : train + 30], penalties, drawn))
+        jobs.append(FitJob(rows[:train], rows[train : train + 30], penalties, drawn))
     return jobs
 
 
@@ -136,7 +136,7 @@ def jobs_of_all_kinds(n: int) -> list[Job]:
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
     """In float64 to the last digits: same weights, same dev accuracies, same epochs, however the jobs are packed."""
-    monkeypatch.setitem(probe.CHUNK_BYTES, "cpu", chunk_bytes)
+    monkeypatch.setitem(probe_batched.CHUNK_BYTES, "cpu", chunk_bytes)
     x, y = problem(classes)
     settings_ = Settings(batch_size=16, learning_rate=0.02, max_epochs=80)
     jobs = jobs_of_all_kinds(len(x))
@@ -154,7 +154,7 @@ def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
 def test_a_fit_stops_at_the_look_after_its_tenacity_is_used_up_and_never_later_than_the_limit():
     rows = np.arange(40)
     x, y = np.random.default_rng(0).normal(size=(40, 3)), np.zeros(40, dtype=np.int64)
-    job = [Job(rows, rows, (1e-5,))]
+    job = [FitJob(rows, rows, (1e-5,))]
     for fitter in (fit_batched, fit_sequential):
         # One class: all is right at the first look, so that six more looks do not improve it.
         (stopped,), (limited,) = (

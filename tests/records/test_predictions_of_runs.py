@@ -37,7 +37,7 @@ def test_seeds_are_stacked_in_the_given_order(tmp_path: Path) -> None:
 
 
 def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
-    from bench.score.suites.sts import CXC_PROTOCOLS
+    from bench.score.suites.cxc import CXC_PROTOCOLS
 
     assert {name: one.query for name, one in CXC_PROTOCOLS.items()} == QUERIES
     plain = {"prediction": np.arange(4.0), "gold": np.arange(4.0)}

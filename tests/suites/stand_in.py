@@ -14,15 +14,11 @@ from bench.data.sets.sts import SentencePairs
 from bench.data.sets.transfer import CLASSES, LabelledTexts
 from bench.score.suites import suite
 from bench.score.suites.clustering import LoadedTexts
+from bench.score.suites.fewshot import LoadedFewShot
 from bench.score.suites.geometry import LoadedGeometry
 from bench.score.suites.sts import LoadedPairs
-from bench.score.suites.transfer import (
-    Classify,
-    LoadedFewShot,
-    LoadedTransfer,
-    classify,
-    classify_quickly,
-)
+from bench.score.suites.transfer import Classify, LoadedTransfer, classify
+from bench.score.suites.transfer_quick import classify_quickly
 
 
 def words_in(sentences: Sequence[str], width: int = 64) -> np.ndarray:

@@ -62,7 +62,7 @@ def test_the_protocol_is_ten_seeds_of_ten_starts(monkeypatch):
 
     def kmeans(x, clusters, seeds, **given):
         asked.update(given, clusters=clusters, seeds=tuple(seeds), x=x)
-        from bench.score.metrics.clustering import kmeans
+        from bench.score.metrics.kmeans import kmeans
 
         return kmeans(x, clusters, seeds, **given)
 

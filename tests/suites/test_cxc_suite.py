@@ -11,7 +11,8 @@ from stand_in import words_in
 
 from bench.data.sets import DataFolder
 from bench.score.suites import TaskResult, suite
-from bench.score.suites.sts import CXC_PROTOCOLS, LoadedPairs, drawn_scores
+from bench.score.suites.cxc import CXC_PROTOCOLS, drawn_scores
+from bench.score.suites.sts import LoadedPairs
 
 
 def signed_words(sentences):

@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from stand_in import fewshot, labelled, words_in
 
-from bench.score.metrics.probe import draw
-from bench.score.suites.transfer import DRAWS, FEWSHOT_PROTOCOL
+from bench.score.metrics.fewshot import draw
+from bench.score.suites.fewshot import DRAWS, FEWSHOT_PROTOCOL
 
 
 def predicted(x: np.ndarray, y: np.ndarray, test: np.ndarray) -> list[int]:

@@ -12,7 +12,7 @@ from stand_in import words_in
 from bench.data.sets import DataFolder
 from bench.data.sets.sts import read_sts
 from bench.score.suites import suite
-from bench.score.suites.geometry import ITEMS, PROTOCOL, score_predictions
+from bench.score.suites.geometry import ITEMS, PROTOCOL, score_geometry
 
 
 @pytest.fixture(scope="module", params=["tokenised", "raw"])
@@ -41,6 +41,6 @@ def test_alignment_is_over_pairs_above_four_and_uniformity_over_every_occurrence
         about = result.n, result.text, result.metric, result.protocol
         assert about == (ITEMS[result.task], pairs.form, result.task, PROTOCOL)
         assert result.detail["split"] == "test" and result.detail["zero_vectors"] == 0
-        again = score_predictions(result.predictions, result.task)
+        again = score_geometry(result.predictions, result.task)
         assert again.value == result.value
         assert again.detail == {key: result.detail[key] for key in again.detail}

@@ -21,6 +21,7 @@ from bench.records import RunsFolder, Score
 from bench.records.names import data_key
 from bench.score import suites
 from bench.score.metrics.metric import ACCURACY, METRICS, Metric
+from bench.score.suites import registry
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
@@ -50,10 +51,10 @@ def odd_with_a_metric(*changes: tuple[str, str]) -> str:
 
 @pytest.fixture(autouse=True)
 def no_others(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(suites, "_from_files", {})
+    monkeypatch.setattr(registry, "_from_files", {})
     yield
-    suites._points.cache_clear()
-    suites._installed.cache_clear()
+    registry._points.cache_clear()
+    registry._installed.cache_clear()
 
 
 @pytest.fixture
@@ -175,7 +176,7 @@ def test_a_metric_of_an_installed_package_is_found(
     suites.use_files([])
     point = SimpleNamespace(name="odd", module="json", load=lambda: found, dist=None)
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point])
-    suites._points.cache_clear()
+    registry._points.cache_clear()
     assert suites.find_metric("odd", "share-wrong").decimals == 1
     assert suites.find_metric("odd", "accuracy") is ACCURACY
     assert suites.find_metric("even", "share-wrong") == Metric(name="share-wrong")

@@ -25,17 +25,19 @@ from bench.score.suites import (
     Suite,
     SuitePlugin,
     average,
+    registry,
     rescore,
 )
+from bench.score.suites.definition import check_average
 from bench.verify.scores import check_scores
 
 
 @pytest.fixture
 def use_suite(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     def use(suite: Suite) -> Suite:
-        suites._check_definition(suite, "a test")
+        registry._checked(suite, "a test")
         made = SuitePlugin(suite, "three.py", "", "0" * 64)
-        monkeypatch.setattr(suites, "_from_files", {"three": made})
+        monkeypatch.setattr(registry, "_from_files", {"three": made})
         return suite
 
     yield use
@@ -130,10 +132,10 @@ def test_an_average_that_no_run_could_have_is_refused_with_a_reason(name, use_su
 
 
 def test_suites_of_this_package_have_averages_that_runs_can_have() -> None:
-    for name in suites._MODULES:
+    for name in registry.BUILT_IN:
         defined = suites.suite(name)
         if defined.average is not None:
-            suites._check_average(defined, defined.average, name)
+            check_average(defined, defined.average, name)
 
 
 def other_records(run: Run) -> list[RunRecord]:

@@ -23,18 +23,19 @@ from bench.records.predictions import Predicted
 from bench.score import suites
 from bench.score.metrics.correlation import spearman
 from bench.score.metrics.metric import SPEARMAN
+from bench.score.suites import registry
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
-ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]
-ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]
+ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[2]
+ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[2]
 
 
 @pytest.fixture(autouse=True)
 def no_others(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(suites, "_from_files", {})
+    monkeypatch.setattr(registry, "_from_files", {})
     yield
-    suites._points.cache_clear()
-    suites._installed.cache_clear()
+    registry._points.cache_clear()
+    registry._installed.cache_clear()
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_a_suite_that_cannot_be_is_one_line(folder: Path, old: str, new: str, me
     change = replaced(old, new) if old else lambda code: f"{code}\n{new}\n"
     done = bench("suites", "--plugin", written(folder, change))
     assert message in error_line(done) and done.exit_code == 2
-    assert suites._from_files == {}
+    assert registry._from_files == {}
 
 
 def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder, monkeypatch):
@@ -106,7 +107,7 @@ def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder
         "entry_points",
         lambda group: points if group == suites.GROUP else real(group=group),
     )
-    suites._points.cache_clear()
+    registry._points.cache_clear()
     done = bench("suites")
     assert "odd" in done.stdout and "sts" in done.stdout
     assert "RuntimeError: no such library" in done.stderr
@@ -149,6 +150,12 @@ BROKEN: list[tuple[str, str, str, str]] = [
         "rescore=lambda p, t: TaskScore(float(np.random.rand()), 4)",
         "its score follows from its predictions",
         "its predictions give",
+    ),
+    (
+        '"subset": np.full(self.n, "Odd"),\n            }',
+        '"subset": np.full(self.n, "Odd"),\n            },\n            penalty=0.1',
+        "its score follows from its predictions",
+        "do not give penalty of the detail: Suite(extra_detail=('penalty',))",
     ),
     (CONSTANT, "vectors(self.sentences)", "useless vectors are refused", "NaN in a vector"),
     ('protocol="odd-cosine/1"', 'protocol="odd"', "its result fits a record", "has no version"),

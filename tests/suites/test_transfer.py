@@ -9,9 +9,11 @@ from sklearn.model_selection import StratifiedKFold
 from stand_in import labelled, probed, words_in
 
 from bench.data.sets import DataFolder
-from bench.score.metrics.probe import fit_batched, holdout, inner_kfold
+from bench.score.metrics.probe import holdout, inner_kfold
+from bench.score.metrics.probe_batched import fit_batched
 from bench.score.suites import suite
-from bench.score.suites.transfer import INVERSE_PENALTY, classify_quickly, score_predictions
+from bench.score.suites.transfer import score_folds
+from bench.score.suites.transfer_quick import INVERSE_PENALTY, classify_quickly
 
 
 def bag_of_hashes(sentences):
@@ -79,7 +81,7 @@ def test_a_real_task_is_scored_and_can_be_scored_again_from_its_predictions(shar
     one = suite("transfer").task(task).load(DataFolder(shared / "data"))
     result = one.score(bag_of_hashes)
     assert len(result.predictions["prediction"]) == result.n == suite("transfer").task(task).n
-    again = score_predictions(result.predictions, task)
+    again = score_folds(result.predictions, task)
     assert (again.value, again.n) == (result.value, result.n)
     assert again.detail.items() <= result.detail.items()
     majority = 100 * np.bincount(result.predictions["gold"]).max() / result.n

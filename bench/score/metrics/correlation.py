@@ -1,11 +1,13 @@
-"""Correlation and cosine, on the papers' scale (x 100). Undefined is an error, never 0 and never NaN.
+"""Correlation and cosine, on the papers' scale (x 100).
+
+Undefined is an error, never 0 and never NaN.
 
 Legend: N pairs, D dimensions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,16 +19,18 @@ Correlation = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 @dataclass(frozen=True)
 class Grouped:
-    """One correlation over several groups of items, in the three ways that papers sum it up (x 100)."""
+    """One correlation over several groups of items, in the three ways that papers sum it up (x
+    100).
+    """
 
+    # one correlation over all items together
     all: float
-    """One correlation over all items together."""
+    # plain mean over groups; None if some group has no correlation
     mean: float | None
-    """Plain mean over groups; None if some group has no correlation."""
+    # mean over groups, weighted by their numbers of items; None if some group has no correlation
     wmean: float | None
-    """Mean over groups, each weighted by its number of items; None if some group has no correlation."""
+    # group, in order of first appearance -> its correlation; None if one side is constant
     each: dict[str, float | None]
-    """Per group, in order of first appearance; None if it is undefined (one side is constant)."""
     sizes: dict[str, int]
 
 
@@ -34,24 +38,25 @@ def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
     """Rank correlation x 100 of two (N,) arrays; equal values share their mean rank.
 
     Raises ValueError if it is undefined: N < 2, NaN, infinity, or one side constant.
-    Source: Spearman 1904, as the Pearson correlation of mean ranks (not the 6 d^2 formula, which is wrong with ties).
+    Source: Spearman 1904, as the Pearson correlation of mean ranks (not the 6 d^2 formula, which is
+    wrong with ties).
     """
     a_N, b_N = check_sides(predicted, gold)
-    return _correlation(
-        mean_ranks(a_N), _known_ranks(b_N.tobytes()) if len(b_N) <= FEW else mean_ranks(b_N)
-    )
+    # every model is compared with the same gold values
+    gold_ranks_N = _known_ranks(b_N.tobytes()) if len(b_N) <= FEW else mean_ranks(b_N)
+    return _correlation(mean_ranks(a_N), gold_ranks_N)
 
 
 FEW = 20_000  # values whose ranks are cached
 
 
-@lru_cache(maxsize=32)  # every model is compared with the same gold values
+@lru_cache(maxsize=32)
 def _known_ranks(values: bytes) -> NDArray[np.float64]:
     return mean_ranks(np.frombuffer(values))
 
 
 def pearson(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """Linear correlation x 100 of two (N,) arrays. Raises ValueError if it is undefined, as ``spearman`` does."""
+    """Linear correlation x 100 of two (N,) arrays. Raises ValueError as ``spearman`` does."""
     return _correlation(*check_sides(predicted, gold))
 
 
@@ -62,11 +67,11 @@ def mean_ranks(values_N: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
-    """Cosine of row i of one with row i of the other: (N,) float64 within -1 to 1, computed in float64.
+    """Cosine of row i of one with row i of the other: (N,) float64 within -1 to 1.
 
-    A zero vector has cosine 0 with everything. Rows that are equal bit for bit have exactly 1, so that identical sentences
-    tie with each other instead of being ordered by rounding noise.
-    Raises ValueError on unequal shapes and on NaN or infinity.
+    A zero vector has cosine 0 with everything. Rows that are equal bit for bit have exactly 1, so
+    that identical sentences tie with each other instead of being ordered by rounding noise. Raises
+    ValueError for unequal shapes, NaN and infinity.
     """
     a_ND, b_ND = np.asarray(a_ND), np.asarray(b_ND)
     if a_ND.ndim != 2 or a_ND.shape != b_ND.shape:
@@ -106,8 +111,8 @@ def correlate_groups(
 ) -> Grouped:
     """The correlation over all items, within each group, and the two means over groups.
 
-    ``groups`` names the group of every item. Raises ValueError if the correlation over all items is undefined; a single
-    group with an undefined correlation yields None there and in both means.
+    ``groups`` names the group of every item. Raises ValueError if the correlation over all items is
+    undefined. A single group with an undefined correlation has None, and so have both means.
     """
     a_N, b_N = check_sides(predicted, gold)
     names_N = np.asarray(groups, dtype=str)
@@ -115,10 +120,12 @@ def correlate_groups(
         raise ValueError(f"{len(a_N)} items, {len(names_N)} group names")
     every = correlation(a_N, b_N)
     members = {name: names_N == name for name in dict.fromkeys(names_N.tolist())}
-    each = {
-        name: every if len(members) == 1 else if_defined(correlation, a_N[rows_N], b_N[rows_N])
-        for name, rows_N in members.items()
-    }
+    each: dict[str, float | None] = {}
+    for name, rows_N in members.items():
+        if len(members) == 1:
+            each[name] = every
+        else:
+            each[name] = if_defined(correlation, a_N[rows_N], b_N[rows_N])
     sizes = {name: int(rows_N.sum()) for name, rows_N in members.items()}
     values = [value for value in each.values() if value is not None]
     defined = len(values) == len(each)
@@ -132,13 +139,16 @@ def correlate_groups(
 
 
 class UnusableGold(ValueError):
-    """The gold values, and no model, are why a correlation is undefined."""
+    """A correlation is undefined because of the gold values, not because of a model."""
 
 
 def check_sides(
     predicted: ArrayLike, gold: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both as (N,) float64. Raises ValueError for another shape, fewer than two items, NaN, infinity or complex numbers."""
+    """Both as (N,) float64.
+
+    Raises ValueError for another shape, fewer than two items, NaN, infinity or complex numbers.
+    """
     if np.iscomplexobj(predicted) or np.iscomplexobj(gold):
         raise ValueError("complex numbers among the values")
     a_N, b_N = np.asarray(predicted, dtype=np.float64), np.asarray(gold, dtype=np.float64)
@@ -154,7 +164,8 @@ def check_sides(
 
 
 def _correlation(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
-    # from the values, not from centred sums: the floating-point mean of equal numbers may differ from them
+    # From the values, not from centred sums: the floating-point mean of equal numbers may differ
+    # from them.
     with np.errstate(over="ignore"):
         spreads = np.ptp(a_N), np.ptp(b_N)
     for name, spread, error in (
@@ -166,90 +177,13 @@ def _correlation(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
         if not np.isfinite(spread):
             raise error(f"the {name} side has values too far apart for a correlation")
     a_N, b_N = (a_N - a_N.mean()) / spreads[0], (b_N - b_N.mean()) / spreads[1]
-    product, squares_a, squares_b = inner(a_N, b_N), inner(a_N, a_N), inner(b_N, b_N)
-    return 100 * float(np.clip(product / np.sqrt(squares_a * squares_b), -1.0, 1.0))
+    squares = inner(a_N, a_N) * inner(b_N, b_N)
+    return 100 * float(np.clip(inner(a_N, b_N) / np.sqrt(squares), -1.0, 1.0))
 
 
 def inner(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
-    """Added up in numpy's own order: with ``a_N @ b_N`` the last digit depends on the number of threads."""
+    """Sum of products in numpy's own order.
+
+    With ``a_N @ b_N`` the last digit would depend on the number of threads.
+    """
     return float((a_N * b_N).sum())
-
-
-# --- sampled Spearman, as CxC-STS is scored: each draw takes half of the queries and one rated pair of each ---
-# Pairs are given in the order of the data, each with the query that it belongs to; queries are numbered from 0. Draws depend on
-# these numbers and the seed alone, so that every model is scored on the same draws.
-#
-# Legend: N pairs, Q queries, B draws, n pairs of a draw.
-
-
-Rows = NDArray[np.int64]
-
-SEED, DRAWS = 123, 1000
-
-
-def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS) -> Iterator[Rows]:
-    """PromCSE's draws: half of the queries with replacement, then one pair of each; rows of the pairs.
-
-    The random numbers are those of its code: numpy's legacy generator, per draw one call for all queries and one for the pair of
-    each. A call with many limits gives what that many calls give.
-    """
-    order_N, first_Q, size_Q = _by_query(query_N)
-    random = np.random.RandomState(SEED)
-    for _ in range(draws):
-        chosen = random.randint(0, len(size_Q), len(size_Q) // 2)
-        yield order_N[first_Q[chosen] + random.randint(0, size_Q[chosen])]
-
-
-def draws_without_replacement(
-    query_N: ArrayLike, *, draws: int = DRAWS, seed: int = SEED
-) -> Iterator[Rows]:
-    """Half of the queries, none twice, and one pair of each, all equally likely; rows of the pairs.
-
-    Parekh et al. publish no code; the generator is numpy's legacy one because its numbers will not change.
-    """
-    order_N, first_Q, size_Q = _by_query(query_N)
-    random = np.random.RandomState(seed)
-    for _ in range(draws):
-        chosen = random.permutation(len(size_Q))[: len(size_Q) // 2]
-        yield order_N[
-            first_Q[chosen] + (random.random_sample(len(chosen)) * size_Q[chosen]).astype(np.int64)
-        ]
-
-
-def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
-    """Rows sorted by query (in the data's order within one), and of every query where its rows begin and how many they are."""
-    queries_N = np.asarray(query_N)
-    size_Q = np.bincount(queries_N)
-    if len(size_Q) < 2 or not size_Q.all():
-        raise ValueError("expected at least 2 queries, numbered from 0 without a gap")
-    return np.argsort(queries_N, kind="stable"), np.cumsum(size_Q) - size_Q, size_Q
-
-
-def sampled_spearman(
-    predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows]
-) -> NDArray[np.float64]:
-    """(B,) rank correlation x 100 of the rows of every draw; equal values, and a row that is there twice, share their mean rank.
-
-    Ranks are counted, not sorted anew for each draw, and their sums are exact.
-    Raises ValueError for NaN or infinity, and if one side of a draw is constant.
-    """
-    place_a_N, place_b_N = (
-        np.unique(side_N, return_inverse=True)[1] for side_N in check_sides(predicted, gold)
-    )
-    values = []
-    for i, rows_n in enumerate(drawn):
-        a_n, b_n = _centred_ranks(place_a_N[rows_n]), _centred_ranks(place_b_N[rows_n])
-        squares_a, squares_b = a_n @ a_n, b_n @ b_n
-        if squares_a == 0 or squares_b == 0:
-            raise ValueError(
-                f"the {'predicted' if squares_a == 0 else 'gold'} side of draw {i} is constant:"
-                " correlation is undefined, not zero"
-            )
-        values.append(100 * (a_n @ b_n) / np.sqrt(squares_a * squares_b))
-    return np.clip(np.array(values), -100.0, 100.0)
-
-
-def _centred_ranks(place_n: Rows) -> NDArray[np.float64]:
-    """Twice the mean rank of every value minus twice the mean of all ranks: integers. ``place_n``: equal for equal values."""
-    count = np.bincount(place_n)
-    return (2 * np.cumsum(count) - count - len(place_n)).astype(np.float64)[place_n]

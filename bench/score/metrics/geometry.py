@@ -1,4 +1,6 @@
-"""The geometry of vectors: alignment, uniformity, anisotropy, effective rank. Numbers in, numbers out, in float64.
+"""The geometry of vectors: alignment, uniformity, anisotropy, effective rank.
+
+Numbers in, numbers out, in float64.
 
 Legend: N vectors or pairs, D dimensions, B rows of a block.
 """
@@ -13,7 +15,10 @@ BLOCK = 512  # rows whose distances to all others are held at once
 
 
 def unit(vectors_ND: ArrayLike) -> Floats:
-    """The vectors at length 1, in float64. A zero vector has no direction and stays zero. Raises ValueError for NaN or infinity."""
+    """Scale vectors to length 1, in float64. A zero vector has no direction and stays zero.
+
+    Raises ValueError for NaN or infinity.
+    """
     x_ND = np.array(vectors_ND, dtype=np.float64)
     if x_ND.ndim != 2 or not np.isfinite(x_ND).all():
         raise ValueError(
@@ -27,18 +32,20 @@ def unit(vectors_ND: ArrayLike) -> Floats:
 
 
 def squared_distances(x_ND: ArrayLike, y_ND: ArrayLike) -> Floats:
-    """|x - y|^2 of row i of one and row i of the other, (N,): alignment is their mean over pairs that mean the same.
+    """|x - y|^2 of row i of one and row i of the other, (N,).
 
-    Source: Wang and Isola 2020, with exponent 2; they take unit vectors.
+    Alignment is their mean over pairs that mean the same. Source: Wang and Isola 2020, with
+    exponent 2; they take unit vectors.
     """
     apart_ND = np.asarray(x_ND, dtype=np.float64) - np.asarray(y_ND, dtype=np.float64)
     return np.einsum("nd,nd->n", apart_ND, apart_ND)
 
 
 def potentials(x_ND: ArrayLike, block: int = BLOCK) -> Floats:
-    """For every vector the mean of exp(-2 |x - y|^2) over all the others, (N,); never against itself.
+    """Mean of exp(-2 |x - y|^2) of every vector over all other vectors, (N,).
 
-    Their mean is that over all pairs i < j. ``block`` bounds the memory (block x N numbers) and changes nothing else.
+    The mean of these is the mean over all pairs i < j. ``block`` bounds the memory (block x N
+    numbers) and changes nothing else.
     """
     x_ND = np.asarray(x_ND, dtype=np.float64)
     if len(x_ND) < 2:
@@ -56,14 +63,17 @@ def potentials(x_ND: ArrayLike, block: int = BLOCK) -> Floats:
 
 
 def uniformity(potentials_N: ArrayLike) -> float:
-    """log of the mean over distinct pairs of exp(-2 |x - y|^2), from ``potentials``; lower is more even. (Wang and Isola 2020)"""
+    """Log of the mean over distinct pairs of exp(-2 |x - y|^2), from ``potentials``.
+
+    Lower is more even. Source: Wang and Isola 2020.
+    """
     return float(np.log(np.mean(np.asarray(potentials_N, dtype=np.float64))))
 
 
 def mean_cosines(x_ND: ArrayLike) -> Floats:
-    """For every unit vector its mean cosine with all the others, (N,); the mean of these is the anisotropy.
+    """Mean cosine of every unit vector with all others, (N,); the mean of these is the anisotropy.
 
-    Exact: what a mean over random pairs of distinct vectors estimates.
+    It is exact; a mean over random pairs of distinct vectors estimates it.
     """
     x_ND = np.asarray(x_ND, dtype=np.float64)
     if len(x_ND) < 2:
@@ -72,15 +82,15 @@ def mean_cosines(x_ND: ArrayLike) -> Floats:
 
 
 def singular_values(x_ND: ArrayLike) -> Floats:
-    """Of the vectors minus their mean, largest first: (min(N, D),)."""
+    """Singular values of the vectors minus their mean, largest first: (min(N, D),)."""
     x_ND = np.asarray(x_ND, dtype=np.float64)
     return np.linalg.svd(x_ND - x_ND.mean(axis=0), compute_uv=False)
 
 
 def effective_rank(singular: ArrayLike) -> float:
-    """exp of the entropy of the singular values, scaled to sum to 1: how many directions are used. (Roy and Vetterli 2007)
+    """Number of directions in use: exp of the entropy of the singular values, scaled to sum to 1.
 
-    Raises ValueError if all of them are 0.
+    Source: Roy and Vetterli 2007. Raises ValueError if all values are 0.
     """
     values = np.asarray(singular, dtype=np.float64)
     if not values.sum() > 0:

@@ -1,8 +1,10 @@
-"""Clustering of short texts, the eight sets of SCCL: protocol ``sccl-kmeans/1``.
+"""Clustering of short texts, the eight sets of SCCL.
 
-As the evaluation behind the papers ran it: k-means on the vectors as they are (not normalised), as many clusters as classes,
-k-means++ with ten starts, of which the one with the least inertia counts, for each of the seeds 0 to 9; accuracy under the best one-to-one matching of
-clusters and classes. The value is the mean over the ten seeds, ``std`` their standard deviation (of these ten, not n - 1).
+Suite clustering, protocol ``sccl-kmeans/1``, as the evaluation behind the papers ran it: k-means on
+the vectors as they are (not normalised), as many clusters as classes, k-means++ with ten starts
+(the one with the least inertia counts) for each of the seeds 0 to 9; accuracy under the best
+one-to-one matching of clusters and classes. The value is the mean over the ten seeds, ``std`` their
+standard deviation (of these ten, not n - 1).
 """
 
 from __future__ import annotations
@@ -13,29 +15,22 @@ import numpy as np
 
 from bench.data.sets import DataFolder, data_set
 from bench.data.sets.clustering import CLUSTERING_TASKS, ClassedTexts, read_clustering
-from bench.score.metrics.clustering import kmeans, summary
+from bench.score.metrics.clustering import summarise_clusterings
+from bench.score.metrics.kmeans import kmeans
 from bench.score.metrics.metric import CLUSTERING_ACCURACY
-from bench.score.suites import (
-    Arrays,
-    LoadedTask,
-    Suite,
-    Task,
-    TaskResult,
-    TaskScore,
-    Vectors,
-    check_variety,
-    float32_vectors,
-    scoring,
-)
+from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.vectors import check_variety, float32_vectors, scoring
 
 PROTOCOL = "sccl-kmeans/1"
 SEEDS = tuple(range(10))
-STARTS, ITERATIONS, TOLERANCE = 10, 300, 1e-4
+STARTS = 10
+ITERATIONS = 300
+TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class LoadedTexts(LoadedTask):
-    """Texts whose vectors are to be clustered."""
+    """Texts to cluster by their vectors."""
 
     task: Task
     data: ClassedTexts
@@ -45,7 +40,7 @@ class LoadedTexts(LoadedTask):
         return self.data.texts
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed if the vectors cannot be clustered."""
+        """Cluster the texts. Raises RunFailed if the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
         x_ND = check_variety(float32_vectors(vectors(texts), texts, name), texts, name)
         with scoring(
@@ -71,10 +66,10 @@ class LoadedTexts(LoadedTask):
         )
 
 
-def score_predictions(predictions: Arrays, task: str) -> TaskScore:
-    """From stored predictions alone: one column of clusters per seed."""
+def score_clusters(predictions: Arrays, task: str) -> TaskScore:
+    """Score stored predictions, which have one column of clusters for each seed."""
     with scoring(task):
-        agreement = summary(predictions["prediction"], predictions["gold"])
+        agreement = summarise_clusterings(predictions["prediction"], predictions["gold"])
     return TaskScore(
         agreement["accuracy"]["mean"],
         len(predictions["prediction"]),
@@ -95,7 +90,10 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedTexts:
 SUITE = Suite(
     name="clustering",
     title="Short-text clustering",
-    description="Do texts of one topic lie together? K-means on eight sets of short texts; nothing is trained on them.",
+    description=(
+        "Do texts of one topic lie together? K-means on eight sets of short texts; nothing is "
+        "trained on them."
+    ),
     tasks=tuple(
         Task(
             suite="clustering",
@@ -105,7 +103,7 @@ SUITE = Suite(
             n=data_set(name).items["test"],
             data=(name,),
             read=_read,
-            rescore=score_predictions,
+            rescore=score_clusters,
         )
         for name in CLUSTERING_TASKS
     ),

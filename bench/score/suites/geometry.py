@@ -1,12 +1,14 @@
-"""The geometry of the sentence vectors of STS-B test: protocol ``geometry-stsb/1``, tasks alignment and uniformity.
+"""The geometry of the sentence vectors of STS-B test: tasks alignment and uniformity.
 
-On unit vectors, of every sentence occurrence of the test split (Wang and Isola 2020; SimCSE's analysis):
+Suite geometry, protocol ``geometry-stsb/1``, on unit vectors of every sentence occurrence of the
+test split (Wang and Isola 2020; SimCSE's analysis):
 
     alignment    mean over pairs with gold > 4 of |x - y|^2
     uniformity   log of the mean over distinct pairs i < j of exp(-2 |x_i - x_j|^2)
 
-Lower is better for both. The predictions hold what figures are drawn from: cosines by gold level (PromCSE Figure 3). The detail holds
-the correlation without the most frequent words (like ConPVP Figure 5, which removes tokens and averages seven sets), anisotropy and effective rank.
+Lower is better for both. The predictions also have the values that figures need: cosines by gold
+level (PromCSE Figure 3). The detail has the correlation without the most frequent words (like
+ConPVP Figure 5, which removes tokens and averages seven sets), anisotropy and effective rank.
 """
 
 from __future__ import annotations
@@ -34,25 +36,15 @@ from bench.score.metrics.geometry import (
     unit,
 )
 from bench.score.metrics.metric import METRICS
-from bench.score.suites import (
-    Arrays,
-    LoadedTask,
-    Suite,
-    Task,
-    TaskResult,
-    TaskScore,
-    Vectors,
-    check_variety,
-    check_vectors,
-    scoring,
-)
 from bench.score.suites.sts import cosines
+from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.vectors import check_variety, check_vectors, scoring
 
 PROTOCOL = "geometry-stsb/1"
-SET, SPLIT, ABOVE = "STS-B", "test", 4.0
+SET, SPLIT = "STS-B", "test"
+ABOVE = 4.0  # gold of pairs that mean the same
 ITEMS = {"alignment": 231, "uniformity": 2758}  # pairs with gold > 4; sentences
-REMOVED = (4, 8, 16, 32, 64)
-"""Numbers of most frequent words that are removed; 0 is what the other numbers are of."""
+REMOVED = (4, 8, 16, 32, 64)  # numbers of most frequent words that are removed
 
 
 @dataclass(frozen=True)
@@ -64,26 +56,28 @@ class LoadedGeometry(LoadedTask):
 
     @property
     def sentences(self) -> list[str]:
-        return self.original + [
-            s for sides in self.reduced.values() for side in sides for s in side
-        ]
+        every = list(self.original)
+        for first, second in self.reduced.values():
+            every += first + second
+        return every
 
     @property
     def original(self) -> list[str]:
-        """The data's own: every occurrence, first sides before second."""
+        """Every occurrence in the data, first sides before second."""
         return self.data.sentences1 + self.data.sentences2
 
     @property
     def n(self) -> int:
-        return (
-            int((self.data.gold > ABOVE).sum())
-            if self.task.name == "alignment"
-            else 2 * len(self.data)
-        )
+        if self.task.name == "alignment":
+            return int((self.data.gold > ABOVE).sum())
+        return 2 * len(self.data)
 
     @cached_property
     def reduced(self) -> dict[str, tuple[list[str], list[str]]]:
-        """Array of the predictions -> both sides of the pairs without the k most frequent words, for every k; alignment's only."""
+        """Array of the predictions -> both sides of the pairs without the k most frequent words.
+
+        Empty for uniformity.
+        """
         if self.task.name != "alignment":
             return {}
         counts = Counter(word for sentence in self.original for word in sentence.split())
@@ -98,8 +92,9 @@ class LoadedGeometry(LoadedTask):
         }
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed if the vectors cannot be scored."""
-        sentences, name, pairs = self.original, self.task.name, self.data
+        """Score the task. Raises RunFailed if the vectors cannot be scored."""
+        sentences, name = self.original, self.task.name
+        pairs = self.data
         with scoring(name, "did the training collapse?"):
             x_ND = unit(
                 check_variety(check_vectors(vectors(sentences), sentences, name), sentences, name)
@@ -132,7 +127,7 @@ class LoadedGeometry(LoadedTask):
 
 
 def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
-    """The sentences without these words; a sentence that has no other words is a blank."""
+    """Remove words from sentences; a sentence without other words becomes a blank."""
     gone = set(words)
     return [
         " ".join(word for word in sentence.split() if word not in gone) or " "
@@ -140,8 +135,8 @@ def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
     ]
 
 
-def score_predictions(predictions: Arrays, task: str) -> TaskScore:
-    """From stored predictions alone. Raises ValueError if something is undefined."""
+def score_geometry(predictions: Arrays, task: str) -> TaskScore:
+    """Score stored predictions. Raises ValueError if the value is undefined."""
     prediction_N, whole = predictions["prediction"], REDUCED not in predictions
     n, detail = len(prediction_N), dict[str, Any]()
     if task == "uniformity":
@@ -175,7 +170,10 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedGeometry:
 SUITE = Suite(
     name="geometry",
     title="Geometry of the vectors",
-    description="Do paraphrases lie close together, and all sentences evenly on the sphere? Alignment and uniformity on STS-B.",
+    description=(
+        "Do paraphrases lie close together, and all sentences evenly on the sphere? Alignment and"
+        " uniformity on STS-B."
+    ),
     tasks=tuple(
         Task(
             suite="geometry",
@@ -185,11 +183,12 @@ SUITE = Suite(
             n=n,
             data=(SET,),
             read=_read,
-            rescore=score_predictions,
+            rescore=score_geometry,
             needs=("prediction", "subset", *(("gold",) if name == "alignment" else ())),
         )
         for name, n in ITEMS.items()
     ),
     average=None,
     docs="suites.md#geometry",
+    extra_detail=("set", "split", "zero_vectors", "cosine_edges", "cosine_by_gold"),
 )

@@ -1,13 +1,13 @@
-"""Our suites as task classes of the mteb package: mteb runs any model that it knows on local data, and gives our numbers.
+"""Suites as task classes of the mteb package: mteb runs any of its models and gives our numbers.
 
     import mteb
     from bench.score.suites.mteb_tasks import tasks
 
     mteb.evaluate(model, tasks("sts", "transfer", data="DIR"))
 
-The main score is what ``bench run`` gives with the same vectors, under its own name ("bench_spearman", "bench_accuracy"), on
-mteb's scale (0 to 1); an STS task also has mteb's own metrics. Each distinct sentence is asked for once. Importing this module
-imports mteb.
+The main score is that of ``bench run`` with the same vectors, under its own name ("bench_spearman",
+"bench_accuracy"), on mteb's scale (0 to 1); an STS task also has mteb's own metrics. Each distinct
+sentence is asked for once. Importing this module imports mteb.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.score.encoding import VectorStore
-from bench.score.suites import LoadedTask, Task, TaskResult, Vectors, find_metric, suite
-from bench.score.suites.mteb import MtebEncoder, as_dataset
+from bench.score.suites.mteb import MtebEncoder
+from bench.score.suites.mteb_data import as_dataset
+from bench.score.suites.registry import find_metric, suite
 from bench.score.suites.sts import LoadedPairs
+from bench.score.suites.task import LoadedTask, Task, TaskResult, Vectors
 
 TYPES = {
     "sts": "STS",
@@ -39,7 +41,7 @@ BATCH = 1024  # sentences in one batch of the DataLoader, unless mteb is told ot
 
 
 def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTask]:
-    """Every task of these suites, all of "sts" if none is named, read from the data folder and checked.
+    """Read and check every task of these suites ("sts" if none is named) from the data folder.
 
     Raises what ``bench run`` would: DataMissing, DataDamaged, UnknownName.
     """
@@ -68,7 +70,7 @@ def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
 
 
 class BenchTask(AbsTask):
-    """Any task of any suite: mteb brings the vectors, the suite scores them. ``task_class`` makes one for a set."""
+    """Any task of any suite: mteb brings the vectors, the suite scores them."""
 
     loaded: LoadedTask
 
@@ -141,7 +143,7 @@ class BenchTask(AbsTask):
 
 
 class BenchStsTask(BenchTask, AbsTaskSTS):
-    """An STS set: our Spearman as main score, and the metrics that mteb computes itself from the same vectors."""
+    """An STS set, with our Spearman as main score and mteb's own metrics of the same vectors."""
 
     def _dataset(self) -> Any:
         assert isinstance(self.loaded, LoadedPairs)
@@ -190,7 +192,10 @@ class _Answering(MtebEncoder):
 
 
 def scores_of(result: TaskResult) -> dict[str, Any]:
-    """A result as mteb keeps scores: "bench_spearman" and so on; of STS also mean and weighted mean over sub-datasets."""
+    """Convert a result to mteb's scores: "bench_spearman" and so on.
+
+    STS also has mean and weighted mean over sub-datasets.
+    """
     name = f"bench_{result.metric.replace('-', '_')}"
     bounded = math.isfinite(find_metric(result.suite, result.metric).bounds[1])
     scale = 0.01 if bounded else 1.0  # bounded metrics are printed x 100
@@ -210,7 +215,10 @@ def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
     protocol = f"-{task.protocol.partition('/')[0]}" if twice else ""
     return TaskMetadata(
         name=f"bench-{task.name}{protocol}{form}",
-        description=f"{task.name} of bench's suite {task.suite}, protocol {task.protocol}, {loaded.form or 'only'} text form.",
+        description=(
+            f"{task.name} of bench's suite {task.suite}, protocol {task.protocol}, "
+            f"{loaded.form or 'only'} text form."
+        ),
         dataset={"path": f"local/{task.suite}", "revision": loaded.sha256},
         type=TYPES.get(task.suite, "Classification"),  # type: ignore[arg-type]
         category="t2t" if TYPES.get(task.suite) == "STS" else "t2c",

@@ -1,7 +1,8 @@
-"""A user's own files as tasks: ``--suite pairs.tsv``, ``--suite classification:reviews.csv``, ``--suite clustering:reviews.csv``.
+"""A user's own files as tasks: ``--suite pairs.tsv``, ``--suite classification:reviews.csv``.
 
-Three protocols, each that of a suite of the papers: ``own-pairs/1`` is Spearman x 100 of cosine and rating (as sts), ``own-probe/1``
-SentEval's classifier (as transfer), ``own-kmeans/1`` k-means with ten seeds (as clustering). A score is verified without the file.
+There are three protocols, each like a suite of the papers: ``own-pairs/1`` is Spearman x 100 of
+cosine and rating (as sts), ``own-probe/1`` SentEval's classifier (as transfer), ``own-kmeans/1``
+k-means with ten seeds (as clustering). A score is verified without the file.
 """
 
 from __future__ import annotations
@@ -34,25 +35,23 @@ from bench.data.own.naming import (
 from bench.data.sets import DataFolder
 from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, SPEARMAN, Metric
 from bench.score.metrics.probe import accuracy, mean
-from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
-from bench.score.suites.clustering import LoadedTexts
-from bench.score.suites.clustering import score_predictions as score_clusters
-from bench.score.suites.sts import LoadedPairs
-from bench.score.suites.sts import score_predictions as score_pairs
+from bench.score.suites.clustering import LoadedTexts, score_clusters
+from bench.score.suites.sts import LoadedPairs, score_pairs
+from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.transfer import LoadedTransfer, classify
 
 NAME = "own"
-SHOWN = 60
-"""Letters of a text in a note."""
+SHOWN = 60  # letters of a text in a note
 
 
 @dataclass(frozen=True)
 class LoadedOwn(LoadedTask):
-    """A user's data, scored as the suite ``inner`` is of scores it; the record keeps what its description says."""
+    """A user's data, scored like the suite of ``inner``. The record keeps the facts about it."""
 
     task: Task
+    # a LoadedPairs, LoadedTransfer or LoadedTexts
     inner: Any
-    """A LoadedPairs, LoadedTransfer or LoadedTexts."""
+    # name, scale, licence and source, if a description beside the file has them
     facts: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -72,13 +71,15 @@ class LoadedOwn(LoadedTask):
         return replace(self, inner=self.inner.on(device))
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """Raises RunFailed if the vectors cannot be scored."""
+        """Score the task. Raises RunFailed if the vectors cannot be scored."""
         result: TaskResult = self.inner.score(vectors)
         return replace_fields(result, detail={**result.detail, "data": self.facts})
 
 
 def score_classes(predictions: Arrays, task: str) -> TaskScore:
-    """From stored predictions alone: the mean over folds of the accuracies x 100, each rounded to two decimals as SentEval does."""
+    """Score stored predictions: the mean over folds of accuracies x 100, each rounded as SentEval
+    does.
+    """
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
     folds = sorted(set(fold.tolist()))
     value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in folds])
@@ -94,8 +95,8 @@ class Protocol:
     rescore: Callable[[Arrays, str], TaskScore]
     load: Callable[[Task, OwnFile], LoadedTask]
     needs: tuple[str, ...]
+    # ends the task's name, so that one file can be scored in two ways
     suffix: str = ""
-    """Of the task's name, so that one file can be scored in two ways."""
 
 
 def _load_pairs(task: Task, own: OwnFile) -> LoadedTask:
@@ -110,6 +111,7 @@ def _load_classed(task: Task, own: OwnFile) -> LoadedTask:
     return LoadedTexts(task, read_classed(own))
 
 
+# Kind of file -> its protocol.
 PROTOCOLS = {
     PAIRS: Protocol(
         name="own-pairs/1",
@@ -134,11 +136,13 @@ PROTOCOLS = {
         suffix="-clusters",
     ),
 }
-"""Kind of file -> its protocol."""
 
 
 def task_of_file(own: OwnFile) -> Task:
-    """The task that a file is. Raises BenchError if the file cannot be read, or its labels may mean two things."""
+    """Make a task of a file.
+
+    Raises BenchError if the file cannot be read, or if its labels may mean two things.
+    """
     known = with_kind(own)
     protocol = PROTOCOLS[known.kind]
 
@@ -157,7 +161,7 @@ def task_of_file(own: OwnFile) -> Task:
 
 
 def describe_data(own: OwnFile, inner: Any) -> LoadedOwn:
-    """The loaded data with what its description says, and a note on texts that are fitted and tested."""
+    """Add the facts of the file's description, and a note on texts that are fitted and tested."""
     facts = read_description(own.path).facts()
     if own.kind != CLASSIFICATION:
         return LoadedOwn(inner.task, inner, facts)
@@ -165,12 +169,16 @@ def describe_data(own: OwnFile, inner: Any) -> LoadedOwn:
     if not both:
         return LoadedOwn(inner.task, inner, facts)
     facts["tested_and_fitted"] = len(both)
-    note = f"{own.path.name}: {plural(len(both), 'tested text')} also in the train or dev split, the first is '{both[0][:SHOWN]}'"
+    count, first = plural(len(both), "tested text"), both[0][:SHOWN]
+    note = f"{own.path.name}: {count} also in the train or dev split, the first is '{first}'"
     return LoadedOwn(inner.task, inner, facts, (note,))
 
 
 def stored_task(name: str, protocol: str) -> Task | None:
-    """The task of a record, to compute its score again: the file is not needed. None for a protocol that this bench does not know."""
+    """The task of a record, to compute its score again without the file.
+
+    Returns None if this bench does not know the protocol.
+    """
     for known in PROTOCOLS.values():
         if known.name == protocol:
             return Task(
@@ -189,10 +197,11 @@ def _read_nothing(task: Task, data: DataFolder, text: str) -> LoadedTask:
     raise BenchError(f"the file of {task.name} was not named", EXAMPLE)
 
 
-def choose_tasks(files: str) -> Suite:
-    """The suite with the tasks of these files: "pairs.tsv:a,b,rating" or several with commas between.
+def choose_files(files: str) -> Suite:
+    """Build the suite with the tasks of files: "pairs.tsv:a,b,rating", or several with commas
+    between.
 
-    Raises DataMissing, DataDamaged, BenchError; two files of one name are refused.
+    Raises DataMissing, DataDamaged, or BenchError, also for two files of one name.
     """
     tasks: dict[str, Task] = {}
     for text in split_files(files):
@@ -211,9 +220,14 @@ def choose_tasks(files: str) -> Suite:
 SUITE = Suite(
     name=NAME,
     title="Your own files",
-    description="Rated pairs or labelled texts in files of yours: --suite pairs.tsv, classification:texts.csv, clustering:texts.csv.",
+    description=(
+        "Rated pairs or labelled texts in files of yours: --suite pairs.tsv, "
+        "classification:texts.csv, clustering:texts.csv."
+    ),
     tasks=(),
     average=None,
     docs="suites.md#own",
+    choose_tasks=choose_files,
+    extra_detail=("classes", "data", "dev", "fits", "folds"),
     stored_task=stored_task,
 )

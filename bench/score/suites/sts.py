@@ -1,8 +1,11 @@
-"""Suites of rated sentence pairs: sts, cxc and check. A pair's prediction is the cosine of its two vectors; no regressor is trained.
+"""Rated sentence pairs.
 
-sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the papers after it score them. A task's value is one Spearman
-correlation over the pairs of all its sub-datasets together ("all"), x 100. "mean" and "wmean" over sub-datasets, which earlier
-papers print, and Pearson stand in ``detail``.
+The prediction for a pair is the cosine of its two vectors; nothing is trained.
+
+Suite sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the papers after it score
+them. A task's value is one Spearman correlation over the pairs of all its sub-datasets together
+("all"), x 100. The detail has "mean" and "wmean" over sub-datasets, which earlier papers print, and
+Pearson.
 """
 
 from __future__ import annotations
@@ -10,46 +13,26 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import lzma
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bench.base.errors import DataDamaged, DataMissing, RunFailed
 from bench.data.sets import DataFolder, data_set
-from bench.data.sets.cxc import CXC, SAME_IMAGE, RatedCaptions, images, read_cxc
-from bench.data.sets.cxc import OFFICIAL as CXC_OFFICIAL
+from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import STS_TASKS, SentencePairs, read_sts
 from bench.score.metrics.correlation import (
-    DRAWS,
-    SEED,
     Grouped,
     correlate_groups,
-    draws_with_replacement,
-    draws_without_replacement,
     paired_cosine,
     pearson,
-    sampled_spearman,
     spearman,
 )
-from bench.score.metrics.metric import SPEARMAN, SPEARMAN_BOOTSTRAP
-from bench.score.suites import (
-    GOLD_IS_THE_CAUSE,
-    Arrays,
-    LoadedTask,
-    Suite,
-    Task,
-    TaskResult,
-    TaskScore,
-    Vectors,
-    check_variety,
-    check_vectors,
-    scoring,
-)
+from bench.score.metrics.metric import SPEARMAN
+from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.vectors import GOLD_IS_THE_CAUSE, check_variety, check_vectors, scoring
 
 PROTOCOL = "senteval-all/1"
 AT_ONCE = 8192  # pairs: bounds the copies of their vectors
@@ -59,26 +42,30 @@ SAME_COSINES = "the model gives every pair the same similarity: did its training
 
 @dataclass(frozen=True)
 class LoadedPairs(LoadedTask):
-    """Pairs that a cosine scores. ``whole``: all splits of the set, if they are scored in addition to the test split."""
+    """Pairs that are scored by the cosines of their vectors."""
 
     task: Task
     data: SentencePairs
+    # all splits of the set, if they are scored in addition to the test split
     whole: SentencePairs | None = None
 
     def __post_init__(self) -> None:
-        """Raise DataDamaged for ratings with which no correlation is defined, before anything is encoded."""
+        """Raise DataDamaged for ratings that define no correlation, before anything is encoded."""
         gold = np.asarray(self.data.gold, dtype=float)
         if not len(gold):
             return
         wrong = np.flatnonzero(~np.isfinite(gold))
         if len(wrong):
+            pair, rating = wrong[0] + 1, gold[wrong[0]]
             raise DataDamaged(
-                f"{self.task.name}: the rating of pair {wrong[0] + 1} is {gold[wrong[0]]}, expected a number ({len(wrong)} such of {len(gold)})",
+                f"{self.task.name}: the rating of pair {pair} is {rating}, expected a number "
+                f"({len(wrong)} such of {len(gold)})",
                 "correct the rating, or leave the pair out",
             )
         if len(gold) > 1 and np.ptp(gold) == 0:
             raise DataDamaged(
-                f"{self.task.name}: all {len(gold)} pairs have the rating {gold[0]:g}, and with equal ratings no correlation is defined",
+                f"{self.task.name}: all {len(gold)} pairs have the rating {gold[0]:g}, "
+                "and with equal ratings no correlation is defined",
                 GOLD_IS_THE_CAUSE,
             )
 
@@ -88,7 +75,7 @@ class LoadedPairs(LoadedTask):
         return source.sentences1 + source.sentences2
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed if the vectors cannot be scored."""
+        """Score the pairs. Raises RunFailed if the vectors cannot be scored."""
         name, pairs = self.task.name, self.data
         predictions: dict[str, np.ndarray] = {
             "prediction": cosines(pairs.sentences1, pairs.sentences2, vectors, name),
@@ -113,7 +100,10 @@ class LoadedPairs(LoadedTask):
 
 
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
-    """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form if it is here, else another."""
+    """Read STS-B dev, 1,500 pairs on which checkpoints are selected.
+
+    Takes the tokenised form if it is available, else another one.
+    """
     return LoadedPairs(_task("STS-B"), read_sts(data, "STS-B", text=text or "any", split="dev"))
 
 
@@ -122,9 +112,10 @@ CLEAN_DEV = "sts-dev-clean"
 
 @dataclass(frozen=True)
 class LoadedCleanDev(LoadedTask):
-    """Pairs to select checkpoints on that no set of the suite tests: of STS-B dev and of SICK's trial split.
+    """Pairs of STS-B dev and SICK's trial split that no set of the suite tests.
 
-    Scored by the mean of the two Spearman correlations, because the two were rated on different scales.
+    Checkpoints are selected by the mean of the two Spearman correlations, because the two sets were
+    rated on different scales.
     """
 
     parts: tuple[SentencePairs, ...]
@@ -141,7 +132,7 @@ class LoadedCleanDev(LoadedTask):
 
     @property
     def sha256(self) -> str:
-        """Over the text and the gold score of every remaining pair, in order."""
+        """Hash of the text and the gold score of every remaining pair, in order."""
         rows = [
             row
             for part in self.parts
@@ -154,7 +145,7 @@ class LoadedCleanDev(LoadedTask):
         return sum(len(part) for part in self.parts)
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """Raises RunFailed if the vectors cannot be scored."""
+        """Score both parts. Raises RunFailed if the vectors cannot be scored."""
         each = {}
         for part in self.parts:
             cosine = cosines(part.sentences1, part.sentences2, vectors, f"{CLEAN_DEV}, {part.name}")
@@ -173,12 +164,12 @@ class LoadedCleanDev(LoadedTask):
 
 
 def pair_key(*pair: str) -> frozenset[str]:
-    """Equal for two pairs with the same letters and digits, whatever their case, order, spaces and punctuation."""
+    """Letters and digits of a pair, lower-cased, whatever its order and punctuation."""
     return frozenset("".join(filter(str.isalnum, sentence.lower())) for sentence in pair)
 
 
 def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
-    """For each pair, the sets of the suite whose test split has it. Raises DataMissing if one is not here."""
+    """Find the sets of the suite that have each pair in their test split. Raises DataMissing."""
     tests = {
         test.name: set(map(pair_key, test.sentences1, test.sentences2))
         for test in (read_sts(data, name, text="any") for name in STS_TASKS)
@@ -190,7 +181,10 @@ def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ..
 
 
 def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
-    """SICK trial and STS-B dev without the pairs that a set of the suite tests. Needs the test splits of all of them: DataMissing."""
+    """Read SICK trial and STS-B dev without the pairs that a set of the suite tests.
+
+    Needs the test splits of all of them: raises DataMissing if one is missing.
+    """
     parts = []
     for name in ("STS-B", "SICK-R"):
         whole = read_sts(data, name, text=text, split="dev")
@@ -210,10 +204,11 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
 def cosines(
     sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str
 ) -> np.ndarray:
-    """Cosine of every pair, (N,) float32: computed in float64, and rounded to the precision of an encoder's float32 vectors. A pair
-    of identical sentences has exactly 1 (0 for a zero vector).
+    """Compute the cosine of every pair, (N,) float32.
 
-    Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
+    It is computed in float64, and rounded to the precision of an encoder's float32 vectors. A pair
+    of identical sentences has exactly 1 (0 for a zero vector). Raises RunFailed, naming the task
+    and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
     if len(sentences1) > AT_ONCE:
         return np.concatenate(
@@ -232,8 +227,8 @@ def cosines(
     return paired_cosine(a_ND, b_ND).astype(np.float32)
 
 
-def score_predictions(predictions: Arrays, task: str) -> TaskScore:
-    """From stored predictions alone: what ``score`` does after encoding, and what a verifier repeats."""
+def score_pairs(predictions: Arrays, task: str) -> TaskScore:
+    """Score stored predictions, as ``LoadedPairs.score`` does after encoding."""
     ranked, linear = correlations(predictions, task)
     detail: dict[str, Any] = {
         "mean": ranked.mean,
@@ -253,14 +248,17 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
 
 
 def correlations(predictions: Arrays, task: str) -> tuple[Grouped, Grouped]:
-    """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
+    """Compute Spearman and Pearson with gold, over all items and within sub-datasets.
+
+    Raises RunFailed if one is undefined over all items.
+    """
     sides = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
     with scoring(task, SAME_COSINES):
         return correlate_groups(*sides, spearman), correlate_groups(*sides, pearson)
 
 
 def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
-    """Of each sub-dataset both correlations and the number of items, for a record's detail."""
+    """Both correlations and the number of items of each sub-dataset, for a record's detail."""
     return {
         name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n}
         for name, n in ranked.sizes.items()
@@ -290,7 +288,7 @@ def _task(name: str) -> Task:
         data=(name,),
         subsets=gold or {name: known.items["test"]},
         read=_read,
-        rescore=score_predictions,
+        rescore=score_pairs,
         needs=("prediction", "gold", "subset"),
     )
 
@@ -298,170 +296,11 @@ def _task(name: str) -> Task:
 SUITE = Suite(
     name="sts",
     title="Semantic textual similarity",
-    description="Do cosines of sentence vectors rank pairs as people do? Seven English sets, no training on them.",
+    description=(
+        "Do cosines of sentence vectors rank pairs as people do? Seven English sets, no training "
+        "on them."
+    ),
     tasks=tuple(_task(name) for name in STS_TASKS),
     average=STS_TASKS,
     docs="suites.md#sts",
-)
-
-
-# --- cxc: sampled Spearman, mean and standard deviation over 1,000 draws, in the two protocols behind printed numbers ---
-# ``cxc-promcse/1``: a query is an image, a draw takes 2,500 of 5,000 with replacement, by the random calls of PromCSE's code; for
-# PromCSE's own rows. ``cxc-parekh/1``: a query is a caption, 12,500 of 25,000 without replacement; for the rows that came from
-# Parekh et al. and Jain et al. (GloVe, ALIGN, MURAL). Both take one rated pair of each query, of those in which it is the first
-# caption. Both tasks store the same predictions.
-
-
-class CxcProtocol(NamedTuple):
-    """Which pairs of the predictions a draw takes. ``query``: the array of the predictions that holds every pair's query."""
-
-    query: str
-    drawn: Callable[[np.ndarray], Iterator[np.ndarray]]
-    summary: str
-
-
-CXC_PROTOCOLS = {
-    "cxc-promcse/1": CxcProtocol(
-        "image", draws_with_replacement, "half of the images, with replacement"
-    ),
-    "cxc-parekh/1": CxcProtocol(
-        "caption1", draws_without_replacement, "half of the captions, without replacement"
-    ),
-}
-
-
-def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
-    """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError if it is undefined."""
-    query_N = np.unique(predictions[CXC_PROTOCOLS[protocol].query], return_inverse=True)[1]
-    return sampled_spearman(
-        predictions["prediction"], predictions["gold"], CXC_PROTOCOLS[protocol].drawn(query_N)
-    )
-
-
-def score_cxc(predictions: Arrays, task: str, protocol: str) -> TaskScore:
-    """From stored predictions alone: mean and standard deviation (of these draws, not n - 1)."""
-    ranked, linear = correlations(predictions, task)
-    with scoring(task, SAME_COSINES):
-        values = drawn_scores(predictions, protocol)
-    low, median, high = np.percentile(values, [2.5, 50, 97.5])
-    n = len(predictions["gold"])
-    return TaskScore(
-        float(values.mean()),
-        n,
-        float(values.std()),
-        {
-            "draws": {
-                "count": DRAWS,
-                "seed": SEED,
-                "of": CXC_PROTOCOLS[protocol].summary,
-                "min": float(values.min()),
-                "low": float(low),
-                "median": float(median),
-                "high": float(high),
-                "max": float(values.max()),
-            },
-            "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": n},
-            "subsets": by_subset(ranked, linear),
-        },
-    )
-
-
-def _read_cxc(task: Task, data: DataFolder, text: str) -> LoadedPairs:
-    return LoadedPairs(task, read_cxc(data, text=text))
-
-
-CXC_SUITE = Suite(
-    name="cxc",
-    title="Crisscrossed Captions",
-    description="Do cosines rank pairs of image captions as people do? A domain that no other STS set shares; nothing is trained on it.",
-    tasks=tuple(
-        Task(
-            suite="cxc",
-            name=CXC,  # under both protocols: their predictions are the same
-            protocol=protocol,
-            metric=SPEARMAN_BOOTSTRAP,
-            n=data_set(CXC).items["test"],
-            data=(CXC, CXC_OFFICIAL),
-            read=_read_cxc,
-            rescore=partial(score_cxc, protocol=protocol),
-            needs=("prediction", "gold", "subset", "image", "caption1", "caption2"),
-        )
-        for protocol in CXC_PROTOCOLS
-    ),
-    average=None,
-    docs="suites.md#cxc",
-)
-
-
-# --- check: pairs of image captions that people rated, inside the package. Enough to see a method work, not a result ---
-# Crisscrossed Captions' validation pairs (Parekh et al. 2021; bench/builtin/README.md has sources and licences), as far as their
-# captions were at hand, in a dev and a test part that share no caption and no image. Protocol ``check/2``: Spearman x 100 of cosine
-# against rating over all test pairs together; how a pair was sampled is its sub-dataset.
-
-GENERATED = "check/1"
-"""The protocol of the generated pairs in earlier versions of this package. Scores follow from predictions as in ``check/2``."""
-CHECK_DATA = Path(__file__).parents[2] / "builtin" / "data"
-
-
-def _read_captions(task: Task, *_: object) -> LoadedPairs:
-    """The pairs of the task's part, dev or test. Raises DataDamaged."""
-    part = "dev" if task.name == CHECK_DEV else "test"
-    path, hint = CHECK_DATA / f"check-{part}.tsv.xz", "install the package again"
-    try:
-        content = lzma.decompress(path.read_bytes())
-        rows = [line.split("\t") for line in content.decode().splitlines()[1:]]
-        first, second, gold, kind, *ids = (list(column) for column in zip(*rows, strict=True))
-        caption1, caption2 = (np.array(column, dtype=np.int64) for column in ids)
-        ratings = np.array(gold, dtype=np.float64)
-    except (OSError, ValueError, lzma.LZMAError) as error:
-        raise DataDamaged(f"{task.name}: {path}: {error}", hint) from None
-    if len(rows) != task.n:
-        raise DataDamaged(
-            f"{task.name}: expected {task.n} pairs, found {len(rows)}, in {path}", hint
-        )
-    return LoadedPairs(
-        task,
-        RatedCaptions(
-            name=task.name,
-            sentences1=first,
-            sentences2=second,
-            gold=ratings,
-            subset=kind,
-            split=part,
-            form=None,
-            sha256=hashlib.sha256(content).hexdigest(),
-            caption1=caption1,
-            caption2=caption2,
-            image=images(
-                ids[0], [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
-            ),
-        ),
-    )
-
-
-CHECK_TASK = Task(
-    suite="check",
-    name="captions",
-    protocol="check/2",
-    metric=SPEARMAN,
-    n=4742,
-    read=_read_captions,
-    rescore=score_predictions,
-)  # without ``data``: it reads no set of the manifest
-CHECK_DEV = "captions dev"
-
-
-def check_dev_task(data: DataFolder | None = None) -> LoadedPairs:
-    """The 1,125 dev pairs in the package, for choosing a checkpoint without STS-B. Raises DataDamaged."""
-    return _read_captions(replace(CHECK_TASK, name=CHECK_DEV, n=1125))
-
-
-CHECK_SUITE = Suite(
-    name="check",
-    title="Built-in check",
-    description="Do cosines rank pairs of captions as people do? A small sample inside the package: to see a method work, not a result.",
-    tasks=(CHECK_TASK,),
-    average=None,
-    docs="suites.md#check",
-    earlier=(GENERATED,),
 )

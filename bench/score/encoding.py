@@ -1,6 +1,7 @@
-"""Sentences to vectors: each distinct sentence once, sorted by length, in batches of a bounded number of padded tokens.
+"""Sentences to vectors: each distinct sentence once, in batches of a bounded number of padded
+tokens.
 
-Imports no torch: the tokenizer and the model are callables that the caller hands over.
+Imports no torch: the caller passes the tokenizer and the model as callables.
 """
 
 from __future__ import annotations
@@ -27,21 +28,26 @@ def encode_unique(
     budget: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """Vectors (n, dim) float32; row i belongs to sentence i. No sentences give shape (0, 0).
+    """Encode sentences: (n, dim) float32, row i for sentence i; (0, 0) if there are none.
 
-    ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim). A batch holds at most ``budget``
-    padded tokens (rows x longest row, of the ids as ``tokens`` gives them); a longer sentence is a batch by itself.
-    ``progress(done, total)`` counts distinct sentences. Which sentences share a batch depends on the set of distinct
-    sentences only, so that the order and repetitions of the input change no bit of the result.
-    Raises ValueError when a callable returns the wrong number of rows or ``budget`` is below 1.
+    ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim). A batch
+    holds at most ``budget`` padded tokens (rows x longest row, of the ids as ``tokens`` gives
+    them); a longer sentence is a batch by itself. ``progress(done, total)`` counts distinct
+    sentences.
+
+    The batches depend on the set of distinct sentences only, so that order and repetitions of the
+    input change no bit of the result. Raises ValueError if a callable returns the wrong number of
+    rows or ``budget`` is below 1.
     """
     if budget < 1:
         raise ValueError(f"budget is {budget} padded tokens; at least 1 is needed")
     result = np.zeros((0, 0), dtype=np.float32)
-    if not (distinct := sorted(set(sentences))):
+    distinct = sorted(set(sentences))
+    if not distinct:
         return result
     ids = _compact_ids(distinct, tokens)
-    # longest first: a batch that does not fit in memory fails at once, and the remaining time is over- and not underestimated
+    # longest first: a batch that does not fit in memory fails at once, and the remaining time is
+    # overestimated, never underestimated
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
 
     done = 0
@@ -49,8 +55,10 @@ def encode_unique(
         where = [order[i] for i in rows]
         vectors = np.asarray(embed([ids[i] for i in where]))
         if vectors.ndim != 2 or len(vectors) != len(where):
+            count = len(where)
             raise ValueError(
-                f"embed returned shape {vectors.shape} for {len(where)} sentences; expected ({len(where)}, dim)"
+                f"embed returned shape {vectors.shape} for {count} sentences; "
+                f"expected ({count}, dim)"
             )
         if not done:
             result = np.empty((len(distinct), vectors.shape[1]), dtype=np.float32)
@@ -63,9 +71,9 @@ def encode_unique(
 
 
 def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
-    """Cut rows 0..n-1, whose ``lengths`` never grow, into runs of at most ``budget`` = rows x longest; never an empty run.
+    """Cut rows 0..n-1 into batches of at most ``budget`` = rows x longest row, never an empty one.
 
-    A row of length 0 counts as 1.
+    ``lengths`` of the rows must not grow. A row of length 0 counts as 1.
     """
     start = 0
     while start < len(lengths):
@@ -77,24 +85,15 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
 def _compact_ids(
     sentences: list[str], tokens: Callable[[Sequence[str]], Sequence[Sequence[int]]]
 ) -> list[Sequence[int]]:
-    """The ids of all sentences at 4 bytes each; in Python lists they would take 36."""
+    """Tokenise all sentences, with 4 bytes for each id; in Python lists they would take 36."""
     compact: list[Sequence[int]] = []
     for start in range(0, len(sentences), TOKENISE_AT_ONCE):
         chunk = sentences[start : start + TOKENISE_AT_ONCE]
-        if len(ids := tokens(chunk)) != len(chunk):
+        ids = tokens(chunk)
+        if len(ids) != len(chunk):
             raise ValueError(f"tokens returned {len(ids)} rows for {len(chunk)} sentences")
         compact.extend(array("i", row) for row in ids)
     return compact
-
-
-# --- the vectors of one checkpoint, for the next task or a later run that needs them again ---
-# On disk, two files that only grow:
-#
-#     <key>-<dim>.f32    the vectors behind one another, little-endian float32
-#     <key>-<dim>.keys   16 bytes a row: blake2b of the sentence
-#
-# A vector is written before its key, so that a process that is killed leaves at most rows without a key, which the next process
-# cuts off.
 
 
 KEY_BYTES = 16
@@ -102,11 +101,19 @@ CHUNK = 32768  # sentences that are encoded and written at once
 
 
 class VectorStore:
-    """Vectors of distinct sentences, each encoded once.
+    """Vectors of distinct sentences, each encoded once, for the next task or a later run.
 
     store = VectorStore(folder, key)             # or VectorStore(): in memory only
-    store.add(task.sentences, method.encode)     # encodes what is new
+    store.add(task.sentences, method.encode)     # encodes new sentences
     vectors = store(task.sentences)              # (n, dim) float32, row i for sentence i
+
+    On disk, it has two files that only grow:
+
+    <key>-<dim>.f32    the vectors one after another, little-endian float32
+    <key>-<dim>.keys   16 bytes a row: blake2b of the sentence
+
+    A vector is written before its key, so that a process that is killed leaves at most rows
+    without a key, which the next process cuts off.
     """
 
     def __init__(self, folder: Path | None = None, key: str = "vectors") -> None:
@@ -120,7 +127,7 @@ class VectorStore:
         return len(self._row)
 
     def first(self, count: int) -> np.ndarray:
-        """The first ``count`` vectors that were added, or as many as there are: (n, dim) float32; (0, 0) of none."""
+        """The first vectors that were added, at most ``count``: (n, dim) float32, or (0, 0)."""
         return np.array(self._vectors[:count], dtype=np.float32)
 
     def missing(self, sentences: Sequence[str]) -> list[str]:
@@ -133,22 +140,25 @@ class VectorStore:
         encode: Callable[[list[str]], np.ndarray],
         chunk: int = CHUNK,
     ) -> int:
-        """Encode the distinct sentences that are not stored yet, longest first, ``chunk`` at a time; returns how many they were.
+        """Encode the sentences that are not stored yet, longest first; returns their number.
 
-        Chunks on disk stay there whatever happens to a later one. Raises ValueError if ``encode`` returns an array of the wrong
-        shape; nothing of that chunk is added then. Raises RunFailed if the disk cannot be written.
+        ``chunk`` sentences are encoded and written at a time. A chunk on disk stays there whatever
+        happens to a later one. Raises ValueError if ``encode`` returns an array of the wrong shape
+        (nothing of that chunk is added then), RunFailed if the disk cannot be written.
         """
         new = sorted(self.missing(sentences), key=lambda s: (-len(s), s))
         for start in range(0, len(new), chunk):
             part = new[start : start + chunk]
             vectors = np.ascontiguousarray(encode(part), dtype="<f4")
             if vectors.ndim != 2 or len(vectors) != len(part):
+                shape, count = vectors.shape, len(part)
                 raise ValueError(
-                    f"encode returned shape {vectors.shape} for {len(part)} sentences; expected ({len(part)}, dim)"
+                    f"encode returned shape {shape} for {count} sentences; expected ({count}, dim)"
                 )
             if self._row and vectors.shape[1] != self._vectors.shape[1]:
+                now, before = vectors.shape[1], self._vectors.shape[1]
                 raise ValueError(
-                    f"encode returned {vectors.shape[1]} dimensions, before {self._vectors.shape[1]}: use one store per model"
+                    f"encode returned {now} dimensions, before {before}: use one store per model"
                 )
             self._append(part, vectors)
         return len(new)
@@ -159,7 +169,8 @@ class VectorStore:
             (self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences)
         )
         vectors = np.asarray(self._vectors[rows], dtype=np.float32)
-        # release the pages that were read: otherwise a process that scores many sets would hold the whole file in memory
+        # Release the pages that were read: otherwise a process that scores many sets would hold the
+        # whole file in memory.
         mapped = getattr(self._vectors, "_mmap", None)
         if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
             mapped.madvise(mmap.MADV_DONTNEED)

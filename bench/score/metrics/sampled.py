@@ -1,0 +1,96 @@
+"""Sampled Spearman, as CxC-STS is scored: each draw takes half of the queries and a pair of each.
+
+Pairs are given in the order of the data, each with its query; queries are numbered from 0. Draws
+depend on these numbers and the seed alone, so that every model is scored on the same draws.
+
+Legend: N pairs, Q queries, B draws, n pairs of a draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bench.score.metrics.correlation import check_sides
+
+Rows = NDArray[np.int64]
+
+SEED, DRAWS = 123, 1000
+
+
+def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS) -> Iterator[Rows]:
+    """Draw as PromCSE does: half of the queries with replacement, then one pair of each.
+
+    Yields rows of the pairs. The random numbers are the same as in its code: numpy's legacy
+    generator, for each draw one call for all queries and one for the pair of each. A call with many
+    limits gives the same as that many calls.
+    """
+    order_N, first_Q, size_Q = _by_query(query_N)
+    random = np.random.RandomState(SEED)
+    for _ in range(draws):
+        chosen = random.randint(0, len(size_Q), len(size_Q) // 2)
+        yield order_N[first_Q[chosen] + random.randint(0, size_Q[chosen])]
+
+
+def draws_without_replacement(
+    query_N: ArrayLike, *, draws: int = DRAWS, seed: int = SEED
+) -> Iterator[Rows]:
+    """Draw half of the queries, none twice, and one pair of each, all equally likely.
+
+    Yields rows of the pairs. Parekh et al. publish no code; the generator is numpy's legacy one
+    because its numbers will not change.
+    """
+    order_N, first_Q, size_Q = _by_query(query_N)
+    random = np.random.RandomState(seed)
+    for _ in range(draws):
+        chosen = random.permutation(len(size_Q))[: len(size_Q) // 2]
+        place = (random.random_sample(len(chosen)) * size_Q[chosen]).astype(np.int64)
+        yield order_N[first_Q[chosen] + place]
+
+
+def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
+    """Sort rows by query; returns them, and the first row and the number of rows of every query.
+
+    Rows of one query stay in the data's order.
+    """
+    queries_N = np.asarray(query_N)
+    size_Q = np.bincount(queries_N)
+    if len(size_Q) < 2 or not size_Q.all():
+        raise ValueError("expected at least 2 queries, numbered from 0 without a gap")
+    return np.argsort(queries_N, kind="stable"), np.cumsum(size_Q) - size_Q, size_Q
+
+
+def sampled_spearman(
+    predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows]
+) -> NDArray[np.float64]:
+    """Rank correlation x 100 of the rows of every draw, (B,).
+
+    Equal values, and a row that was drawn twice, share their mean rank. Ranks are counted, not
+    sorted anew for each draw, and their sums are exact. Raises ValueError for NaN or infinity, and
+    if one side of a draw is constant.
+    """
+    place_a_N, place_b_N = (
+        np.unique(side_N, return_inverse=True)[1] for side_N in check_sides(predicted, gold)
+    )
+    values = []
+    for i, rows_n in enumerate(drawn):
+        a_n, b_n = _centred_ranks(place_a_N[rows_n]), _centred_ranks(place_b_N[rows_n])
+        squares_a, squares_b = a_n @ a_n, b_n @ b_n
+        if squares_a == 0 or squares_b == 0:
+            side = "predicted" if squares_a == 0 else "gold"
+            raise ValueError(
+                f"the {side} side of draw {i} is constant: correlation is undefined, not zero"
+            )
+        values.append(100 * (a_n @ b_n) / np.sqrt(squares_a * squares_b))
+    return np.clip(np.array(values), -100.0, 100.0)
+
+
+def _centred_ranks(place_n: Rows) -> NDArray[np.float64]:
+    """Twice the mean rank of every value minus twice the mean of all ranks: integers.
+
+    ``place_n``: numbers in the order of the values, equal for equal values.
+    """
+    count = np.bincount(place_n)
+    return (2 * np.cumsum(count) - count - len(place_n)).astype(np.float64)[place_n]

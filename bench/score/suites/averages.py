@@ -1,0 +1,63 @@
+"""The average of a suite's scores, as papers print it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from bench.records.record import AVERAGE
+from bench.score.metrics.average import average_of
+from bench.score.suites.registry import suite
+from bench.score.suites.task import TaskResult
+
+AnyScore = TypeVar("AnyScore")
+
+
+def average(scores: Iterable[AnyScore]) -> AnyScore | None:
+    """Compute the papers' "Avg." of one suite's scores.
+
+    Each value is rounded to 2 decimals, and their mean again. Takes Scores or TaskResults, in any
+    order, and gives one more of the same kind, task "Avg.". Returns None if a task of the average
+    is missing, if the suite has no average, or if the tasks of the average differ in metric,
+    protocol or text form. Other tasks of the suite change nothing.
+    """
+    by_task: dict[str, Any] = {}
+    for score in scores:
+        if score.task != AVERAGE:  # type: ignore[attr-defined]
+            by_task[score.task] = score  # type: ignore[attr-defined]
+    if not by_task:
+        return None
+    names = suite(next(iter(by_task.values())).suite).average
+    if not names or not by_task.keys() >= set(names):
+        return None
+    chosen = [by_task[name] for name in names]
+    if len({(score.suite, score.protocol, score.metric) for score in chosen}) > 1:
+        return None
+    text = chosen[0].text
+    forms = {score.text for score in chosen}
+    if len(forms) > 1:
+        known = [form for form in forms if form is None or not form.startswith("other-")]
+        if None in forms or len(known) > 1:
+            return None
+        # A third tokenisation is named by its hash for each set, and may equal a known form of a
+        # set with nothing to split.
+        joined = "\n".join(sorted(f"{score.task} {score.text}" for score in chosen))
+        text = f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
+    # there are no predictions of the average: a TaskResult has the arrays, a Score their hash
+    none: dict[str, Any] = {"predictions_sha256": None}
+    if isinstance(chosen[0], TaskResult):
+        none = {"predictions": {}}
+    return replace(
+        chosen[0],
+        task=AVERAGE,
+        value=average_of(score.value for score in chosen),
+        std=None,
+        n=sum(score.n for score in chosen),
+        text=text,
+        detail={"tasks": list(names)},
+        reduced_sha256=None,
+        **none,
+    )

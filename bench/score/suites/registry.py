@@ -1,0 +1,272 @@
+"""The suites of this package, of installed packages, and of the files of ``--plugin``.
+
+Listing their names imports none of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from bench.base.errors import BenchError, UnknownName
+from bench.base.imported_code import hash_file, hash_module
+from bench.base.plugin_files import check_plugin_files, import_file
+from bench.base.user_code import located
+from bench.data.own.naming import is_own_file
+from bench.records.record import ScoreKey
+from bench.score.metrics.metric import METRICS, Metric, metric_named
+from bench.score.suites.definition import check_definition
+from bench.score.suites.task import Suite, Task
+
+# Suite -> the module that defines it, and its name there.
+BUILT_IN = {
+    "sts": "bench.score.suites.sts:SUITE",
+    "cxc": "bench.score.suites.cxc:SUITE",
+    "transfer": "bench.score.suites.transfer:SUITE",
+    "transfer-quick": "bench.score.suites.transfer_quick:SUITE",
+    "fewshot": "bench.score.suites.fewshot:SUITE",
+    "clustering": "bench.score.suites.clustering:SUITE",
+    "geometry": "bench.score.suites.geometry:SUITE",
+    "mteb": "bench.score.suites.mteb:SUITE",
+    "check": "bench.score.suites.check:SUITE",
+    "own": "bench.score.suites.own:SUITE",
+}
+# The entry points under which installed packages register suites: name of the suite -> the object.
+GROUP = "bench.suites"
+ALL, OWN = "all", "own"
+# a small sample, a second protocol for the same sets, and tasks that have to be named one by one
+NOT_IN_ALL = ("check", "transfer-quick", "mteb", OWN)
+
+
+@dataclass(frozen=True)
+class SuitePlugin:
+    """A suite that is not part of this package, and its origin."""
+
+    suite: Suite
+    # the distribution, or the file
+    package: str
+    version: str
+    # hash of its code and of everything that it imports (``bench.base.imported_code``)
+    sha256: str
+
+
+_from_files: dict[str, SuitePlugin] = {}
+
+
+@cache
+def _points() -> Mapping[str, importlib.metadata.EntryPoint]:
+    """Name -> entry point of each suite of an installed package."""
+    return {
+        point.name: point
+        for point in importlib.metadata.entry_points(group=GROUP)
+        if point.name not in (*BUILT_IN, ALL)
+    }
+
+
+@cache
+def _installed(name: str) -> SuitePlugin:
+    """Load the suite of an entry point.
+
+    Raises BenchError if it does not import, or is not a suite.
+    """
+    point = _points()[name]
+    package, version = "?", ""
+    if point.dist is not None:
+        package, version = point.dist.name, point.dist.version
+    try:
+        loaded = point.load()
+    except (Exception, SystemExit) as error:  # a third party's code may raise anything
+        raise BenchError(
+            f"the suite {name} of {package} does not import: {located(error)}", f"update {package}"
+        ) from None
+    defined = _checked(loaded, f"the suite {name} of {package}")
+    if defined.name != name:
+        raise BenchError(
+            f"{package} registers the suite {defined.name} under the name {name}",
+            f"update {package}",
+        )
+    code = hash_module(point.module)
+    if code is None:
+        code = hash_file(Path(str(sys.modules[point.module].__file__)))
+    return SuitePlugin(defined, package, version, code)
+
+
+def use_files(files: Sequence[Path]) -> None:
+    """Make the suites of these plugin files known, in the place of those of earlier files.
+
+    A file that defines no suite is skipped. Raises BenchError if a file is missing, is given twice
+    or does not import, or if its suite is invalid or has the name of another plugin's.
+    """
+    _from_files.clear()
+    check_plugin_files(files)
+    for file in files:
+        if b"SUITE" not in file.read_bytes():
+            continue
+        found = getattr(import_file(file), "SUITE", None)
+        if found is None:
+            continue
+        defined = _checked(found, f"--plugin {file}")
+        other = suite_plugin(defined.name)
+        if other is not None:
+            raise BenchError(
+                f"{file} and {other.package} both define a suite '{defined.name}'",
+                f"rename the suite in {file}",
+            )
+        _from_files[defined.name] = SuitePlugin(defined, str(file), "", hash_file(file))
+
+
+def _checked(defined: object, whose: str) -> Suite:
+    """Return a plugin's SUITE. Raises BenchError if it cannot be run next to this package's."""
+    tasks = {}
+    for name in BUILT_IN:
+        if name != "mteb":  # its tasks have the names of other suites' sets
+            tasks.update({task.name: name for task in suite(name).tasks})
+    return check_definition(defined, whose, tuple(BUILT_IN), tasks)
+
+
+def suite_plugin(name: str) -> SuitePlugin | None:
+    """A plugin's suite and its origin, or None for a suite of this package.
+
+    Raises BenchError if the suite of an installed package cannot be loaded.
+    """
+    if name in BUILT_IN:
+        return None
+    if name in _from_files:
+        return _from_files[name]
+    return _installed(name) if name in _points() else None
+
+
+@cache
+def built_in_code(name: str) -> str | None:
+    """Hash of the code of a suite of this package and its metrics; None for any other suite."""
+    if name not in BUILT_IN:
+        return None
+    return hash_module(BUILT_IN[name].partition(":")[0])
+
+
+def suite_names() -> list[str]:
+    """Names of all suites that are known: of this package, of installed ones, of plugin files."""
+    return list(dict.fromkeys([*BUILT_IN, *sorted(_points()), *_from_files]))
+
+
+def expand_suites(names: Iterable[str]) -> list[str]:
+    """The names, each once; "all" means every suite of this package that papers report."""
+    expanded: list[str] = []
+    for name in names:
+        if name == ALL:
+            expanded += [ours for ours in BUILT_IN if ours not in NOT_IN_ALL]
+        else:
+            expanded.append(name)
+    return list(dict.fromkeys(expanded))
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Split the text of ``--suite`` into its parts.
+
+    A comma separates, except within parentheses (of mteb's "MTEB(eng, v2)"). Names after "mteb:"
+    are mteb's, up to the next name of a suite; they stay together, in one part:
+    "sts,mteb:STSBenchmark,SICK-R,cxc" -> ("sts", "mteb:STSBenchmark,SICK-R", "cxc"). So do a user's
+    files and their columns: "sts,pairs.tsv:a,b,rating" -> ("sts", "own:pairs.tsv:a,b,rating").
+    """
+    known = suite_names()
+    names: dict[str, list[str]] = {}  # "sts", or "mteb:" and the names that follow it
+    owner = ""
+    for part in (part.strip() for part in re.split(r",(?![^()]*\))", text)):
+        head, colon, rest = part.partition(":")
+        if is_own_file(part):
+            owner = f"{OWN}:"
+        elif colon and head in known:
+            owner, part = f"{head}:", rest.strip()
+        elif part in (*known, ALL):
+            owner = ""
+        if owner:
+            owned = names.setdefault(owner, [])
+            if part:
+                owned.append(part)
+        elif part:
+            names.setdefault(part, [])
+    return tuple(name + ",".join(owned) for name, owned in names.items())
+
+
+def check_suite_name(name: str) -> None:
+    """Raise UnknownName, with the nearest names, if "suite" or "suite:TASK" names no suite."""
+    name, known = name.partition(":")[0], suite_names()
+    if name in known:
+        return
+    owner = _suite_with_task(name)
+    if owner is not None:
+        raise BenchError(f"{name} is a task of the suite {owner}", f"--suite {owner}:{name}")
+    raise UnknownName(
+        "suite",
+        name,
+        known,
+        hint="bench suites; your own data: --suite FILE; your own code: --plugin FILE.py",
+    )
+
+
+def _suite_with_task(name: str) -> str | None:
+    """The first suite of this package that has a task of that name, whatever its case."""
+    for known in BUILT_IN:
+        if any(task.name.lower() == name.lower() for task in suite(known).tasks):
+            return known
+    return None
+
+
+def suite(name: str) -> Suite:
+    """The suite of that name; with "suite:TASK,TASK" only these tasks. Raises UnknownName."""
+    check_suite_name(name)
+    name, colon, tasks = name.partition(":")
+    whole = _find_suite(name)
+    if not colon:
+        return whole
+    if whole.choose_tasks is not None:
+        return whole.choose_tasks(tasks)
+    return _with_tasks(whole, tasks.split(","))
+
+
+def _find_suite(name: str) -> Suite:
+    plugin = suite_plugin(name)
+    if plugin is not None:
+        return plugin.suite
+    module, _, attribute = BUILT_IN[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _with_tasks(whole: Suite, names: Sequence[str]) -> Suite:
+    """The suite with these tasks only, in its own order. Raises UnknownName."""
+    for name in names:
+        whole.task(name)
+    return replace(whole, tasks=tuple(task for task in whole.tasks if task.name in names))
+
+
+def find_task(key: ScoreKey) -> Task | None:
+    """Find a task by suite, name and protocol; None if the suite does not have it.
+
+    Raises UnknownName if there is no such suite.
+    """
+    return suite(key[0]).find(key[1], key[2])
+
+
+def find_metric(suite_name: str, name: str) -> Metric:
+    """Find the metric of a score by its suite and its name.
+
+    It is this package's, or that of the suite's tasks. If the suite is not here, only the name of
+    the metric is known.
+    """
+    if name in METRICS:
+        return METRICS[name]
+    try:
+        plugin = suite_plugin(suite_name)
+    except BenchError:
+        plugin = None  # a broken package is reported if its suite is asked for
+    if plugin is not None:
+        for task in plugin.suite.tasks:
+            if task.metric.name == name:
+                return task.metric
+    return metric_named(name)
