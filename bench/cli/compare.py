@@ -15,7 +15,8 @@ from rich.console import Console
 from bench.base.errors import BenchError, RecordDamaged
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.board.board import answer, board_tables, judged_tables
+from bench.board.board import headline
+from bench.board.tables import board_tables, judged_tables
 from bench.cli.options import (
     check_names,
     comma_list,
@@ -39,7 +40,8 @@ from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, t
 from bench.records.copies import distinct_runs
 from bench.records.store import Run, RunsFolder, read_record
 from bench.show.pages.board import comparison
-from bench.show.tables.scores import as_data, items_grid, print_tables, render
+from bench.show.tables.forms import format_tables, print_score_tables
+from bench.show.tables.items import items_data, items_grid
 from bench.show.tables.seeds import seeds_data, seeds_grid
 
 
@@ -193,7 +195,7 @@ def compare(
     if form == "html":
         click.echo(page, nl=False)
     elif form != "table":
-        click.echo(render(tables, form), nl=False)
+        click.echo(format_tables(tables, form), nl=False)
     elif first_alone:
         _show_first(tables)
     else:
@@ -202,7 +204,7 @@ def compare(
             if sentence := table_answer(table):
                 say(sentence)
                 click.echo()
-            print_tables([table])
+            print_score_tables([table])
     if html is not None:
         write_or_fail(html, page.encode(), hint="--html FILE in another folder")
         click.echo(f"page: {html}", err=form != "table")
@@ -304,9 +306,9 @@ def _show_first(tables: Sequence[Table]) -> None:
     """The headline and the first table of the published page; then a line for each other table."""
     own = [table for table in tables if not table.sender]
     first = next((table for table in own if table.head and len(table.rows) > 1), tables[0])
-    say(answer(tables))
+    say(headline(tables))
     click.echo()
-    print_tables([first])
+    print_score_tables([first])
     if others := [_line(table, first) for table in tables if table is not first]:
         print_columns(others, headings=("other tables", "rows that may be the best"), blank=True)
         say(
@@ -390,7 +392,7 @@ def _show_items(
     names = [run.record.run_id for run in selected]
     items = disagreements(*selected, texts=partial(read_texts, data), tasks=tasks, top=top)
     if form == "json":
-        click.echo(json_text(as_data(items, *names), indent=1))
+        click.echo(json_text(items_data(items, *names), indent=1))
     else:
         print_columns(zip("AB", names, strict=True))
         for task_items in items:

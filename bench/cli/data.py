@@ -49,7 +49,7 @@ from bench.data.sets import (
 from bench.data.sets.fetch import Fetcher
 from bench.score.suites import expand_suites, suite
 from bench.show.grid import Column, grid
-from bench.show.tables.report import overlap_grid
+from bench.show.tables.run_report import overlap_grid
 
 
 @click.group(cls=HelpfulGroup)

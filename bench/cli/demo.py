@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from bench.base.files import write_or_fail
-from bench.board.board import answer
+from bench.board.board import headline
 from bench.cli.options import no_collection, parse_seeds, plain_option, say
 from bench.cli.planning import checked, plan_runs, reporting
 from bench.cli.run import run_all
@@ -19,7 +19,7 @@ from bench.data.corpora import open_corpus
 from bench.records import Run, RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
 from bench.show.pages.board import comparison
-from bench.show.tables.scores import print_tables
+from bench.show.tables.forms import print_score_tables
 
 BATCH = 32
 RECIPE = {"batch_size": str(BATCH), "eval_steps": "15", "pooler": "avg_first_last"}
@@ -86,8 +86,8 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
         tables = compare_runs(runs, TableOptions(baseline=records[0].method))
         text = comparison(runs, tables, "bench demo", NOTE)
     write_or_fail(page, text.encode(), hint="another folder: --out DIR")
-    print_tables(tables)
-    say(answer(tables))
+    print_score_tables(tables)
+    say(headline(tables))
     say(NOTE)
     last, folder = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
     click.echo(

@@ -17,7 +17,8 @@ from rich.console import Console
 
 from bench.base.errors import UNCHECKED, BenchError, Finding, UnknownName, printable
 from bench.base.text import lines
-from bench.show.grid import Column, Grid, grid, terminal
+from bench.show.grid import Column, Grid, grid
+from bench.show.terminal import terminal_lines
 
 T = TypeVar("T")
 
@@ -197,7 +198,7 @@ def print_grid(table: Grid, indent: int = 0, *, blank: bool = False) -> None:
     """Print a table as wide as the terminal. ``blank``: after an empty line."""
     click.echo("\n" * blank, nl=False)
     console = Console(highlight=False, markup=False, emoji=False)
-    for line in terminal(
+    for line in terminal_lines(
         table,
         width(),
         sys.stdout.encoding or "utf-8",

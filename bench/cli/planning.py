@@ -57,7 +57,8 @@ from bench.run.execute import is_scored
 from bench.run.plan import PlannedRun, learns, make_all
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
-from bench.show.grid import Cell, Column, Grid, grid, terminal
+from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.terminal import terminal_lines
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -148,7 +149,7 @@ def announce(pending: Sequence[Pending], into: Path) -> None:
             f"run the same command on a machine with a network, then copy {into} and {HF_HUB_CACHE} here",
         ) from None
     warn(f"fetched now, data into {into}:")
-    for line in terminal(pending_grid(pending), width(), indent=2):
+    for line in terminal_lines(pending_grid(pending), width(), indent=2):
         warn(line.plain)
 
 

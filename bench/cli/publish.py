@@ -30,7 +30,7 @@ from bench.publish import build
 from bench.publish.submit import submit_runs
 from bench.publish.suites import own_data_lines
 from bench.records.store import RECORD, RunsFolder, read_record
-from bench.show.tables.report import report_grids
+from bench.show.tables.verified import report_grids
 
 SHOWN = 20  # lines about runs that are left out
 

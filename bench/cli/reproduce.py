@@ -51,7 +51,7 @@ from bench.references import (
 from bench.run.config import Plan, RunConfig
 from bench.run.reproduce import TableRun, finished, in_order, plan_runs, runs_of, seeds_of, with_set
 from bench.show.figures import missing_library
-from bench.show.pages.printed import paper_figure, render
+from bench.show.pages.printed import paper_figure, render_reproduced
 
 
 @click.command(
@@ -323,7 +323,7 @@ def write_page(
 ) -> None:
     """The page of a figure that is drawn from our runs, or of a table's cells beside ours; and the rows that were not run."""
     runs = {run.name: ours for run in listed if (ours := finished(run, store))}
-    page = render(
+    page = render_reproduced(
         f"{part.name}, run again",
         paper_figure(part, runs) if part.how != SCORES else None,
         {title: map(_columns, cells) for title, cells in judged(listed, store, text).items()},

@@ -33,7 +33,7 @@ from bench.records.store import RunsFolder, read_record
 from bench.run import jobs
 from bench.run.config import ENGINES
 from bench.show.grid import Cell, Column, Grid, grid
-from bench.show.tables import report
+from bench.show.tables import run_report
 
 NEWEST = 30  # runs that are listed without --all
 QUEUED, RUNNING = "queued", "running"  # states of a run now; no record stores them
@@ -215,7 +215,7 @@ def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) 
         click.echo(json_text(record.to_json(), indent=1))
         return
     say(f"{record.run_id}  {record.status}, {when(record)}")
-    say(report.what(record))
+    say(run_report.run_in_words(record))
     if record.error:
         say(f"{'not scored' if record.status == 'finished' else 'error'}: {record.error}")
     if everything:
@@ -250,10 +250,15 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     click.echo()
     print_facts(
         [
-            ("model", report.model(record)),
+            ("model", run_report.encoder_facts(record)),
             ("recipe", ", ".join(values)),
-            *report.training(record, folder),
-            ("cost", ", ".join(" ".join(cost) for cost in report.cost(record) if cost[0] in COSTS)),
+            *run_report.training_facts(record, folder),
+            (
+                "cost",
+                ", ".join(
+                    " ".join(cost) for cost in run_report.cost_facts(record) if cost[0] in COSTS
+                ),
+            ),
             ("folder", str(folder)),
         ]
     )
@@ -265,12 +270,12 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
 def print_tables(record: RunRecord, folder: Path) -> None:
     """All numbers of each task, the recipe with its sources, overlap of the corpus with the test data, cost, provenance and files."""
     for table in (
-        *report.score_grids(record),
-        report.recipe(record),
-        report.overlap_grid(record.provenance.corpus.overlap),
-        report.facts_grid("training", report.training(record, folder)),
-        report.facts_grid("cost", report.cost(record)),
-        report.facts_grid("provenance", report.provenance(record)),
+        *run_report.score_grids(record),
+        run_report.recipe_table(record),
+        run_report.overlap_grid(record.provenance.corpus.overlap),
+        run_report.facts_grid("training", run_report.training_facts(record, folder)),
+        run_report.facts_grid("cost", run_report.cost_facts(record)),
+        run_report.facts_grid("provenance", run_report.provenance_facts(record)),
     ):
         if table.rows:
             print_grid(table, blank=True)

@@ -20,7 +20,7 @@ from bench.cli.options import (
 )
 from bench.data.sets import DataFolder
 from bench.records import RunsFolder
-from bench.show.tables.report import report_grids
+from bench.show.tables.verified import report_grids
 from bench.verify.places import MANIFEST, compare_encoded, find_folders, verify_folders
 from bench.verify.scores import RunReport
 

@@ -16,8 +16,9 @@ from bench.export.results import Exported, hub_backbone, scored_cells
 from bench.records import Run, RunRecord
 from bench.records.record import AVERAGE
 from bench.run.plan import TrainedRun
-from bench.show.grid import Cell, Column, as_markdown, grid
-from bench.show.tables.report import what
+from bench.show.grid import Cell, Column, grid
+from bench.show.markup import as_markdown
+from bench.show.tables.run_report import run_in_words
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
@@ -44,7 +45,7 @@ def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
     ).render(
         front=front_matter(run.record, exported),
         title=markdown(run.record.run_id),
-        what=markdown(what(run.record)),
+        what=markdown(run_in_words(run.record)),
         summary=markdown(run.plugin.cls.summary.strip()),
         form=exported.form,
         dimensions=f"{exported.dimensions:,}",

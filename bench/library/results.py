@@ -19,8 +19,10 @@ from bench.records.copies import distinct_runs
 from bench.records.record import AVERAGE, RunRecord, Score
 from bench.records.store import COLUMNS, Run, tidy_rows
 from bench.run.recipes import plain_key
-from bench.show.grid import as_html
-from bench.show.tables.scores import HEADING, cell_rows, drawn, render, score_grid
+from bench.show.markup import as_html
+from bench.show.tables.data import HEADING, cell_rows
+from bench.show.tables.forms import draw_tables, format_tables
+from bench.show.tables.scores import score_grid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +41,9 @@ class Tables:
     tables: tuple[Table, ...]
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        yield drawn(self.tables, options.max_width, console.encoding, styled=console.is_terminal)
+        yield draw_tables(
+            self.tables, options.max_width, console.encoding, styled=console.is_terminal
+        )
 
     def __repr__(self) -> str:
         text = io.StringIO()
@@ -51,7 +55,7 @@ class Tables:
 
     def markdown(self) -> str:
         """The tables as Markdown."""
-        return render(self.tables, "md")
+        return format_tables(self.tables, "md")
 
     def frame(self) -> pd.DataFrame:
         """One row for each cell, with interval, difference, p and verdict: the columns of ``bench compare --format csv``. Needs pandas."""

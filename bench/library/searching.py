@@ -39,7 +39,9 @@ from bench.records.store import RunsFolder
 from bench.run.config import Plan, with_recipes
 from bench.run.search import Worker, definition, jobs_of, plan_notes
 from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
-from bench.show.grid import Column, Grid, as_html, grid, terminal
+from bench.show.grid import Column, Grid, grid
+from bench.show.markup import as_html
+from bench.show.terminal import terminal_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +101,7 @@ class SearchResult:
         )
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Text]:
-        yield from terminal(self._grid(), options.max_width, console.encoding)
+        yield from terminal_lines(self._grid(), options.max_width, console.encoding)
 
     def __repr__(self) -> str:
         text = io.StringIO()

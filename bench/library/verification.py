@@ -17,8 +17,9 @@ from bench.library.arguments import PathLike, Plugins, as_path, listed, path_tex
 from bench.library.libraries import import_pandas
 from bench.library.results import STYLE, WIDTH, Result
 from bench.records.store import RunsFolder
-from bench.show.grid import as_html, terminal
-from bench.show.tables.report import report_grids
+from bench.show.markup import as_html
+from bench.show.tables.verified import report_grids
+from bench.show.terminal import terminal_lines
 from bench.verify.places import compare_encoded, find_folders, verify_folders
 from bench.verify.scores import RunReport
 
@@ -50,7 +51,7 @@ class Reports(tuple[RunReport, ...]):
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         for grid in report_grids(self):
-            yield from terminal(grid, options.max_width, console.encoding)
+            yield from terminal_lines(grid, options.max_width, console.encoding)
             yield Text("")
 
     def __repr__(self) -> str:

@@ -23,17 +23,9 @@ from bench.base.errors import BenchError
 from bench.base.files import write_or_fail, writing
 from bench.base.reading import read_plain_file
 from bench.base.text import markdown, plural, slug
-from bench.board.board import (
-    PREVIEW,
-    Board,
-    Changes,
-    board,
-    changes_since,
-    link,
-    method_page,
-    run_file,
-    search_file,
-)
+from bench.board.addresses import link, method_page, run_file, search_file
+from bench.board.board import PREVIEW, Board, build_board
+from bench.board.changes import Changes, changes_since
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, setting_words
 from bench.compare.statistics.table import Table
@@ -55,16 +47,16 @@ from bench.records.paths import refuse_paths
 from bench.records.store import Run, RunsFolder
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
-from bench.show.figures import Figure, missing_library
-from bench.show.figures import figures as draw_figures
-from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid
-from bench.show.pages.board import changes_grid
-from bench.show.pages.board import render as render_board
+from bench.show.figures import Figure, board_figures, missing_library
+from bench.show.grid import MAY_BE_BEST, Cell, Column, Grid, csv_lines, grid
+from bench.show.markup import as_markdown
+from bench.show.pages.board import changes_grid, render_board
 from bench.show.pages.engine import ASSETS, TEMPLATES, render_template
-from bench.show.pages.method_page import render as render_method
-from bench.show.pages.run_page import render as render_run
-from bench.show.tables.scores import as_csv as table_csv
-from bench.show.tables.scores import score_grid, table_data
+from bench.show.pages.method_page import render_method
+from bench.show.pages.run_page import render_run
+from bench.show.tables.data import table_data
+from bench.show.tables.data import tables_csv as table_csv
+from bench.show.tables.scores import score_grid
 
 TITLE = "Sentence embeddings, compared"
 PLAN_BYTES = 1 << 20
@@ -182,7 +174,7 @@ def _draw(
     gathered: Gathered, texts: _Texts, store: RunsFolder, last: Version | None, report: Report
 ) -> tuple[Board, dict[str, bytes]]:
     """The board of the gathered runs, and every file of its version but those of the runs."""
-    made = board(
+    made = build_board(
         gathered.runs,
         version=texts.version,
         title=texts.title,
@@ -202,7 +194,7 @@ def _draw(
         left_out=(*made.left_out, *lines),
     )
     report("drawing figures and pages", 0, 1)
-    return made, version_files(made, draw_figures(made))
+    return made, version_files(made, board_figures(made))
 
 
 def _changes(made: Board, last: Version) -> Changes:
@@ -226,14 +218,14 @@ def _find_spoilers(gathered: Gathered, texts: _Texts) -> dict[str, str]:
     """Run id -> why it cannot be drawn, of the runs that keep the version from being drawn."""
 
     def draw(runs: Sequence[Run]) -> object:
-        made = board(
+        made = build_board(
             runs,
             version=texts.version,
             title=texts.title,
             note=texts.note,
             senders=gathered.senders,
         )
-        return version_files(describe(made, texts.plugins), draw_figures(made))
+        return version_files(describe(made, texts.plugins), board_figures(made))
 
     submitted = [run for run in gathered.runs if run.record.run_id in gathered.submitted]
     return find_spoilers(gathered.runs, submitted, draw)
@@ -373,7 +365,7 @@ def _printed_csv(paper: str, table: str) -> str:
         {**asdict(cell), "remarks": "; ".join(remark.why for remark in remarks(cell))}
         for cell in results(paper=paper, table=table)
     ]
-    return as_csv(list(printed[0]), (line.values() for line in printed))
+    return csv_lines(list(printed[0]), (line.values() for line in printed))
 
 
 # --- Markdown, for code hosts: templates in which every text is escaped ---
@@ -481,7 +473,7 @@ def _name(row: Mapping[str, Any], version: Version) -> Cell:
     return Cell(
         text=" ".join(str(part) for part in (row["method"], row["variant"], *differs) if part),
         link=f"{version.name}/{method_page(row['method'])}",
-        sign=TINT if row.get("may_be_best") else "",
+        sign=MAY_BE_BEST if row.get("may_be_best") else "",
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from commands import bench
 from made_runs import made_run, made_runs
 
-from bench.board.board import board
+from bench.board.board import build_board
 from bench.compare.tables import verdict
 from bench.records import Run, RunsFolder
 
@@ -24,7 +24,7 @@ def test_the_sentence_and_every_verdict_are_those_of_the_page(
     made_run(tmp_path, "cls", None, noise=1.6)
     records, _ = RunsFolder(tmp_path).records()
     published = [Run(record=one, folder=tmp_path / one.run_id) for one in records]
-    page = board(published, version="v1", title="made")
+    page = build_board(published, version="v1", title="made")
     shown = bench("compare", "--runs", tmp_path, COLUMNS="200").stdout
     assert " ".join(shown.split()).startswith(" ".join(page.answer.split()))
     signs = {"better": "▲", "worse": "▼"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from made_runs import made_run
 
-from bench.board.board import Board, board
+from bench.board.board import Board, build_board
 from bench.records import Cost, Run, RunsFolder
 
 SUITES = ("sts", "fewshot", "geometry")
@@ -35,7 +35,7 @@ def fill(runs: Path, suites: tuple[str, ...] = SUITES, **changes: Any) -> Path:
 def board_of(runs: Path) -> Board:
     folder = RunsFolder(runs)
     records, _ = folder.records()
-    return board(
+    return build_board(
         [Run(record=one, folder=folder.folder(one.run_id)) for one in records],
         version="v1",
         title="made",

@@ -20,10 +20,11 @@ from made_runs import hostile_run, made_run, made_runs
 from matplotlib.figure import Figure as Sheet
 from msgspec import structs
 
-from bench.board.board import Board, BoardTable
+from bench.board.board import Board
+from bench.board.tables import BoardTable
 from bench.compare.statistics.table import Table
 from bench.references import printed_gains
-from bench.show.figures import Figure, figures
+from bench.show.figures import Figure, board_figures
 from bench.show.figures.points import front
 from bench.show.figures.rows import FAR, noise_line
 from bench.show.figures.sheet import ACCENT, BAR
@@ -76,7 +77,7 @@ def draw(board: Board) -> Drawn:
     savefig = Sheet.savefig
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Sheet, "savefig", lambda *a, **b: sheets.append(a[0]) or savefig(*a, **b))
-        for figure in figures(board):
+        for figure in board_figures(board):
             assert figure.svg
             done.figures[figure.kind], done.sheets[figure.kind] = figure, sheets[-1]
     return done
@@ -288,7 +289,7 @@ def test_learning_curves_are_means_of_those_of_the_runs(made: Drawn) -> None:
 def test_two_folders_of_one_name_have_figures_of_their_own(tmp_path: Path) -> None:
     for backbone in ("first/encoder", "second/encoder"):
         made_runs(tmp_path, {"simcse": 0.62, "promcse": 0.55}, backbone=backbone)
-    every = figures(board_of(tmp_path))
+    every = board_figures(board_of(tmp_path))
     names = [one.name for one in every if one.kind == "gains"]
     assert names == ["gains-unsupervised-encoder", "gains-unsupervised-encoder-2"]
 
@@ -308,7 +309,7 @@ def test_foreign_text_and_odd_details_do_no_harm(tmp_path: Path) -> None:
     for run in board.runs:
         scores = tuple(structs.replace(score, detail=detail) for score in run.record.scores)
         odd.append(run._replace(record=structs.replace(run.record, scores=scores)))
-    for one in (*figures(board), *figures(replace(board, runs=tuple(odd)))):
+    for one in (*board_figures(board), *board_figures(replace(board, runs=tuple(odd)))):
         for element in ET.fromstring(one.svg).iter():
             assert element.tag.removeprefix(NS) in DRAWN
             names = [key.rpartition("}")[2].lower() for key in element.attrib]

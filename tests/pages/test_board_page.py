@@ -13,7 +13,7 @@ from html5lib import HTMLParser
 from made_runs import HOSTILE, made_run, made_runs
 from msgspec import structs
 
-from bench.board.board import Board, board
+from bench.board.board import Board, build_board
 from bench.board.repeat import NOT_REPEATABLE
 from bench.publish.gather import describe
 from bench.records import Run, RunsFolder
@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
         Run(record=record, folder=folder / record.run_id)
         for record in RunsFolder(folder).records()[0]
     ]
-    return board(
+    return build_board(
         runs,
         version="v1",
         title="Some sentences",
@@ -51,13 +51,13 @@ def data_of(html: str) -> dict[str, Any]:
 
 
 def test_the_page_is_valid_and_the_same_twice(made: Board) -> None:
-    html = pages.render(made)
+    html = pages.render_board(made)
     HTMLParser(strict=True).parse(html)
-    assert html == pages.render(made)
+    assert html == pages.render_board(made)
 
 
 def test_every_number_links_to_a_run_and_is_the_tables(made: Board) -> None:
-    html = pages.render(made)
+    html = pages.render_board(made)
     sts = next(one for one in made.tables if one.table.suite == "sts")
     for row in sts.table.rows:
         for cell in row.cells:
@@ -80,7 +80,7 @@ def test_foreign_text_stays_text(made: Board) -> None:
             for run in made.runs
         ),
     )
-    html = pages.render(hostile)
+    html = pages.render_board(hostile)
     HTMLParser(strict=True).parse(html)
     assert "<script>window" not in html and "<img" not in html and "\u202e" not in html
     assert html.count("<script") == 2, "one of ours, and the data"
@@ -91,17 +91,17 @@ def test_foreign_text_stays_text(made: Board) -> None:
 
 def test_a_sentence_of_the_note_stands_at_the_rows_that_it_names(made: Board) -> None:
     note = "First. e.g. this says nothing. promcse had 100 steps. dropout-promcse is no method."
-    html = pages.render(replace(made, note=note))
+    html = pages.render_board(replace(made, note=note))
     assert html.count('class="printed remark"') == len(made.tables)
-    page = method_page.render(replace(made, note=note), "promcse")
+    page = method_page.render_method(replace(made, note=note), "promcse")
     assert '<p class="note">promcse had 100 steps.</p>' in page
-    assert "promcse had" not in method_page.render(replace(made, note=note), "simcse")
+    assert "promcse had" not in method_page.render_method(replace(made, note=note), "simcse")
 
 
 def test_predictions_that_lie_elsewhere_are_linked_there(made: Board) -> None:
     address = "https://example.org/v1.predictions.parquet"
     there = replace(made, predictions=address)
-    for html in (run_page.render(there, made.runs[0]), pages.render(there)):
+    for html in (run_page.render_run(there, made.runs[0]), pages.render_board(there)):
         assert f'"{address}"' in html
         assert '/predictions.parquet"' not in html.replace(address, "")
         assert ':"predictions.parquet"' not in html and '="predictions.parquet"' not in html
@@ -128,7 +128,7 @@ def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_stands_for_no_ve
             ("promcse", {"name": "s", "trials": 6, "seconds": 240.0}),
         )
     ]
-    html = pages.render(board(runs, version="v1", title="T"))
+    html = pages.render_board(build_board(runs, version="v1", title="T"))
     assert 'data-sort="tuning"' in html and ">4m00s/6<" in html
     assert "commit cccccccccccc" in html and "0+source" not in html
 
@@ -157,11 +157,11 @@ def test_methods_of_plugin_files_are_among_the_methods(tmp_path: Path) -> None:
         made_run(tmp_path / "runs", "object", None, provenance={"plugin": {"package": "bench"}}),
     ]
     found = [Run(one, tmp_path / "runs" / one.run_id) for one in records]
-    plain = describe(board(found, version="v1", title="Made"))
+    plain = describe(build_board(found, version="v1", title="Made"))
     rows = {row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(plain).rows}
     assert rows["my-loss"] == ["a method of mine.py", ""] and rows["of-nobody"] == ["", ""]
     assert set(rows) == {"simcse", "my-loss", "of-nobody"} and rows["simcse"][1]
-    assert ">my-loss</a>" in pages.render(plain).split('id="methods"')[1]
+    assert ">my-loss</a>" in pages.render_board(plain).split('id="methods"')[1]
     asked = describe(plain, [file])
     rows = {row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(asked).rows}
     assert rows["my-loss"] == ["contrastive, with a loss of ours", "Ours, 2026"]

@@ -11,12 +11,12 @@ from scipy.stats import gaussian_kde
 
 from bench.records import Run, RunsFolder
 from bench.records.arrays import read_arrays
-from bench.show.pages.run_page import FEWEST, RIDGE, cosines, density
+from bench.show.pages.drawings import FEWEST_PAIRS, RIDGE_SIZE, cosine_ridges, density
 
 
 def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1)
-    drawn = cosines(Run(record, tmp_path / record.run_id))
+    drawn = cosine_ridges(Run(record, tmp_path / record.run_id))
     assert drawn is not None
     stored = read_arrays(RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "tokenised"))
     for ridge in drawn["ridges"]:
@@ -38,14 +38,16 @@ def test_a_density_lies_over_its_cosines(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).normal(0, 0.02, 2000)
     cosine = np.concatenate([0.6 + noise, -0.3 + noise])
     np.savez(path, prediction=cosine, gold=np.repeat([4.5, 0.5], 2000))
-    drawn = cosines(Run(record, tmp_path / record.run_id))
+    drawn = cosine_ridges(Run(record, tmp_path / record.run_id))
     assert drawn is not None and drawn["ticks"][0] == (0.0, "-0.4")
-    assert drawn["ticks"][-1] == (RIDGE[0], "1.0")
+    assert drawn["ticks"][-1] == (RIDGE_SIZE[0], "1.0")
     for ridge, middle in zip(drawn["ridges"], (0.6, -0.3), strict=True):
         points = [tuple(map(float, pair.split())) for pair in ridge["path"].split("L")]
         x, y = min(points, key=lambda point: point[1])
-        assert x == pytest.approx((middle + 0.4) / 1.4 * RIDGE[0], abs=4)
-        assert -y == pytest.approx(RIDGE[1], rel=0.15) and ridge["x"] == pytest.approx(x, abs=4)
+        assert x == pytest.approx((middle + 0.4) / 1.4 * RIDGE_SIZE[0], abs=4)
+        assert -y == pytest.approx(RIDGE_SIZE[1], rel=0.15) and ridge["x"] == pytest.approx(
+            x, abs=4
+        )
 
 
 @pytest.mark.parametrize(
@@ -62,8 +64,8 @@ def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) ->
         "other shape": {"prediction": np.zeros((60, 2)), "gold": gold},
         "all alike": {"prediction": np.full(60, 0.5), "gold": gold},
         "few": {
-            "prediction": np.zeros(2 * FEWEST - 2),
-            "gold": np.arange(2 * FEWEST - 2) % 2 * 4.0,
+            "prediction": np.zeros(2 * FEWEST_PAIRS - 2),
+            "gold": np.arange(2 * FEWEST_PAIRS - 2) % 2 * 4.0,
         },
     }
     path.unlink()
@@ -71,7 +73,7 @@ def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) ->
         np.savez(path, **made[damage])
     elif damage == "not a file of arrays":
         path.write_bytes(b"PK")
-    assert cosines(Run(record, tmp_path / record.run_id)) is None
+    assert cosine_ridges(Run(record, tmp_path / record.run_id)) is None
 
 
 def test_the_density_is_that_of_scipy() -> None:

@@ -10,7 +10,7 @@ from made_runs import made_runs
 from msgspec import structs
 from scipy.stats import t as student
 
-from bench.board.board import Board, board
+from bench.board.board import Board, build_board
 from bench.records import Run, RunsFolder
 from bench.records.record import RecipeValue
 from bench.references import results
@@ -45,7 +45,7 @@ def moved(runs: list[Run], by: float, senders: dict[str, str] | None = None) -> 
             for one in run.record.scores
         )
         found.append(run._replace(record=structs.replace(run.record, scores=scores)))
-    return board(found, version="v1", title="T", senders=senders)
+    return build_board(found, version="v1", title="T", senders=senders)
 
 
 def cells(made: Board, sign: str | None = None) -> dict[str, Cell]:
@@ -83,8 +83,8 @@ def test_ours_and_the_verdict_stand_below_a_printed_number(
         )
         half = float(student.ppf(0.975, 3)) * 0.01 * (5 / 3) ** 0.5 * (1 + 1 / 4) ** 0.5
         assert (cell.number, cell.spread) == (pytest.approx(ours), pytest.approx(half, abs=1e-6))
-    assert found["STS12"].main in method_page.render(made, "simcse")
-    assert found["STS12"].main in pages.render(made)
+    assert found["STS12"].main in method_page.render_method(made, "simcse")
+    assert found["STS12"].main in pages.render_board(made)
 
 
 def test_another_recipe_backbone_or_sender_is_no_test_of_a_print(runs: list[Run]) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 
-from bench.board.board import Board, board, method_page
+from bench.board.addresses import method_page
+from bench.board.board import Board, build_board
 from bench.board.repeat import repeat
 from bench.publish.gather import describe
 from bench.records import Run, RunRecord
@@ -18,7 +19,7 @@ from bench.show.pages import run_page
 
 def a_board(records: list[RunRecord], folder: Path) -> Board:
     runs = [Run(record=one, folder=folder / one.run_id) for one in records]
-    return describe(board(runs, version="v1", title="Test"))
+    return describe(build_board(runs, version="v1", title="Test"))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ class Parsed(HTMLParser):
 
 def rendered(found: Board, run_id: str) -> Parsed:
     (run,) = [run for run in found.runs if run.record.run_id == run_id]
-    return Parsed(run_page.render(found, run))
+    return Parsed(run_page.render_run(found, run))
 
 
 def first(found: Board, method: str) -> Run:
@@ -96,8 +97,8 @@ def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
     record = make(tmp_path)
     runs = [Run(record, tmp_path / record.run_id)]
     senders = {record.run_id: HOSTILE}
-    found = board(runs, senders=senders, version="v1", title=HOSTILE)
-    html = run_page.render(found, found.runs[0])
+    found = build_board(runs, senders=senders, version="v1", title=HOSTILE)
+    html = run_page.render_run(found, found.runs[0])
     page = Parsed(html)
     assert page.tags.count("script") == 1 and "img" not in page.tags
     assert all(
@@ -128,7 +129,7 @@ def test_the_interval_of_a_row_stands_with_its_mean_not_with_the_score_of_one_se
     """64.09 of one seed stood beside "62.96 to 65.81", the interval of the mean of six, 64.39."""
     several, alone = 0, 0
     for run in made[0].runs:
-        for head in run_page.heads(made[0], run.record):
+        for head in run_page.row_heads(made[0], run.record):
             (shown,) = (one for one in made[0].tables if one.anchor == head["anchor"])
             (row,) = (one for one in shown.table.rows if run.record.run_id in one.runs)
             cell = row.cells[-1]

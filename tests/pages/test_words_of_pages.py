@@ -44,10 +44,12 @@ def test_a_method_that_papers_printed_elsewhere_is_not_said_to_have_no_print() -
 def test_text_forms_of_the_choice_are_the_tables_own(tmp_path: Path) -> None:
     from made_runs import made_run
 
-    from bench.board.board import board
+    from bench.board.board import build_board
     from bench.records import Run
 
     runs = [made_run(tmp_path, "simcse", 1, suites=("sts", "transfer"))]
-    made = board([Run(one, tmp_path / one.run_id) for one in runs], version="v1", title="Made")
+    made = build_board(
+        [Run(one, tmp_path / one.run_id) for one in runs], version="v1", title="Made"
+    )
     texts = board_page.switches(made.tables)["text"]
     assert {text for text, _ in texts.values()} == {"tokenised", "only one form"}

@@ -71,7 +71,7 @@ def out(tmp_path: Path) -> Path:
 @pytest.fixture
 def quick(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
     """Publishes without what takes seconds: resampling and drawing."""
-    monkeypatch.setattr(build, "draw_figures", lambda *_: ())
+    monkeypatch.setattr(build, "board_figures", lambda *_: ())
 
     def make(**asked: Any) -> Outcome:
         return build.publish(**{"runs": runs, "out": out, **asked})

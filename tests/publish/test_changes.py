@@ -10,10 +10,10 @@ import pytest
 from factories import record
 from msgspec.structs import replace
 
-from bench.board.board import Changes, changes_since
+from bench.board.changes import Changes, changes_since
 from bench.compare.tables import TableOptions, compare_runs
 from bench.records import Code, Run, RunRecord
-from bench.show.tables.scores import table_data
+from bench.show.tables.data import table_data
 
 
 def run(

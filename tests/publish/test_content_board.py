@@ -11,7 +11,8 @@ from factories import record, sts_scores
 from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 
-from bench.board.board import Board, BoardTable, board
+from bench.board.board import Board, build_board
+from bench.board.tables import BoardTable
 from bench.compare.tables import chosen_on, verdict
 from bench.records import Run, RunRecord, Training
 
@@ -23,7 +24,7 @@ def published(records: Sequence[RunRecord], runs: Path) -> list[Run]:
 
 
 def made(records: Sequence[RunRecord], runs: Path = Path("nowhere"), **asked: object) -> Board:
-    return board(published(records, runs), version="v1", title="A board", **asked)  # type: ignore[arg-type]
+    return build_board(published(records, runs), version="v1", title="A board", **asked)  # type: ignore[arg-type]
 
 
 def only(shown: Board) -> BoardTable:

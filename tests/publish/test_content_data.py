@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 import bench.publish
 import bench.show.tables
-from bench.board.board import Board, board
+from bench.board.board import Board, build_board
 from bench.publish.build import as_csvs, as_json, markdown_page
 from bench.records import Run
 from bench.references import ReferenceResult, results, tables
@@ -57,7 +57,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Board:
     runs = tmp_path_factory.mktemp("runs")
     records = [*made_runs(runs, suites=("sts", "geometry")), made_run(runs, "cls", None, noise=3.0)]
     published = [Run(record=one, folder=runs / one.run_id) for one in records]
-    return board(
+    return build_board(
         published, version="v1", title="A board", note="Made by a test.", left_out=["x: failed"]
     )
 
@@ -73,7 +73,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Board:
     ]
     published = [Run(one, runs / one.run_id) for one in records]
     senders = {one.run_id: HOSTILE for one in records}
-    return board(
+    return build_board(
         published, senders=senders, version="v1", title=HOSTILE, note=HOSTILE, left_out=[HOSTILE]
     )
 

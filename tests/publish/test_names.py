@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.board.board import slug, unused_name
+from bench.base.text import slug
+from bench.board.addresses import unused_name
 from bench.records.record import public_name
 
 

@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from published import publish
 from test_repeat import words_after
 
-from bench.board.board import Board, board
+from bench.board.board import Board, build_board
 from bench.board.repeat import NOT_REPEATABLE, new_row
 from bench.compare.tables import terms
 from bench.records import Code, HowExecuted, RecipeValue, RunRecord, RunsFolder
 from bench.records.store import Run
-from bench.show.pages.board import add_row, render
+from bench.show.pages.board import add_row, render_board
 
 ASKED = (
     *("--backbone", "builtin", "--corpus", "builtin", "--suite", "check"),
@@ -38,7 +38,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def board_of(runs: Path) -> Board:
     records, _ = RunsFolder(runs).records()
     found = [Run(record, runs / record.run_id) for record in records]
-    return board(found, version="v1", title="Made")
+    return build_board(found, version="v1", title="Made")
 
 
 def plan_of(*words: str) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ def test_a_run_by_the_printed_command_joins_the_table(
         as_planned(runs, planned)
     before = board_of(runs)
     printed = add_row(before)
-    assert printed in commands_on(render(before))
+    assert printed in commands_on(render_board(before))
     words = shlex.split(printed)
     assert words[:4] == ["bench", "run", "--method", "NAME"]
     assert words_after(printed, "--budget") == ["12steps"]

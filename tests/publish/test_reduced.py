@@ -16,7 +16,7 @@ from bench.records import Run
 from bench.records.arrays import NAME, narrow, read_arrays
 from bench.records.record import REDUCED
 from bench.score.suites import rescore, suite, suite_names
-from bench.show.pages.run_page import cosines
+from bench.show.pages.drawings import cosine_ridges
 from bench.verify import UNCHECKED, verify_run
 from bench.verify.scores import cell
 
@@ -70,7 +70,7 @@ def test_a_version_verifies_and_its_intervals_are_those_of_the_runs(tmp_path: Pa
     unchecked = {one.what for one in report.unchecked if one.kind == "detail"}
     assert unchecked == {cell(one) for one in run.scores if one.reduced_sha256 is not None}
     assert not before.count("detail", UNCHECKED)
-    assert cosines(Run(run, here)) and cosines(Run(run, there)) is None, "ranks are no cosines"
+    assert cosine_ridges(Run(run, here)) and cosine_ridges(Run(run, there)) is None, "ranks are no cosines"
 
 
 def test_an_order_is_no_submission_and_not_taken_for_the_predictions(tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ import pytest
 from commands import bench
 from made_runs import made_run, made_runs
 
-from bench.board.board import Board, board
+from bench.board.board import Board, build_board
 from bench.compare.senders import SENDER_FILE, published_senders, read_sender
 from bench.compare.together import TOGETHER_FILE, write_together
 from bench.publish.build import as_csvs, as_json, markdown_page
 from bench.records import RunRecord, RunsFolder
 from bench.records.store import Run
-from bench.show.figures import figures
-from bench.show.pages.board import render
+from bench.show.figures import board_figures
+from bench.show.pages.board import render_board
 
 LATER = "2027-01-01T00:00:00+00:00"
 
@@ -72,7 +72,7 @@ def made_board(
     sent = junk[1][:count]
     theirs = [Run(record, RunsFolder(junk[0]).folder(record.run_id)) for record, _ in sent]
     senders = {record.run_id: sender for record, sender in sent}
-    return board([*mine, *theirs], version="v1", title="T", senders=senders)
+    return build_board([*mine, *theirs], version="v1", title="T", senders=senders)
 
 
 def sections(page: str) -> list[str]:
@@ -99,10 +99,11 @@ def test_the_publishers_part_of_a_board_is_the_same(
     files = as_csvs(without)
     assert {name: as_csvs(beside)[name] for name in files} == files
     drawn = [
-        [(one.name, one.caption, one.csv) for one in figures(each)] for each in (without, beside)
+        [(one.name, one.caption, one.csv) for one in board_figures(each)]
+        for each in (without, beside)
     ]
     assert drawn[0] == drawn[1]
-    assert sections(render(beside)) == sections(render(without))
+    assert sections(render_board(beside)) == sections(render_board(without))
     parts = [markdown_page(one).split("\n### ") for one in (without, beside)]
     kept = [one for one in parts[1] if not one.startswith("submitted by")]
     assert kept[1:-1] == parts[0][1:-1], "the first part counts all runs; the last one lists them"

@@ -215,7 +215,7 @@ def version(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "leaderboards" / "plans").mkdir(parents=True)
     (folder / "leaderboards" / "plans" / "v1.md").write_text("# Plan")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(build, "draw_figures", lambda *_: ())
+        patched.setattr(build, "board_figures", lambda *_: ())
         made = build.publish(runs=folder / "runs", out=folder / "leaderboards")
     assert made.folder is not None
     return made.folder

@@ -12,7 +12,7 @@ from made_runs import made_run
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.board.board import board
+from bench.board.board import build_board
 from bench.compare.sender_rows import row_labels
 from bench.compare.senders import SENDER_FILE
 from bench.compare.together import TOGETHER_FILE, write_together
@@ -165,7 +165,7 @@ def test_an_imposter_neither_replaces_a_row_nor_joins_a_published_one(
     found = gather(tmp_path / "own", box, published={ada.run_id: "Ada"})
     assert found.refused == []
     assert found.senders == {ada.run_id: "Ada", junk.run_id: "Ada (2)"}
-    made = board(found.runs, version="v1", title="x", senders=found.senders)
+    made = build_board(found.runs, version="v1", title="x", senders=found.senders)
     assert not made.left_out
     rows = {row.runs for _, row in made.rows}
     assert {(ada.run_id,), (junk.run_id,)} <= rows
@@ -183,7 +183,7 @@ def test_an_imposter_of_the_same_batch_with_another_seed_joins_no_row(
     junk = submitted(box, 3, "Ada", noise=3.0)
     shutil.copy(box / ada[0].run_id / TOGETHER_FILE, box / junk.run_id)
     found = gather(tmp_path / "own", box)
-    made = board(found.runs, version="v1", title="x", senders=found.senders)
+    made = build_board(found.runs, version="v1", title="x", senders=found.senders)
     rows = {frozenset(row.runs) for _, row in made.rows}
     assert {frozenset(one.run_id for one in ada), frozenset([junk.run_id])} <= rows
     assert "Ada" not in found.senders.values() and found.refused == []

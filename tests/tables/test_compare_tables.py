@@ -29,7 +29,7 @@ from bench.records import Code, Run, RunRecord, RunsFolder
 from bench.records.record import HowExecuted, RecipeValue
 from bench.records.searches import OWN, PAPER, TUNED
 from bench.score.metrics.correlation import spearman
-from bench.show.tables.scores import print_tables, render
+from bench.show.tables.forms import format_tables, print_score_tables
 
 NOISES = {"sure": 0.1, "good": 0.32, "alike": 0.33, "weak": 1.5}
 SEEDS = (1, 2, 3, 4, 5)
@@ -57,7 +57,7 @@ def row(table: Table, name: str) -> Row:
 
 def printed(tables: tuple[Table, ...], width: int, encoding: str = "utf-8") -> str:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    print_tables(tables, console=Console(file=out, width=width))
+    print_score_tables(tables, console=Console(file=out, width=width))
     out.flush()
     return out.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
 
@@ -270,12 +270,12 @@ def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
     contents = [
-        json.loads(render(tables, "json"))
+        json.loads(format_tables(tables, "json"))
         for tables in ((table,), compare_runs(runs, TableOptions()))
     ]
     for content in contents:
         assert [error.message for error in check.iter_errors(content)] == []
-    broken = json.loads(render((table,), "json"))
+    broken = json.loads(format_tables((table,), "json"))
     del broken["tables"][0]["rows"][0]["cells"]["STS12"]["spread"]
     assert not check.is_valid(broken)
 
@@ -389,7 +389,7 @@ def test_the_printed_value_stands_beside_ours(tmp_path: Path) -> None:
         assert cell.printed.inside is None and cell.printed.reason.startswith("one seed")
     assert all(cell is None or cell.printed is None for cell in row(table, "mine").cells)
     for form in ("md", "latex", "csv", "json"):
-        assert "82.41" in render((table,), form)
+        assert "82.41" in format_tables((table,), form)
 
 
 def test_a_printed_value_of_another_protocol_is_not_ours() -> None:

@@ -21,8 +21,11 @@ from bench.base.text import csv_text, latex, markdown, visible
 from bench.compare.statistics.table import summarise, with_baseline
 from bench.records import RunRecord
 from bench.show import grid as writers
-from bench.show.grid import Cell, Column, Grid, grid, terminal
-from bench.show.tables.scores import print_tables, render, score_grid
+from bench.show import markup
+from bench.show.grid import Cell, Column, Grid, grid, indented
+from bench.show.tables.forms import format_tables, print_score_tables
+from bench.show.tables.scores import score_grid
+from bench.show.terminal import terminal_lines
 
 HOSTILE = [
     *("\x1b[2J\x1b]0;title\x07", "[bold red]rich[/]", "\u202eevil", "=HYPERLINK(1)", "@SUM(A1)"),
@@ -46,7 +49,7 @@ TABLE = grid(
             Cell(number=70.456, sign="worse", emphasis="best"),
             "日本語 and more words",
         ),
-        ("  a|b <i>", "", Cell(text="9.00", sign="better", emphasis="second"), "", "="),
+        indented(["a|b <i>", "", Cell(text="9.00", sign="better", emphasis="second"), "", "="]),
     ],
     title="a title_",
     below=grid(["", "setting"], [(Cell(marks=(1,)), "batch_size 64")]),
@@ -57,16 +60,16 @@ TABLE = grid(
 
 
 def lines(table: Grid, width: int, encoding: str = "utf-8") -> list[str]:
-    return [line.plain for line in terminal(table, width, encoding)]
+    return [line.plain for line in terminal_lines(table, width, encoding)]
 
 
 def test_each_writer(snapshot: object) -> None:
     forms = {
         "terminal, 80": "\n".join(lines(TABLE, 80)),
         "terminal, 44": "\n".join(lines(TABLE, 44)),
-        "markdown": writers.as_markdown(TABLE),
-        "latex": writers.as_latex(TABLE),
-        "html": writers.as_html(TABLE),
+        "markdown": markup.as_markdown(TABLE),
+        "latex": markup.as_latex(TABLE),
+        "html": markup.as_html(TABLE),
     }
     assert forms == snapshot
 
@@ -104,7 +107,7 @@ def hostile() -> list[RunRecord]:
 
 def printed(records: list[RunRecord], width: int) -> str:
     out = io.StringIO()
-    print_tables(summarise(records), console=Console(file=out, width=width, highlight=False))
+    print_score_tables(summarise(records), console=Console(file=out, width=width, highlight=False))
     return out.getvalue()
 
 
@@ -127,18 +130,18 @@ def test_hostile_names_in_every_form() -> None:
     tables = summarise(hostile())
     text = printed(hostile(), 120)
     assert not {"\x1b", "\x07", "\u202e"} & set(text) and "[bold red]rich[/]" in text
-    md = render(tables, "md")
+    md = format_tables(tables, "md")
     html = MarkdownIt("gfm-like", {"linkify": False}).render(md)
     tags = "p strong em table thead tbody tr th td ul li"
     assert {tag.strip("/") for tag in re.findall(r"<(/?[a-z]+)", html)} <= {*tags.split(), "sup"}
     rows = re.findall(r"<tr>(.*?)</tr>", html, re.S)
     assert len({row.count("<td") for row in rows if "<td" in row}) == 1
     assert "](" not in re.sub(r"\\.", "", md) and "://" not in md and "www." not in md
-    html = writers.as_html(score_grid(tables[0]))
+    html = markup.as_html(score_grid(tables[0]))
     tags = "table caption thead tbody tr th td b u small div sup abbr"
     assert set(re.findall(r"<([a-z]+)", html)) <= set(tags.split())
     texts = [[cell.main for cell in row] for row in score_grid(tables[0]).rows]
-    for form in (render(tables, "csv"), writers.as_csv(["a"], texts)):
+    for form in (format_tables(tables, "csv"), writers.csv_lines(["a"], texts)):
         cells = [cell for row in csv.reader(io.StringIO(form)) for cell in row]
         assert not [cell for cell in cells if re.match(r"[=+@\t\r]|-(?!\d)", cell)]
 
@@ -146,7 +149,7 @@ def test_hostile_names_in_every_form() -> None:
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
 def test_latex_compiles_as_it_is(tmp_path: Path) -> None:
     tables = with_baseline(summarise([*hostile(), *family()]), "simcse")
-    text = writers.latex_document([TABLE, *map(score_grid, tables)])
+    text = markup.latex_document([TABLE, *map(score_grid, tables)])
     (tmp_path / "t.tex").write_text(text, encoding="utf-8")
     done = subprocess.run(
         ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],

@@ -11,12 +11,13 @@ from bench.compare.statistics.rows import Differs
 from bench.references import figure_runs, meaning, printed_points, results
 from bench.show.figures.groups import Group, Point, short_name
 from bench.show.figures.lines import draw_lines
-from bench.show.figures.sheet import ACCENT, QUIET, Figure, mark, rounded
+from bench.show.figures.sheet import ACCENT, QUIET, Figure, draw_mark, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FEWEST = 3  # points of a curve
+FEWEST = 3
+"""Points of a curve."""
 MOST_CURVES = 6
 SHOWN_BY: Mapping[str, str] = {
     "prompt_length": "PromCSE, Figure 2",
@@ -24,19 +25,23 @@ SHOWN_BY: Mapping[str, str] = {
     "temperature": "Focal-InfoNCE, Table 4",
     "hardness_m": "Focal-InfoNCE, Table 5",
 }
-"""Where papers show the same recipe value."""
+"""Recipe value -> where a paper shows it."""
 Curve = dict[float, Point]
 """Value of the recipe key -> the row that has it."""
 
 
 def ablations(group: Group) -> Iterator[Figure | None]:
-    """A figure for each recipe value of which a method has at least three in rows that are equal in
-    everything else, those with most values first: on the STS sets and on CxC."""
+    """Draw a figure for each recipe value of which a method has at least three, on the STS sets and on CxC.
+
+    The rows are equal in everything else; recipe values with most rows come first.
+    """
     for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
         for (name, key, others), curve in swept(group.points(suite))[:MOST_CURVES]:
             method, axis = visible(name, limit=40), visible(key, limit=40)
             printed = _printed(group, name, key, score.removeprefix("STS "))
-            where = "".join(f", {visible(f'{k} {value}', limit=40)}" for k, value in others)
+            where = ""
+            for other, value in others:
+                where += f", {visible(f'{other} {value}', limit=40)}"
             yield group.figure(
                 "ablation",
                 f"{method}: {axis}{where}",
@@ -58,48 +63,55 @@ def ablations(group: Group) -> Iterator[Figure | None]:
 
 
 def swept(points: Sequence[Point]) -> list[tuple[tuple[str, str, Differs], Curve]]:
-    """(method, recipe key, what else sets its rows apart), and the rows by value, longest first."""
+    """Return (method, recipe key, what else sets its rows apart) and the rows by value, longest first."""
     curves: dict[tuple[str, str, Differs], Curve] = {}
     for point in points:
         for key, text in point.row.differs:
             others = tuple(pair for pair in point.row.differs if pair[0] != key)
-            if (value := _number(text)) is not None:
+            value = _number(text)
+            if value is not None:
                 curves.setdefault((point.row.name, key, others), {}).setdefault(value, point)
-    return sorted(
-        ((of, dict(sorted(one.items()))) for of, one in curves.items() if len(one) >= FEWEST),
-        key=lambda curve: -len(curve[1]),
-    )
+    long_enough = []
+    for name, curve in curves.items():
+        if len(curve) >= FEWEST:
+            long_enough.append((name, dict(sorted(curve.items()))))
+    return sorted(long_enough, key=lambda named: -len(named[1]))
 
 
 def _number(text: str) -> float | None:
-    """None where it is no number, or none that can be drawn."""
+    """Return the number in a text; None if there is none, or none that can be drawn."""
     try:
-        return value if abs(value := float(text)) < 1e12 else None
+        value = float(text)
     except ValueError:
         return None
+    return value if abs(value) < 1e12 else None
 
 
 def draw_ablation(
     axes: Axes, curve: Curve, printed: Mapping[float, float], key: str, score: str
 ) -> None:
+    """Draw a method's scores against a recipe value, with the printed ones as squares."""
     draw_lines(axes, [("", {x: p.cell.mean for x, p in curve.items()})], key, score, even=True)
     for i, (x, point) in enumerate(curve.items()):
-        mark(axes, i, point.cell.mean, ACCENT, y_ends=point.ends)
+        draw_mark(axes, i, point.cell.mean, ACCENT, y_ends=point.ends)
         if x in printed:
             axes.plot([i], [printed[x]], "s", color=QUIET, markersize=5)
 
 
 def _printed(group: Group, method: str, key: str, task: str) -> dict[float, float]:
-    """Value of the recipe key -> printed number: of the same method, setting and backbone, from
-    tables and from the points of pictures that a source gives."""
-    backbone, printed = short_name(group.backbone), dict[float, float]()
+    """Return value of the recipe key -> number printed for the same method, setting and backbone.
+
+    From tables, and from the points of pictures that a source gives.
+    """
+    backbone = short_name(group.backbone)
+    printed: dict[float, float] = {}
     for cell in results(backbone=backbone, setting=group.setting, task=task):
         means = meaning(cell.method, cell.variant, cell.setting)
         if means.name == method and set(means.set) == {key} and cell.metric.startswith("spearman"):
             printed[float(means.set[key])] = cell.value
     for spec in figure_runs():
         if backbone in spec.backbones and (group.setting, method, "") in spec.runs:
-            printed |= {
-                p.x: p.y for p in printed_points(spec.part) if (p.panel, p.key) == (task, key)
-            }
+            for point in printed_points(spec.part):
+                if (point.panel, point.key) == (task, key):
+                    printed[point.x] = point.y
     return printed

@@ -15,9 +15,10 @@ from bench.records.record import Score
 from bench.records.store import Run
 from bench.show.figures.sheet import DataRow, Figure
 
-LONGEST = 26  # characters of a label
+LONGEST = 26
+"""Characters of a label."""
 PREFERRED = ("senteval-all/1", "cxc-promcse/1", "geometry-stsb/1", "senteval-fewshot/1")
-"""Of several protocols of a suite, the ones that the papers' figures show."""
+"""The protocols that the papers' figures show, if a suite has several."""
 MOST_GROUPS = 6
 
 
@@ -32,7 +33,7 @@ class Point:
     @property
     def ends(self) -> tuple[float, ...]:
         """The error bar of the mean, of the same kind as the table's: the interval, else one
-        standard deviation each way; () where neither is known."""
+        standard deviation each way; () if neither is known."""
         cell = self.cell
         if cell.spread is not None:
             return cell.spread.low, cell.spread.high
@@ -50,12 +51,16 @@ class Group:
 
     setting: str
     backbone: str
-    tables: Mapping[str, Table]  # by suite
+    # by suite
+    tables: Mapping[str, Table]
+    # by run id
     runs: Mapping[str, Run]
 
     def points(self, suite: str, column: str | None = None) -> list[Point]:
-        """The rows of a suite that have a number in ``column``, in the table's order; None: in the
-        column that ranks."""
+        """Return the rows of a suite that have a number in ``column``, in the table's order.
+
+        None: in the column that ranks.
+        """
         table = self.tables.get(suite)
         column = column or (table.head if table else None)
         if table is None or column not in table.columns:
@@ -64,19 +69,18 @@ class Group:
         return [Point(_label(row, table), row, cell) for row, cell in cells if cell is not None]
 
     def score(self, run: str, suite: str, task: str) -> Score | None:
-        """The score of a run by the protocol of the suite's table."""
+        """Return the score of a run by the protocol of the suite's table."""
         table = self.tables[suite]
         return self.runs[run].record.score(suite, task, table.protocol, table.text)
 
     def by_run(self, suite: str, column: str | None = None) -> dict[str, Point]:
-        """Run id -> the point of its row."""
+        """Return run id -> the point of its row."""
         return {run: p for p in self.points(suite, column) for run in p.row.runs}
 
     def methods(self, suite: str, column: str | None = None) -> list[Point]:
-        """Of rows of one method and variant that differ in their recipe the one with most seeds.
+        """Return one row for each method and variant: of rows that differ in their recipe that with most seeds.
 
-        Where several have as many, all stay: taking the best of them would be a choice by test
-        scores.
+        If several have as many, all stay: taking the best of them would be a choice by test scores.
         """
         points = self.points(suite, column)
         most: dict[object, int] = {}
@@ -95,8 +99,7 @@ class Group:
         fewest: int = 2,
         **rest: Any,
     ) -> Figure | None:
-        """A figure named after the group. None where ``data`` are of fewer than ``fewest`` names,
-        which stand first."""
+        """Make a figure named after the group; None if ``data`` begin with fewer than ``fewest`` names."""
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)
@@ -111,28 +114,31 @@ class Group:
 
 
 def _label(row: Row, table: Table) -> str:
-    """The text next to a row's point; it may be cut."""
-    return visible(
-        f"{row.label}{'+' if row.variant else ' '}{variant_words(row, table)}".strip(),
-        limit=LONGEST,
-    )
+    """Return the text next to a row's point; it may be cut."""
+    between = "+" if row.variant else " "
+    text = f"{row.label}{between}{variant_words(row, table)}"
+    return visible(text.strip(), limit=LONGEST)
 
 
 def table_groups(board: Board) -> list[Group]:
-    """Settings and backbones of at least two rows, in the order of the board's tables. Submitted rows are in none."""
+    """Return the settings and backbones of at least two rows, in the order of the board's tables.
+
+    Submitted rows are in none.
+    """
+    own = [shown.table for shown in board.tables if not shown.table.sender]
+    own.sort(key=lambda table: table.protocol not in PREFERRED)
     tables: dict[tuple[str, str], dict[str, Table]] = {}
-    for table in sorted(
-        (one.table for one in board.tables if not one.table.sender),
-        key=lambda table: table.protocol not in PREFERRED,
-    ):
-        tables.setdefault((table.setting or "", table.backbone or ""), {}).setdefault(
-            table.suite, table
-        )
+    for table in own:
+        suites = tables.setdefault((table.setting or "", table.backbone or ""), {})
+        suites.setdefault(table.suite, table)
     runs = {run.record.run_id: Run(run.record, run.folder) for run in board.runs}
-    groups = [Group(*place, suites, runs) for place, suites in tables.items()]
-    return [g for g in groups if any(len(t.rows) > 1 for t in g.tables.values())][:MOST_GROUPS]
+    groups = []
+    for (setting, backbone), suites in tables.items():
+        if any(len(table.rows) > 1 for table in suites.values()):
+            groups.append(Group(setting, backbone, suites, runs))
+    return groups[:MOST_GROUPS]
 
 
 def short_name(backbone: str) -> str:
-    """A backbone's name; of a folder its last part."""
+    """Return a backbone's name; if it is a folder, its last part."""
     return PurePath(backbone).name or backbone

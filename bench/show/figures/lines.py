@@ -22,21 +22,25 @@ from bench.show.figures.sheet import ACCENT, AT_END, QUIET, Figure, rounded
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_LINES = 9  # of a figure
+MOST_LINES = 9
+"""Lines of a figure."""
 Line = dict[float, float]
 """Its points from left to right."""
 Lines = list[tuple[str, Line]]
 
 
 def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = False) -> None:
-    """The first lines with their names at the right end, the very first in the accent colour, and
-    the names of both axes. ``even``: from each x to the next is a step of equal width."""
+    """Draw the first lines with their names at the right end, the very first in the accent colour.
+
+    ``across``, ``up``: the names of both axes. ``even``: steps from x to x are equally wide.
+    """
     lines = lines[:MOST_LINES]
     xs = [list(range(len(line))) if even else list(line) for _, line in lines]
     left, right = min(x[0] for x in xs), max(x[-1] for x in xs)
     gap = 0.02 * (right - left)
     for i, (name, line) in reversed(list(enumerate(lines))):
-        y, colour, weight = list(line.values()), QUIET if i else ACCENT, "normal" if i else "bold"
+        y = list(line.values())
+        colour, weight = (QUIET, "normal") if i else (ACCENT, "bold")
         axes.plot(xs[i], y, "o-", color=colour, markersize=4, zorder=3)
         axes.text(right + 2 * gap, y[-1], name, label=AT_END, size=10, weight=weight, va="center")
     axes.set_xlim(left - gap, right + gap)
@@ -50,7 +54,7 @@ def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = Fals
 
 
 def drawing_of(lines: Lines, across: str, up: str, even: bool = False) -> dict[str, Any]:
-    """The plot of a figure, its data (name, x and y of each point of each line), and their header."""
+    """Return the plot of a figure, its data (name, x and y of each point of each line), and their header."""
     return {
         "plot": partial(draw_lines, lines=lines, across=across, up=up, even=even),
         "header": ("method", across, up),
@@ -61,8 +65,10 @@ def drawing_of(lines: Lines, across: str, up: str, even: bool = False) -> dict[s
 def method_lines(
     group: Group, suite: str, task: str | None, read: Callable[[Group, str], Line]
 ) -> Lines:
-    """What ``read`` makes of the runs of each method, a mean over seeds. Methods whose seeds have not
-    the same places, at least two, are left out."""
+    """Read a line from each run, and average over the seeds of each method.
+
+    Methods are left out if their seeds have not the same x values, at least two.
+    """
     lines: Lines = []
     for point in group.methods(suite, task):
         seeds = [read(group, run) for run in point.row.runs]
@@ -72,20 +78,20 @@ def method_lines(
 
 
 def learning(group: Group) -> Figure | None:
-    """Of one dev set, that of most runs."""
-    dev = mode(
-        [
-            one.dev_task
-            for run in group.runs.values()
-            if (one := run.record.training) and one.dev_task
-        ]
-        or ["dev"]
-    )
+    """Draw dev scores while training, on the dev set of most runs."""
+    dev_sets = []
+    for run in group.runs.values():
+        training = run.record.training
+        if training is not None and training.dev_task:
+            dev_sets.append(training.dev_task)
+    dev = mode(dev_sets or ["dev"])
 
     def read(group: Group, run: str) -> Line:
         done = group.runs[run].record.training
-        if not done or (done.dev_task or dev) != dev or not done.steps or not done.sentences:
-            return {}  # another set, or it is not known how much the run saw
+        if done is None or not done.steps or not done.sentences:
+            return {}  # it is not known how much the run saw
+        if (done.dev_task or dev) != dev:
+            return {}
         return {
             step * done.sentences / done.steps: score
             for step, score in series(read_curve(group.runs[run].folder), "dev_score")
@@ -106,7 +112,7 @@ def learning(group: Group) -> Figure | None:
 
 
 def spectrum(group: Group) -> Figure | None:
-    """None where fewer than two methods have singular values."""
+    """Draw singular values of the vectors; None if fewer than two methods have them."""
     spectra = sorted(
         method_lines(group, "geometry", "uniformity", _spectrum),
         key=lambda line: -effective_rank(list(line[1].values())),
@@ -127,8 +133,7 @@ def spectrum(group: Group) -> Figure | None:
 
 
 def _spectrum(group: Group, run: str) -> Line:
-    """Number of the singular value -> its share of the largest; empty where the run stored none, or
-    something else."""
+    """Return number of the singular value -> its share of the largest; empty if none are stored."""
     score = group.score(run, "geometry", "uniformity")
     try:
         arrays = group.runs[run].predictions(score.key, ("singular_values",)) if score else {}
@@ -141,7 +146,7 @@ def _spectrum(group: Group, run: str) -> Line:
 
 
 def frequent(group: Group) -> Figure | None:
-    """None where fewer than two methods have the correlations."""
+    """Draw correlations without the most frequent words; None if fewer than two methods have them."""
     lines = method_lines(group, "geometry", "alignment", _without_words)
     steps = max((list(line) for _, line in lines), key=len, default=[])
     lines = sorted(
@@ -160,7 +165,7 @@ def frequent(group: Group) -> Figure | None:
 
 
 def _without_words(group: Group, run: str) -> Line:
-    """Words taken out -> correlation; empty where the record holds none, or something else."""
+    """Return words taken out -> correlation; empty if the record holds none."""
     score = group.score(run, "geometry", "alignment")
     stored = score.detail.get("without_frequent_words") if score else None
     try:
@@ -173,18 +178,23 @@ def _without_words(group: Group, run: str) -> Line:
 
 
 def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Trial]]) -> None:
-    """Draws what there is data for into the search's folder, with its data as CSV."""
-    if figure := expected_best_figure(study, trials):
+    """Draw the expected best score into the search's folder, with its data as CSV."""
+    figure = expected_best_figure(study, trials)
+    if figure is not None:
         write_or_fail(folder / f"{figure.name}.svg", figure.svg.encode())
         write_or_fail(folder / f"{figure.name}.csv", figure.csv.encode())
 
 
 def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
-    """None where no method has two trials."""
+    """Draw the expected best dev score against trials; None if no method has two trials."""
     lines: Lines = []
     for method, every in trials.items():
-        curve = expected_best([t.score for t in every if t.number != RECIPE and t.state != RUNNING])
-        points = [(0, t.score) for t in every if t.number == RECIPE and t.score is not None]
+        drawn = [trial for trial in every if trial.number != RECIPE and trial.state != RUNNING]
+        curve = expected_best([trial.score for trial in drawn])
+        points = []
+        for trial in every:
+            if trial.number == RECIPE and trial.score is not None:
+                points.append((0, trial.score))
         if len(curve) > 1:
             lines.append((method, dict([*points, *enumerate(curve, 1)])))
     if not lines:
@@ -202,21 +212,20 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
     )
 
 
-ADDED = (0.4, 0.3, 0.2, 0.1)  # values of m
+ADDED = (0.4, 0.3, 0.2, 0.1)
+"""Values of m in Focal-InfoNCE's Table 5."""
 
 
 def rescaled(s: float, m: float) -> float:
-    """What stands for the cosine s of a negative pair in the loss, before the temperature
-    (Focal-InfoNCE, eq. 2)."""
+    """Replace the cosine s of a negative pair in the loss, before the temperature (Focal-InfoNCE, eq. 2)."""
     return s * (s + m)
 
 
 def rescaling() -> Figure:
+    """Draw Focal-InfoNCE's Figure 1 from its formula."""
     cosines = [i / 20 for i in range(21)]
-    lines = [
-        *((f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED),
-        ("s itself", {s: s for s in cosines}),
-    ]
+    lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
+    lines.append(("s itself", {s: s for s in cosines}))
     return Figure(
         name="rescaling",
         kind="rescaling",

@@ -15,7 +15,7 @@ from bench.show.figures.sheet import (
     QUIET,
     DataRow,
     Figure,
-    mark,
+    draw_mark,
     rounded,
 )
 
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BARS = " Bars: the table's intervals, or standard deviations over seeds if it has none."
-MOST_LABELS = 30  # of the coloured points, then of the first ones
+MOST_LABELS = 30
+"""Points that are labelled: the coloured ones, then the first ones."""
 Pairs = Sequence[tuple[Point, Point]]
-"""Across and upwards, of the same runs."""
+"""The points across and upwards of the same runs."""
 
 
 def pair_data(pairs: Pairs) -> list[DataRow]:
-    """(label, x, y, low of y, high of y, low of x, high of x) of each pair."""
+    """Return (label, x, y, low of y, high of y, low of x, high of x) for each pair."""
     return [
         (
             x.label,
@@ -42,13 +43,15 @@ def pair_data(pairs: Pairs) -> list[DataRow]:
 
 
 def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: str) -> None:
-    """Points with bars, and the names of both axes; those at the places ``strong`` are coloured,
-    above the others, and labelled first."""
-    places = sorted(range(len(pairs)), key=lambda i: i not in strong)
-    for i in reversed(places):
+    """Draw points with bars, and the names of both axes.
+
+    Pairs with a number in ``strong`` are coloured, above the others, and labelled first.
+    """
+    strong_first = sorted(range(len(pairs)), key=lambda i: i not in strong)
+    for i in reversed(strong_first):
         x, y = pairs[i]
-        mark(axes, x.cell.mean, y.cell.mean, ACCENT if i in strong else QUIET, x.ends, y.ends)
-    for i in places[:MOST_LABELS]:
+        draw_mark(axes, x.cell.mean, y.cell.mean, ACCENT if i in strong else QUIET, x.ends, y.ends)
+    for i in strong_first[:MOST_LABELS]:
         x, y = pairs[i]
         axes.text(x.cell.mean, y.cell.mean, x.label, label=NEXT_TO_POINT, zorder=4).set(
             size=10, weight="bold" if i in strong else "normal", ha="center", va="center"
@@ -73,15 +76,14 @@ COSTS = {
 """Kind of figure -> its title, the name of its axis, and the first sentence of its caption."""
 
 
-def cost(group: Group, kind: str) -> Figure | None:
-    """Average of the STS sets against a cost; 0 is free. None where all that is known costs the
-    same."""
+def quality_against_cost(group: Group, kind: str) -> Figure | None:
+    """Draw the average of the STS sets against a cost; 0 is free. None if all known costs are equal."""
     title, axis, caption = COSTS[kind]
-    pairs = [
-        (replace(point, cell=Cell(mean=spent, sd=None, values=(), n=0)), point)
-        for point in group.methods("sts")
-        if (spent := _cost(kind, point.row)) is not None
-    ]
+    pairs = []
+    for point in group.methods("sts"):
+        spent = _cost(kind, point.row)
+        if spent is not None:
+            pairs.append((replace(point, cell=Cell(mean=spent, sd=None, values=(), n=0)), point))
     costs = {x.cell.mean for x, _ in pairs}
     if not any(costs) or max(costs) <= 1.01 * min(costs):
         return None
@@ -100,47 +102,46 @@ def cost(group: Group, kind: str) -> Figure | None:
 
 
 def _cost(kind: str, row: Row) -> float | None:
-    """In seconds or parameters. Untrained rows take no time of training."""
+    """Return what a row cost, in seconds or parameters. Untrained rows take no time of training."""
     cost = row.cost or Cost()
     if kind == "parameters":
         return cost.trainable_parameters
-    return 0.0 if row.setting == "none" and cost.train_seconds is None else cost.train_seconds
+    if row.setting == "none" and cost.train_seconds is None:
+        return 0.0
+    return cost.train_seconds
 
 
 def front(priced: Sequence[tuple[float, float]]) -> list[int]:
-    """Of (cost, quality) pairs those on the Pareto front, cheapest first: every other is worse,
-    costs more, or is equal in both."""
-    return sorted(
-        (
-            i
-            for i, (cost, quality) in enumerate(priced)
-            if not any(
-                (c <= cost and q > quality) or (c < cost and q >= quality) for c, q in priced
-            )
-        ),
-        key=lambda i: priced[i],
-    )
+    """Return the (cost, quality) pairs on the Pareto front by number, cheapest first.
+
+    Compared with one of them every other pair is worse, costs more, or is equal in both.
+    """
+
+    def is_beaten(cost: float, quality: float) -> bool:
+        return any((c <= cost and q > quality) or (c < cost and q >= quality) for c, q in priced)
+
+    best = [i for i, (cost, quality) in enumerate(priced) if not is_beaten(cost, quality)]
+    return sorted(best, key=lambda i: priced[i])
 
 
 def draw_cost(axes: Axes, pairs: Pairs, best: Sequence[int], axis: str) -> None:
-    """Costs on a logarithmic axis; it is linear below the lowest cost, so that what is free has a
-    place."""
+    """Draw costs on a logarithmic axis; it is linear below the lowest cost, so that 0 has a place."""
     from matplotlib.ticker import EngFormatter
 
     costs = [x.cell.mean for x, _ in pairs]
-    lowest, highest = min(filter(None, costs)) / 1.5, max(costs) * 1.5
+    lowest = min(filter(None, costs)) / 1.5
+    highest = max(costs) * 1.5
     axes.set_xscale("symlog", linthresh=lowest, linscale=0.3)
     scatter(axes, pairs, best, f"{axis} (logarithmic)", "STS Avg.")
     axes.set_xlim(lowest if min(costs) else -lowest / 2, highest)
     x, y = zip(*((costs[i], pairs[i][1].cell.mean) for i in best), strict=True)
     axes.plot(x, y, drawstyle="steps-post", color=ACCENT, linewidth=1.0, alpha=0.6)
-    inside = [
-        number
-        for power in range(-3, 13)
-        for digit in (1, 2, 5)
-        if lowest <= (number := digit * 10.0**power) <= highest
-    ]
-    axes.set_xticks([0.0] * (0 in costs) + inside[:: len(inside) // 6 + 1])
+    round_numbers = [digit * 10.0**power for power in range(-3, 13) for digit in (1, 2, 5)]
+    inside = [number for number in round_numbers if lowest <= number <= highest]
+    ticks = inside[:: len(inside) // 6 + 1]
+    if 0 in costs:
+        ticks.insert(0, 0.0)
+    axes.set_xticks(ticks)
     axes.xaxis.set_major_formatter(EngFormatter(sep="") if "parameters" in axis else "{x:g}")
 
 
@@ -148,7 +149,7 @@ PAIR_ENDS = ("second, low", "second, high", "first, low", "first, high")
 
 
 def shift(group: Group) -> Figure | None:
-    """Average of the STS sets against CxC-STS."""
+    """Draw the average of the STS sets against CxC-STS."""
     up = group.by_run("cxc")
     pairs = [(x, up[x.row.runs[0]]) for x in group.methods("sts") if x.row.runs[0] in up]
     return group.figure(
@@ -165,12 +166,15 @@ def shift(group: Group) -> Figure | None:
 
 
 def geometry(group: Group) -> Figure | None:
-    """Uniformity across, alignment upwards, the average of the STS sets in brackets."""
-    up, averages, pairs = group.by_run("geometry", "alignment"), group.by_run("sts"), []
+    """Draw uniformity across and alignment upwards, the average of the STS sets in brackets."""
+    up = group.by_run("geometry", "alignment")
+    averages = group.by_run("sts")
+    pairs = []
     for x in group.methods("geometry", "uniformity"):
         run = x.row.runs[0]
         average = f" ({averages[run].cell.mean:.1f})" if run in averages else ""
-        pairs += [(replace(x, label=x.label + average), up[run])] if run in up else []
+        if run in up:
+            pairs.append((replace(x, label=x.label + average), up[run]))
     return group.figure(
         "geometry",
         "Alignment against uniformity",
@@ -191,6 +195,6 @@ def geometry(group: Group) -> Figure | None:
 
 
 def draw_pairs(axes: Axes, pairs: Pairs, best: Callable[..., int], across: str, up: str) -> None:
-    """Coloured are the highest (``max``) or lowest (``min``) on either axis."""
+    """Draw pairs, the highest (``max``) or lowest (``min``) on either axis coloured."""
     strong = {best(range(len(pairs)), key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
     scatter(axes, pairs, strong, across, up)

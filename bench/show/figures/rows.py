@@ -1,4 +1,4 @@
-"""Figures whose methods are rows: printed gains next to what seeds alone do, gains over the baseline, few labelled examples."""
+"""Figures whose methods are rows: gains that papers print next to what seeds alone do, gains over the baseline, few labelled examples."""
 
 from __future__ import annotations
 
@@ -10,31 +10,42 @@ from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING
 
 from bench.compare.formatting import signed_number
-from bench.compare.statistics.table import BETTER, WORSE
+from bench.compare.statistics.table import BETTER, WORSE, Against
 from bench.references import BASE, printed_gains
 from bench.show.figures.groups import Group
-from bench.show.figures.sheet import ACCENT, QUIET, DataRow, Figure, mark, rounded
+from bench.show.figures.sheet import ACCENT, QUIET, DataRow, Figure, draw_mark, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FAR = 20  # points of a gain that is not drawn to scale: one outlier would squeeze all others
-Rows = Sequence[tuple[str, float, Sequence[float], bool]]
+FAR = 20
+"""Points of a gain that is not drawn to scale: one outlier would squeeze all others."""
+MOST_GAINS = 40
+"""Rows of the figure of gains over the baseline."""
+MOST_METHODS = 4
+"""Methods of the figure of few labelled examples."""
+REPORTED = (76.25, 75.68, 73.47, 74.84, 75.99)
+"""Averages of unsupervised SimCSE on BERT-base as five parties report them: its paper, Focal-InfoNCE's
+own run, and issues 53, 258 and 246 of SimCSE's repository."""
+FigureRows = Sequence[tuple[str, float, Sequence[float], bool]]
 """Name, value, ends of its bar, and whether it is coloured; the first at the top."""
 
 
-def height(rows: Sequence[object]) -> float:
-    """Of a sheet, in points."""
+def sheet_height(rows: Sequence[object]) -> float:
+    """Return the height of a sheet with so many rows, in points."""
     return 56.0 + 20.0 * len(rows)
 
 
-def draw_rows(axes: Axes, rows: Rows, across: str, gains_over: float | None = None) -> None:
-    """Row i at the height i. ``gains_over``: the values are gains, with a line at that one; the name
-    of a row that is far away has the number, and there is no point."""
+def draw_rows(axes: Axes, rows: FigureRows, across: str, gains_over: float | None = None) -> None:
+    """Draw row i at the height i.
+
+    ``gains_over``: the values are gains, with a line at that one. A row that is far away has its
+    number in its name, and no point.
+    """
     names = [name for name, *_ in rows]
     for i, (name, value, bar, strong) in enumerate(rows):
         if gains_over is None or abs(value) <= FAR:
-            mark(axes, value, i, ACCENT if strong else QUIET, bar)
+            draw_mark(axes, value, i, ACCENT if strong else QUIET, bar)
         else:
             names[i] = f"{name} ({signed_number(value).replace('-', '−')})"
     if gains_over is not None:
@@ -48,34 +59,43 @@ def draw_rows(axes: Axes, rows: Rows, across: str, gains_over: float | None = No
 
 
 def noise_line(simcse: float, middle: float) -> float:
-    """1.96 standard deviations of a difference of two single runs (docs/statistics.md), from
-    spreads over seeds in points: of simcse, and the median of all rows that have two seeds or
-    more."""
+    """Return 1.96 standard deviations of a difference of two single runs (docs/statistics.md).
+
+    Arguments are spreads over seeds in points: of simcse, and the median of all rows that have two
+    seeds or more.
+    """
     return 1.96 * math.hypot(simcse, middle)
 
 
-REPORTED = (76.25, 75.68, 73.47, 74.84, 75.99)
-"""Averages of unsupervised SimCSE on BERT-base as five parties report them: its paper, Focal-InfoNCE's own run, and issues 53, 258 and 246
-of SimCSE's repository."""
-
-
 def paper_gains(group: Group) -> Figure | None:
-    """None where simcse, without a variant, is not exactly one row with a spread."""
+    """Draw the gains that papers print; None if simcse, without a variant, is not one row with a spread."""
     spreads = [(p.row, p.cell.sd) for p in group.points("sts") if p.cell.sd is not None]
     simcse = [sd for row, sd in spreads if row.method == BASE and not row.variant]
     if len(simcse) != 1:
         return None
-    middle, printed = median(sd for _, sd in spreads), printed_gains()
+    middle = median(sd for _, sd in spreads)
+    printed = printed_gains()
     line = noise_line(simcse[0], middle)
     elsewhere = stdev(REPORTED)
     line_elsewhere = noise_line(elsewhere, elsewhere)
-    above = sum(one.gain > line_elsewhere for one in printed)
-    count = Counter(one.label for one in printed)
-    backbones = [one.first.backbone.removesuffix("-uncased") for one in printed]
-    rows = [  # the backbone stands where a name has several
-        (one.label + f", {backbone}" * (count[one.label] > 1), one.gain, (), one.gain > line)
-        for one, backbone in zip(printed, backbones, strict=True)
-    ]
+    above = sum(gain.gain > line_elsewhere for gain in printed)
+    count = Counter(gain.label for gain in printed)
+    rows = []
+    data: list[DataRow] = []
+    for gain in printed:
+        first = gain.first
+        name = gain.label
+        if count[name] > 1:
+            name += f", {first.backbone.removesuffix('-uncased')}"
+        rows.append((name, gain.gain, (), gain.gain > line))
+        data.append(
+            (
+                gain.label,
+                f"{first.paper}:{first.table}",
+                f"{first.setting}, {first.backbone}",
+                *rounded(gain.base, gain.gain, line, *simcse, middle),
+            )
+        )
     return group.figure(
         "printed-gains",
         "Gains over SimCSE that papers print",
@@ -83,64 +103,43 @@ def paper_gains(group: Group) -> Figure | None:
         "in the same setting and on the same backbone; single runs, or the paper does not say how "
         "many. Line: 1.96 × √(s² + m²), where s is the standard deviation of simcse over seeds on "
         "this board, and m the median of the standard deviations of its rows. Coloured: above the "
-        "line. It is a yardstick of this board's backbone and training, laid on gains of other ones: "
-        f"{len(REPORTED)} reports of SimCSE on BERT-base have a standard deviation of "
+        "line. It is a yardstick of this board's backbone and training, laid on gains of other "
+        f"ones: {len(REPORTED)} reports of SimCSE on BERT-base have a standard deviation of "
         f"{elsewhere:.2f}, with which the line is at {line_elsewhere:.1f}, and {above} of "
         f"{len(printed)} gains are above it.",
-        [
-            (
-                one.label,
-                f"{one.first.paper}:{one.first.table}",
-                f"{one.first.setting}, {one.first.backbone}",
-                *rounded(one.base, one.gain, line, *simcse, middle),
-            )
-            for one in printed
-        ],
+        data,
         plot=partial(draw_rows, rows=rows, across="points of the STS average", gains_over=line),
-        height=height(rows),
+        height=sheet_height(rows),
         header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", "line", "s", "m"),
     )
 
 
-MOST = 40  # rows
-
-
 def gains(group: Group) -> Figure | None:
-    """The rows that were compared with the baseline, the largest gain first. None where there is
-    none."""
+    """Draw the rows that were compared with the baseline, the largest gain first; None if there is none."""
     suite = min(group.tables, key=lambda suite: (suite != "sts", suite))
     table = group.tables[suite]
-    compared = sorted(
-        (
-            (point.label, one)
-            for point in group.methods(suite)
-            if (one := point.cell.against) is not None and one.verdict is not None
-        ),
-        key=lambda gain: -gain[1].difference,
-    )
-    rows = [
-        (
-            label,
-            one.difference,
-            [end for end in (one.ci_low, one.ci_high) if end is not None],
-            one.verdict in (BETTER, WORSE),
-        )
-        for label, one in compared[:MOST]
-    ]
+    compared: list[tuple[str, Against]] = []
+    for point in group.methods(suite):
+        against = point.cell.against
+        if against is not None and against.verdict is not None:
+            compared.append((point.label, against))
+    compared.sort(key=lambda gain: -gain[1].difference)
+    rows = []
+    for label, against in compared[:MOST_GAINS]:
+        ends = [end for end in (against.ci_low, against.ci_high) if end is not None]
+        rows.append((label, against.difference, ends, against.verdict in (BETTER, WORSE)))
+    data: list[DataRow] = []
+    for label, against in compared:
+        numbers = rounded(against.difference, against.ci_low, against.ci_high, against.ci_level)
+        data.append((label, *numbers, str(against.verdict)))
     return group.figure(
         "gains",
         f"Gains over {table.baseline}",
         "Each row minus the baseline. Bar: the confidence interval of the difference, at the level "
         "given in the table. Coloured: better or worse than the baseline; grey: inconclusive. Rows "
-        f"more than 20 points away are not drawn; their difference is in brackets. At most {MOST} rows, the highest.",
-        [
-            (
-                label,
-                *rounded(one.difference, one.ci_low, one.ci_high, one.ci_level),
-                str(one.verdict),
-            )
-            for label, one in compared
-        ],
+        "more than 20 points away are not drawn; their difference is in brackets. "
+        f"At most {MOST_GAINS} rows, the highest.",
+        data,
         fewest=1,
         plot=partial(
             draw_rows,
@@ -148,25 +147,25 @@ def gains(group: Group) -> Figure | None:
             across=f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}",
             gains_over=0.0,
         ),
-        height=height(rows),
+        height=sheet_height(rows),
         suites=(suite,),
         header=("method", "gain", "low", "high", "level of the interval", "verdict"),
     )
 
 
-MOST_METHODS = 4
-
-
 def few_shot(group: Group) -> Figure | None:
-    """None where fewer than two methods have the scores."""
+    """Draw accuracies from few labelled examples (ConPVP, Figure 7); None if fewer than two methods have them."""
     data: list[DataRow] = []
     rows = []
-    for task in group.tables["fewshot"].columns[:-1] if "fewshot" in group.tables else ():
+    table = group.tables.get("fewshot")
+    tasks = table.columns[:-1] if table else ()
+    for task in tasks:
         points = group.methods("fewshot", task)[:MOST_METHODS]
         best = max((point.cell.mean for point in points), default=0.0)
         for point in points:
             scores = [group.score(run, "fewshot", task) for run in point.row.runs]
-            spread, mean = fmean(score.std or 0.0 for score in scores if score), point.cell.mean
+            spread = fmean(score.std or 0.0 for score in scores if score)
+            mean = point.cell.mean
             bar = (mean - spread, mean + spread)
             data.append((point.label, task, *rounded(mean, *bar)))
             rows.append((f"{task}, {point.label}", mean, bar, mean == best))
@@ -178,7 +177,7 @@ def few_shot(group: Group) -> Figure | None:
         "highest. At most four methods are drawn, the first four of the table.",
         data,
         plot=partial(draw_rows, rows=rows, across="accuracy, %"),
-        height=height(rows),
+        height=sheet_height(rows),
         suites=("fewshot",),
         paper_figure="ConPVP, Figure 7",
         header=("method", "task", "mean", "mean - sd", "mean + sd"),

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.show.grid import as_csv
+from bench.show.grid import csv_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 DataRow = tuple[str | float, ...]
 
 ACCENT, QUIET = "#c2622d", "#8a857d"
-"""Of marks: contrast of at least 3 with both backgrounds of the pages, #fdfcf9 and #171614."""
+"""Colours of marks: contrast of at least 3 with both backgrounds of the pages, #fdfcf9 and #171614."""
 TEXT, TEXT_IN_THE_DARK = "#757068", "#a39d92"
-"""Of text: contrast of at least 4.5 with the background. No grey has that with both (4.2 is the
-most), hence one rule for dark pages."""
+"""Colours of text: contrast of at least 4.5 with the background. No grey has that with both (4.2 is
+the most), hence one rule for dark pages."""
 DARK = f"@media (prefers-color-scheme: dark) {{ text {{ fill: {TEXT_IN_THE_DARK} !important }} }}"
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans'"
-WIDTH = 360.0  # points of a sheet: a third of a page, or a phone, so that text has its size there
+WIDTH = 360.0
+"""Points of a sheet: a third of a page, or a phone, so that text has its size there."""
 UNDATED = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 STYLE: dict[str, Any] = {
     "figure.dpi": 72,  # one unit of the SVG is a point
@@ -63,8 +64,7 @@ STYLE: dict[str, Any] = {
 
 
 def missing_library(command: str) -> BenchError | None:
-    """The error of a command that draws, where matplotlib or adjustText (an extra) is not
-    installed."""
+    """Return the error of a command that draws, if matplotlib or adjustText (an extra) is missing."""
     lacking = [name for name in ("matplotlib", "adjustText") if find_spec(name) is None]
     why = f"{command} draws figures with {' and '.join(lacking)}, which is not installed"
     return BenchError(why, "pip install 'sentence-bench[publish]'") if lacking else None
@@ -74,27 +74,37 @@ def missing_library(command: str) -> BenchError | None:
 class Figure:
     """One drawing with the data that it is drawn from."""
 
-    name: str  # "cost-unsupervised-builtin": letters, digits and hyphens; its file is figures/<name>.svg
-    kind: str  # "gains", "cost", "shift" ...
-    title: str  # a heading, and the text where the picture is not seen
-    caption: str  # static text: what is drawn
+    # "cost-unsupervised-builtin": letters, digits and hyphens; its file is figures/<name>.svg
+    name: str
+    # "gains", "cost", "shift" ...
+    kind: str
+    # a heading, and the text for readers who do not see the picture
+    title: str
+    # says what is drawn; the same for all data
+    caption: str
     plot: Callable[[Axes], None]
-    height: float = 300.0  # points
-    header: tuple[str, ...]  # of the data
-    data: Sequence[DataRow]  # "" where something was not recorded
-    suites: tuple[str, ...] = ("sts",)  # that it shows; none where it fits tables of any suite
-    paper_figure: str = ""  # the paper's figure that it corresponds to: "PromCSE, Figure 1"
+    # in points
+    height: float = 300.0
+    # names of the columns of ``data``
+    header: tuple[str, ...]
+    # "" if something was not recorded
+    data: Sequence[DataRow]
+    # suites that it shows; none if it fits tables of any suite
+    suites: tuple[str, ...] = ("sts",)
+    # the paper's figure that it corresponds to: "PromCSE, Figure 1"
+    paper_figure: str = ""
 
     @cached_property
     def svg(self) -> str:
-        """A file: the plot on transparent ground. The same data give the same bytes."""
+        """The plot on transparent ground, as an SVG file. The same data give the same bytes."""
         import matplotlib.style
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure as Sheet
 
         with matplotlib.style.context(STYLE, after_reset=True), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the font may lack a character of a foreign name
-            sheet, out = Sheet(figsize=(WIDTH / 72, self.height / 72)), io.StringIO()
+            sheet = Sheet(figsize=(WIDTH / 72, self.height / 72))
+            out = io.StringIO()
             axes = sheet.subplots()
             self.plot(axes)
             FigureCanvasAgg(sheet).draw()
@@ -113,7 +123,7 @@ class Figure:
     @property
     def csv(self) -> str:
         """The data as CSV; no spreadsheet takes a name for a formula."""
-        return as_csv(self.header, self.data)
+        return csv_lines(self.header, self.data)
 
 
 NEXT_TO_POINT, AT_END = "label of a point", "label at the end of a line"
@@ -130,8 +140,7 @@ PLACING: dict[str, dict[str, Any]] = {
 
 
 def _place_labels(axes: Axes) -> None:
-    """Moves labels apart. adjustText is deterministic where its number of steps is limited, and not
-    its time."""
+    """Move labels apart. adjustText is deterministic if its number of steps is limited, not its time."""
     from adjustText import adjust_text
 
     bars = [line for line in axes.lines if line.get_label() == BAR]
@@ -148,7 +157,7 @@ def _place_labels(axes: Axes) -> None:
             )
 
 
-def mark(
+def draw_mark(
     axes: Axes,
     x: float,
     y: float,
@@ -156,7 +165,7 @@ def mark(
     x_ends: Sequence[float] = (),
     y_ends: Sequence[float] = (),
 ) -> None:
-    """A point with the error bars that it has, each from its lower to its upper end."""
+    """Draw a point with the error bars that it has, each from its lower to its upper end."""
     for across, up in ((x_ends, (y, y)), ((x, x), y_ends)):
         if across and up:
             axes.plot(across, up, color=colour, linewidth=1.1, alpha=0.6, zorder=2, label=BAR)
@@ -164,5 +173,5 @@ def mark(
 
 
 def rounded(*values: float | None) -> DataRow:
-    """As a figure's data have them: "" for None."""
+    """Return values as a figure's data have them: "" for None."""
     return tuple("" if value is None else round(value, 4) for value in values)

@@ -11,8 +11,9 @@ from markupsafe import Markup
 
 from bench.base.paths import path_name
 from bench.base.text import list_names, value_text, visible
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, headline
 from bench.board.repeat import NOT_REPEATABLE, new_row, repeat
+from bench.board.tables import BoardTable, board_tables
 from bench.compare.formatting import SEVERAL, setting_words, variant_words
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.records.record import RunRecord
@@ -21,8 +22,9 @@ from bench.show.figures import Figure
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link
 from bench.show.pages.printed import printed_papers
-from bench.show.pages.run_page import about, files, remarks, sentences
-from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid, table_data
+from bench.show.pages.run_page import downloads, remarks_on, run_facts, sentences
+from bench.show.tables.data import table_data
+from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid
 
 SEEN = 3
 """Figures in the row under the tables; the others unfold."""
@@ -32,7 +34,7 @@ MOST_DATA = 60
 """Rows of a figure's data on the page; all of them are in its CSV file."""
 
 
-def render(board: Board, figures: Sequence[Figure] = ()) -> str:
+def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
     """The page as HTML; it links to board.css and board.js in ``assets/``."""
     note = sentences(board.note or "")
     return render_template(
@@ -56,14 +58,14 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         legend=legend,
         score_grid=score_grid,
         lower=LOWER_IS_BETTER,
-        remarks=partial(remarks, board),
+        remarks=partial(remarks_on, board),
         figures=figures,
         seen=SEEN,
         data_grid=data_grid,
         methods=methods_grid(board),
         papers=printed_papers(board),
         changes=changes_grid(board),
-        about=partial(about, board),
+        about=partial(run_facts, board),
         data=as_script(panel_data(board)),
     )
 
@@ -74,13 +76,13 @@ def comparison(
     """The main page of any runs and their tables as one file, with all about each run; no network. The same runs make the same bytes."""
     in_rows = {run for table in tables for row in table.rows for run in row.runs}
     shown = [run for run in runs if run.record.run_id in in_rows]
-    return render(
+    return render_board(
         Board(
             version=PREVIEW,
             date=max((run.record.provenance.created for run in shown), default="")[:10],
             title=title,
             note=note,
-            answer=answer(tables),
+            answer=headline(tables),
             runs=tuple(shown),
             left_out=(),
             tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
@@ -244,7 +246,7 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
         "by": sender and visible(sender),
         "links": {
             "page": run_link(board, record.run_id),
-            **{name: link for name, link, _ in files(board, run)},
+            **{name: link for name, link, _ in downloads(board, run)},
         },
     }
 

@@ -13,17 +13,19 @@ import jinja2
 from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
-from bench.board.board import Board, link, method_page, run_file, search_file
+from bench.board.addresses import link, method_page, run_file, search_file
+from bench.board.board import Board
 from bench.board.repeat import NOT_REPEATABLE
 from bench.compare.formatting import metric_words, score, setting_words
 from bench.compare.statistics.table import Table
-from bench.show.grid import Grid, as_html, html_text
+from bench.show.grid import Grid
+from bench.show.markup import as_html, html_text
 from bench.show.tables.scores import (
     difference_heading,
     difference_text,
+    lines_below,
     sign_name,
     spread_text,
-    under,
 )
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -81,7 +83,7 @@ def _environment() -> jinja2.Environment:
         "difference_text": difference_text,
         "sign_name": sign_name,
         "spread_text": spread_text,
-        "under": under,
+        "lines_below": lines_below,
         "asset": asset,
         "script_hash": script_hash,
         # text with the blanks that align it: its control characters were shown before (bench.base.text.lines)

@@ -8,22 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 from bench.base.text import duration, value_text
-from bench.board.board import Board, MethodDescription, link
+from bench.board.addresses import link
+from bench.board.board import Board, MethodDescription
 from bench.board.repeat import repeat_search
 from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
 from bench.records.searches import RECIPE, Search, best_trial, expected_best
 from bench.run.recipes import Entry
-from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.grid import Cell, Column, Grid, grid, indented
 from bench.show.pages.engine import render_template, run_link
 from bench.show.pages.printed import printed_papers
-from bench.show.pages.run_page import remarks, sentences
+from bench.show.pages.run_page import remarks_on, sentences
 from bench.show.tables.scores import score_grid
 
 UP = 1  # folders between a method's page and its version
 
 
-def render(board: Board, method: str) -> str:
+def render_method(board: Board, method: str) -> str:
     """The page ``methods/<method>.html`` as HTML, a function of the board and of the method's source where it is installed."""
     described = board.described.get(method)
     plugins = (run.record.provenance.plugin for run in board.runs if run.record.method == method)
@@ -35,7 +36,7 @@ def render(board: Board, method: str) -> str:
         method=method,
         one=described,
         code=sorted({f"{one.package} {one.version}" for one in plugins if one.package}),
-        notes=[" ".join(sentences(board.note or "")[:2]), *remarks(board, method)],
+        notes=[" ".join(sentences(board.note or "")[:2]), *remarks_on(board, method)],
         paragraphs=paragraphs(described) if described else [],
         spans=spans,
         value_text=value_text,
@@ -99,17 +100,20 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
 
 
 def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
-    """The columns that rank come first, without their ±, which each number has; the name of each row leads to its address. What papers printed stands indented below a row."""
-    places = iter(addresses)
-    rows = [
-        (name if name.text.startswith(" ") else replace(name, link=next(places)), *rest)
-        for name, *rest in table.rows
-    ]
-    order = sorted(
-        [i for i, column in enumerate(table.columns) if column.name != "±"],
-        key=lambda i: (i > 0, not table.columns[i].lead),
-    )
-    return grid([table.columns[i] for i in order], [[row[i] for i in order] for row in rows])
+    """Put the columns that rank first, without their ±, which each number has, and link each row to its address.
+
+    Indented rows, of numbers that papers printed, belong to the row above and have no address.
+    """
+    order = [i for i, column in enumerate(table.columns) if column.name != "±"]
+    order.sort(key=lambda i: (i > 0, not table.columns[i].lead))
+    remaining = iter(addresses)
+    rows = []
+    for row in table.rows:
+        cells = list(row)
+        if not row.indent:
+            cells[0] = replace(cells[0], link=next(remaining))
+        rows.append(indented([cells[i] for i in order], levels=row.indent))
+    return grid([table.columns[i] for i in order], rows)
 
 
 def runs_grid(board: Board, method: str) -> Grid:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bench.base.text import plural, slug
-from bench.board.board import Board, board
+from bench.board.board import Board, build_board
 from bench.compare.printed import DIFFERS, NOT_TESTED
 from bench.records.store import Run
 from bench.references import (
@@ -25,10 +25,10 @@ from bench.references import (
     tables,
 )
 from bench.references.audit import KINDS, Remark, remarks
-from bench.show.figures import figures, rescaling
-from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.figures import board_figures, rescaling
+from bench.show.grid import Cell, Column, Grid, GridRow, grid, indented
+from bench.show.pages.drawings import cosine_ridges
 from bench.show.pages.engine import method_link, render_template
-from bench.show.pages.run_page import cosines
 
 SIGNS = {DIFFERS: "outside", NOT_TESTED: "not tested"}
 
@@ -75,7 +75,7 @@ def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
     """Rows as printed, each with ours below it where runs have its method, backbone and recipe."""
     texts = remark_texts(lines)
     tasks = dict.fromkeys(cell.task for row in lines for cell in row.cells)
-    made: list[list[Cell | str]] = []
+    made: list[GridRow | list[Cell | str]] = []
     for row in lines:
         cells, ours = {cell.task: cell for cell in row.cells}, method_of(row)
         label = Cell(
@@ -94,7 +94,8 @@ def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
             ]
         )
         here = [_ours(board, cells.get(task)) for task in tasks]
-        made += [["  ours", "", *here, ""]] if any(cell.main for cell in here) else []
+        if any(cell.main for cell in here):
+            made.append(indented(["ours", "", *here, ""]))
     return grid(
         ["as printed", "backbone", *(Column(task, right=True) for task in tasks), "of"],
         made,
@@ -162,7 +163,7 @@ def _ours(board: Board, cell: ReferenceResult | None) -> Cell:
 # --- a paper's tables and figures that were run again, as one page ---
 
 
-def render(
+def render_reproduced(
     title: str,
     figure: Mapping[str, Any] | None,
     rows: Mapping[str, Iterable[Sequence[str]]],
@@ -195,10 +196,12 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
         ),
     }
     if spec and spec.draws == "cosines":
-        page["ridges"] = [(name, one) for name, ours in runs.items() if (one := cosines(ours[0]))]
+        page["ridges"] = [
+            (name, one) for name, ours in runs.items() if (one := cosine_ridges(ours[0]))
+        ]
     elif spec and runs:
-        made = board(
+        made = build_board(
             [run for ours in runs.values() for run in ours], version="reproduced", title=part.name
         )
-        page["drawn"] = [one for one in figures(made) if one.kind == spec.draws]
+        page["drawn"] = [one for one in board_figures(made) if one.kind == spec.draws]
     return page

@@ -1,0 +1,175 @@
+"""What changed from one version to the next: for each row and suite its average then and now, and what its runs differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bench.base.text import list_names, seed_ranges
+from bench.compare.formatting import setting_words
+from bench.compare.statistics.rows import configuration
+from bench.compare.statistics.table import INCONCLUSIVE
+from bench.records.record import AVERAGE, RunRecord, ScoreKey
+from bench.records.store import data_key
+
+NOISE = 1e-6
+"""Points that are no change: another library of linear algebra adds in another order."""
+UNSET = "not set"
+HASHED = ("code", "data")
+"""Facts that are shown as differing, without their values."""
+
+
+class ChangedRow(NamedTuple):
+    """One row of one suite: the suite's average or, if it has none, one of its tasks."""
+
+    # "promcse+eh"
+    row: str
+    # "unsupervised, builtin"
+    where: str
+    # with the task: "sts Avg."
+    suite: str
+    # None if it was absent
+    before: float | None
+    # None if it is absent
+    now: float | None
+    # "seeds: 1-3 before, 1-5 now and code"
+    differs: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """All changes from one version to the next."""
+
+    # "v1"
+    before: str
+    rows: tuple[ChangedRow, ...] = ()
+
+
+class _Mean(NamedTuple):
+    """The mean of one row on one score, and what it was compared with."""
+
+    value: float
+    # against the baseline; "" if it was not tested
+    verdict: str
+    # number of rows of its table
+    rows: int
+    # run ids of its row
+    runs: Sequence[str]
+
+
+def changes_since(
+    before: str,
+    old: Sequence[Mapping[str, Any]],
+    new: Sequence[Mapping[str, Any]],
+    records: Mapping[str, RunRecord],
+) -> Changes:
+    """Find the rows that are new or have another average or verdict, then those that are gone.
+
+    ``old``: the tables of version ``before``, as in ``tables.json``; ``new``: those of the next one;
+    ``records``: the records of all their runs.
+    """
+    was = _means(old)
+    now = _means(new)
+    changed = []
+    for key in now | was:
+        row = _changed(key, was.get(key), now.get(key), records)
+        if row is not None:
+            changed.append(row)
+    return Changes(before=before, rows=tuple(changed))
+
+
+def _means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], _Mean]:
+    """Return (row, where, score, what sets the row apart) -> mean.
+
+    The mean is the average of a suite, or that of each task if the suite has no average.
+    """
+    found: dict[tuple[Any, ...], _Mean] = {}
+    for table in tables:
+        for row in table["rows"]:
+            name = f"{row['method']}+{row['variant']}".rstrip("+")
+            where = [setting_words(row["setting"]), row["backbone"], table.get("budget")]
+            place = ", ".join(part for part in where if part)
+            columns = [AVERAGE] if AVERAGE in table["columns"] else table["columns"]
+            for task in columns:
+                cell = row["cells"].get(task)
+                if cell:
+                    score = ScoreKey(table["suite"], task, table["protocol"], table["text"])
+                    key = (name, place, score, str(row["differs"]))
+                    found[key] = _Mean(
+                        cell["mean"], _verdict(cell), len(table["rows"]), row["runs"]
+                    )
+    return {key: found[key] for key in sorted(found, key=str)}
+
+
+def _verdict(cell: Mapping[str, Any]) -> str:
+    """Return the verdict against the baseline; "" if there is none. v3 has another word for inconclusive."""
+    against = cell.get("against") or {}
+    return (against.get("verdict") or "").replace("unknown", INCONCLUSIVE)
+
+
+def _changed(
+    key: tuple[Any, ...], before: _Mean | None, now: _Mean | None, records: Mapping[str, RunRecord]
+) -> ChangedRow | None:
+    """Say how a mean changed; None if it did not."""
+    name, where, score, _ = key
+    words: list[str] = []
+    if before is None:
+        words.append("new")
+    elif now is None:
+        words.append("no longer shown")
+    else:
+        if abs(before.value - now.value) > NOISE:
+            old = [records[run] for run in before.runs]
+            new = [records[run] for run in now.runs]
+            words += _differences(old, new, score) or ["libraries or hardware"]
+        if before.verdict != now.verdict:
+            then = f"{before.verdict or 'none'} among {before.rows} rows"
+            since = f"{now.verdict or 'none'} among {now.rows} rows"
+            words.append(f"verdict: {then} before, {since} now")
+    if not words:
+        return None
+    return ChangedRow(
+        row=name,
+        where=where,
+        suite=f"{score.suite} {score.task}",
+        before=None if before is None else before.value,
+        now=None if now is None else now.value,
+        differs=list_names(words, 6),
+    )
+
+
+def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreKey) -> list[str]:
+    """Name the seeds, recipe values, code and data in which the records differ."""
+    before = _facts(old, key)
+    now = _facts(new, key)
+    words = []
+    for name in now | before:
+        then = before.get(name, UNSET)
+        value = now.get(name, UNSET)
+        if then == value:
+            continue
+        words.append(name if name in HASHED else f"{name}: {then} before, {value} now")
+    return words
+
+
+def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
+    """Return the seeds, the recipe, and hashes of the method's code and of the scored data, by name."""
+    facts = {"seeds": seed_ranges(run.seed for run in runs) or "any"}
+    for name, value in configuration(runs[0]).items():
+        if value != "null":
+            facts[name] = value
+    facts["code"] = str({run.provenance.plugin.sha256 for run in runs})
+    facts["data"] = str(sorted(_data_hashes(runs, key)))
+    return facts
+
+
+def _data_hashes(runs: Sequence[RunRecord], key: ScoreKey) -> set[str]:
+    """Return the hashes of the data of every task in the suite, protocol and text form of ``key``."""
+    hashes = set()
+    for run in runs:
+        for score in run.scores:
+            if score.key._replace(task=key.task) == key:
+                name = data_key(score.task, key.text, key.suite)
+                hashes.add(str(run.provenance.data.get(name)))
+    return hashes

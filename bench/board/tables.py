@@ -1,0 +1,174 @@
+"""The tables of a version, judged against the baseline, in the order in which a reader wants them, each with its address."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bench.base.text import slug
+from bench.board.addresses import unused_name
+from bench.board.making import checkpoint_rule, count_values, machine_of
+from bench.compare.statistics.table import Row, Table
+from bench.compare.tables import TableOptions, compare_runs
+from bench.records.record import RunRecord
+from bench.records.store import Run
+
+SUITES = ("sts", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
+"""The suites in the papers' order."""
+SETTINGS = ("unsupervised", "supervised", "none", None)
+SAMPLE = "check"
+"""The built-in suite, a small sample: a run that is scored on other suites, too, needs no table of it."""
+MEASURED = ("train_seconds", "peak_memory_bytes")
+"""Costs that depend on the machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardTable:
+    """One comparable set of numbers: rows are methods, columns are tasks."""
+
+    # "unsupervised-builtin-sts-senteval-all-1-tokenised"; the same in all versions
+    anchor: str
+    # judged against its baseline, if it has one
+    table: Table
+    # how checkpoints were chosen: "best on STS-B dev, scored every 125 steps"
+    selection: str
+    # the machine that times and memory refer to; "" if there are none
+    cost_note: str = ""
+
+
+def judged_tables(
+    runs: Sequence[Run], *, baseline: str | None = None, extras: bool = True
+) -> tuple[Table, ...]:
+    """Compare these runs as ``bench compare`` does, and leave out what a board does not show.
+
+    ``extras``: with printed values. A table of ``SAMPLE`` is left out if all of its runs have
+    another table, and costs of submitted runs are: nobody saw them.
+    """
+    tables = compare_runs(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
+    elsewhere = set()
+    for table in tables:
+        if table.suite != SAMPLE:
+            elsewhere.update(run for row in table.rows for run in row.runs)
+    shown = []
+    for table in tables:
+        if table.suite == SAMPLE and all(elsewhere.issuperset(row.runs) for row in table.rows):
+            continue
+        if table.sender:
+            table = replace(table, rows=tuple(replace(row, cost=None) for row in table.rows))
+        shown.append(table)
+    return tuple(shown)
+
+
+def board_tables(
+    judged: Sequence[Table], records: Mapping[str, RunRecord]
+) -> tuple[BoardTable, ...]:
+    """Put tables into their order, and give each its address and what is said about it.
+
+    ``judged``: as :func:`judged_tables` makes them; ``records``: by run id.
+    """
+    made: dict[str, BoardTable] = {}
+    for table in _in_order(judged):
+        anchor = unused_name(_anchor(table), made)
+        costed, cost_note = with_comparable_costs(table, records)
+        made[anchor] = BoardTable(
+            anchor=anchor,
+            table=costed,
+            selection=_selection(table, records),
+            cost_note=cost_note,
+        )
+    return tuple(made.values())
+
+
+def _in_order(tables: Sequence[Table]) -> list[Table]:
+    """Sort into blocks of one setting and backbone, the largest block first within a setting.
+
+    In a block the suites are in the papers' order. The built-in sample comes after all other suites,
+    and submitted tables after the publisher's.
+    """
+    most: Counter[tuple[str | None, str | None]] = Counter()
+    for table in tables:
+        block = (table.setting, table.backbone)
+        if not table.sender and table.suite != SAMPLE:
+            most[block] = max(most[block], len(table.rows))
+
+    def order(table: Table) -> tuple[object, ...]:
+        return (
+            table.sender,
+            table.suite == SAMPLE,
+            bool(table.chosen_on or table.budget),
+            SETTINGS.index(table.setting),
+            -most[table.setting, table.backbone],
+            table.backbone or "",
+            SUITES.index(table.suite) if table.suite in SUITES else len(SUITES),
+            table.suite,
+            table.protocol,
+            table.text != "tokenised",
+            table.text or "",
+            table.chosen_on,
+            table.budget,
+        )
+
+    return sorted(tables, key=order)
+
+
+def _anchor(table: Table) -> str:
+    """Return the address of a table on its page, which is the same in all versions."""
+    name = slug(
+        "untrained" if table.setting == "none" else table.setting,
+        table.backbone,
+        table.suite,
+        table.protocol,
+        table.text,
+        table.chosen_on and f"on {table.chosen_on}",
+        table.budget,
+        table.sender and f"by {table.sender}",
+    )
+    return name or "table"
+
+
+def _selection(table: Table, records: Mapping[str, RunRecord]) -> str:
+    """Say how the checkpoints of a table's runs were chosen."""
+    runs = [run for row in table.rows for run in row.runs]
+    rules = count_values((checkpoint_rule(records[run]) for run in runs), "run")
+    said = f"Checkpoint: {rules}." if rules else ""
+    if table.chosen_on:
+        said += " This is not a development set, so these scores have a table of their own."
+    return said
+
+
+def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Table, str]:
+    """Keep times and memory only for rows that ran on the most common machine and version of bench.
+
+    Returns the table and a note that names the machine and the other rows ("" if nothing was timed).
+    Numbers of trained parameters are always kept.
+    """
+    machines = {}
+    for row in table.rows:
+        if row.cost and any(getattr(row.cost, name) is not None for name in MEASURED):
+            machines[row.runs] = {machine_of(records[run]) for run in row.runs}
+    if not machines:
+        return table, ""
+    usual = _most_common(machines.values())
+    elsewhere = {runs for runs, found in machines.items() if usual is None or found != {usual}}
+    note = f"Time and memory: {usual or 'unknown hardware or version'}."
+    names = dict.fromkeys(row.name for row in table.rows if row.runs in elsewhere)
+    if names:
+        note += f" Not shown, because they ran elsewhere: {', '.join(names)}."
+    rows = tuple(_without_measured(row) if row.runs in elsewhere else row for row in table.rows)
+    return replace(table, rows=rows), note
+
+
+def _most_common(machines: Collection[set[str | None]]) -> str | None:
+    """Return the machine on which most rows ran as a whole, the first by name if there are several."""
+    counts: Counter[str] = Counter()
+    for found in machines:
+        if len(found) == 1:
+            counts.update(machine for machine in found if machine)
+    return min(counts, key=lambda machine: (-counts[machine], machine), default=None)
+
+
+def _without_measured(row: Row) -> Row:
+    if row.cost is None:
+        return row
+    return replace(row, cost=replace(row.cost, **dict.fromkeys(MEASURED)))

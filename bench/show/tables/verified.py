@@ -1,0 +1,51 @@
+"""What verify found of runs and versions, as grids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from bench.show.grid import Column, Grid, grid
+from bench.verify.scores import KINDS, UNCHECKED, RunReport
+
+
+def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
+    """Yield the checks that agree in each run, then what differs or could not be computed, then what was not checked."""
+    yield grid(
+        [
+            Column("run", wrap=30),
+            "result",
+            *(Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1)),
+        ],
+        [
+            [report.name, _result(report), *(f"{report.count(kind) or ''}" for kind in KINDS)]
+            for report in reports
+        ],
+    )
+    wrong = []
+    for report in reports:
+        for finding in [*report.differences, *report.select(UNCHECKED, "score")]:
+            wrong.append((report.name, finding.kind, finding.what, finding.why))
+    if wrong:
+        yield grid(
+            ["run", "check", Column("of", wrap=16), Column("why", wrap=24)],
+            wrong,
+            title="Differs, or cannot be computed",
+        )
+    unchecked: Counter[tuple[str, str]] = Counter()
+    for report in reports:
+        for finding in report.unchecked:
+            if finding.kind != "score":
+                unchecked[finding.kind, finding.why] += 1
+    if unchecked:
+        yield grid(
+            ["check", Column("times", right=True), Column("why", wrap=24)],
+            [(kind, f"{count:,}", why) for (kind, why), count in sorted(unchecked.items())],
+            title="Not checked",
+        )
+
+
+def _result(report: RunReport) -> str:
+    if report.differences:
+        return "differs"
+    return "agrees" if (report.count() and not report.count("score", UNCHECKED)) else "not checked"

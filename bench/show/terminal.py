@@ -1,0 +1,175 @@
+"""Prints a table on a terminal: wrapped, and without the columns that have no room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from bench.base.text import encodable, list_names, visible
+from bench.show.grid import INDENT, SIGNS, Cell, Column, Grid, GridRow
+
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+CONSOLE = Console()
+"""Wraps text; nothing is printed on it."""
+STYLES = {"best": "bold", "strong": "bold", "second": "underline", "dim": "dim"}
+"""Emphasis of a cell -> how a terminal shows it."""
+
+
+def terminal_lines(
+    table: Grid, width: int, encoding: str = "utf-8", *, indent: int = 0, styled: bool = True
+) -> list[Text]:
+    """Draw a table in lines of at most ``width`` characters, except for a longer word.
+
+    If the columns do not fit, texts are wrapped, then columns are left out and named below the table.
+    A text in the last column with a word that is wider than the column, such as an address, follows
+    below its row.
+    """
+    room = width - indent
+    texts = [_row_parts(row, table.columns, encoding) for row in table.rows]
+    names = [visible(column.name, encoding, limit=None) for column in table.columns]
+    tails = [max([cell_len(row[i][1]) for row in texts], default=0) for i in range(len(names))]
+    natural = []
+    for i, name in enumerate(names):
+        widths = [cell_len(row[i][0]) + tails[i] for row in texts]
+        natural.append(max([cell_len(name), *widths]))
+    shown, wide = _fitted(table.columns, natural, room)
+    lines = []
+    if table.title:
+        title = wrap_text(visible(table.title, encoding, limit=None), room)
+        lines += [Text(line, "bold") for line in title if line]
+    if any(names):
+        heads = []
+        for name, tail, most in zip(names, tails, natural, strict=True):
+            heads.append((name, " " * min(tail, most - cell_len(name)), "dim"))
+        lines += _row(heads, shown, wide, table.columns, room)
+    for row, cells in zip(texts, table.rows, strict=True):
+        drawn = []
+        for i, (main, tail) in enumerate(row):
+            padded = tail + " " * (tails[i] - cell_len(tail))
+            drawn.append((main, padded, STYLES.get(cells[i].emphasis, "")))
+        lines += _row(drawn, shown, wide, table.columns, room)
+    if table.below:
+        lines += [Text(""), *terminal_lines(table.below, room, encoding), Text("")]
+    notes = [f"{_raised((i,))} {note}" for i, note in enumerate(table.footnotes, 1)]
+    notes += table.notes
+    if styled and table.key:
+        notes.append(table.key)
+    left_out = [name for i, name in enumerate(names) if i not in shown]
+    if left_out:
+        notes.append(f"not shown at {width} columns: {list_names(left_out, 20)} ({table.whole})")
+    for note in notes:
+        for line in wrap_text(visible(note, encoding, limit=None), room):
+            lines.append(Text(line, "dim"))
+    return [Text(" " * indent).append_text(line) for line in lines]
+
+
+def _row_parts(row: GridRow, columns: Sequence[Column], encoding: str) -> list[tuple[str, str]]:
+    """Return the text and the tail of every cell of a row."""
+    parts = []
+    for number, (cell, column) in enumerate(zip(row, columns, strict=True)):
+        indent = row.indent if number == 0 else 0
+        parts.append(_parts(cell, column, encoding, indent))
+    return parts
+
+
+def _fitted(
+    columns: Sequence[Column], natural: Sequence[int], room: int
+) -> tuple[list[int], dict[int, int]]:
+    """Return the columns that are shown, in order, and how wide each is."""
+    shown = list(range(len(columns)))
+    wide = dict(enumerate(natural))
+
+    def excess() -> int:
+        return sum(wide[i] for i in shown) + sum(_gaps(shown, columns)) - room
+
+    while excess() > 0:
+        wrapped = [i for i in shown if columns[i].wrap and wide[i] > columns[i].wrap]
+        dropped = [i for i in shown if columns[i].drop and len(shown) > 1]
+        if wrapped:
+            wide[max(wrapped, key=lambda i: wide[i])] -= 1
+        elif dropped:
+            shown.remove(max(dropped, key=lambda i: (columns[i].drop, i)))
+        else:
+            break
+    if len(shown) < len(columns):
+        for i in shown:  # the columns left out gave room back
+            if columns[i].wrap:
+                wide[i] = min(natural[i], wide[i] + max(0, -excess()))
+        shown.sort(key=lambda i: (i > 0, not columns[i].lead, i))
+    return shown, wide
+
+
+def _row(
+    cells: Sequence[tuple[str, str, str]],
+    shown: Sequence[int],
+    wide: dict[int, int],
+    columns: Sequence[Column],
+    room: int,
+) -> list[Text]:
+    """Draw one row: its cells side by side, wrapped ones over several lines."""
+    *ahead, last = shown
+    if (
+        ahead
+        and columns[last].wrap
+        and any(cell_len(word) > wide[last] for word in cells[last][0].split())
+    ):
+        lines = _row(cells, ahead, wide, columns, room)
+        for text in wrap_text(cells[last][0], room - 4):
+            lines.append(Text("    " + text))
+        return lines
+    texts = {}
+    for i in shown:
+        texts[i] = [cells[i][0]]
+        if columns[i].wrap:
+            texts[i] = wrap_text(cells[i][0], wide[i], fold=i != last)
+    lines = []
+    for number in range(max(map(len, texts.values()))):
+        line = Text()
+        for i, gap in zip(shown, [0, *_gaps(shown, columns)], strict=True):
+            main, tail, style = cells[i]
+            part = texts[i][number] if number < len(texts[i]) else ""
+            if number:  # the tail is printed once
+                tail = " " * cell_len(tail)
+            free = " " * max(0, wide[i] - cell_len(part) - cell_len(tail))
+            line.append(" " * gap + (free if columns[i].right else "")).append(part, style)
+            line.append(tail + ("" if columns[i].right else free))
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _gaps(shown: Sequence[int], columns: Sequence[Column]) -> list[int]:
+    """Return the blanks before each column but the first: one between two columns of numbers, else two."""
+    gaps = []
+    for i, j in zip(shown, shown[1:], strict=False):
+        gaps.append(1 if columns[i].right and columns[j].right else 2)
+    return gaps
+
+
+def wrap_text(text: str, room: int, *, fold: bool = False) -> list[str]:
+    """Break a text between words into lines of ``room`` columns, at least one.
+
+    A longer word has its own line, or is cut with ``fold``.
+    """
+    lines = Text(text, overflow="fold" if fold else "ignore").wrap(CONSOLE, max(room, 1))
+    texts = [line.plain.rstrip() for line in lines]
+    return [line for line in texts if line] or [""]
+
+
+def _parts(cell: Cell, column: Column, encoding: str, indent: int) -> tuple[str, str]:
+    """Return a cell's text, and its tail, which does not move the digits of a number: spread, sign, marks."""
+    blanks = INDENT * indent
+    main = blanks + visible(cell.main, encoding, limit=None)
+    tail = f" ± {cell.half}" if cell.half else ""
+    if cell.sign:
+        tail += f" {SIGNS[cell.sign]}"
+    tail = encodable(tail + _raised(cell.marks), encoding)
+    return (main, tail) if column.right else (main + tail, "")
+
+
+def _raised(marks: Sequence[int]) -> str:
+    """ "¹·²" """
+    return "·".join(str(mark).translate(RAISED) for mark in marks)
