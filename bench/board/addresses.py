@@ -1,4 +1,5 @@
-"""Names of the files below a version's folder, and links to them. They stay the same from version to version."""
+"""Names of the files below a version's folder, and links to them. They stay the same from version
+to version."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def search_file(search: str) -> str:
 
 
 def method_page(method: str) -> str:
-    """Return the path of a method's page. An invalid name becomes a valid file name, different for each."""
+    """Return the path of a method's page. An invalid name becomes a valid file name, different for
+    each."""
     return f"methods/{method_file(method)}.html"
 
 

@@ -1,7 +1,9 @@
-"""What a version of the leaderboards holds: pure data, made from runs and printed results, before any page is drawn.
+"""What a version of the leaderboards holds: pure data, made from runs and printed results, before
+any page is drawn.
 
-Which runs have a row, which page has a run's scores, which rows stand in which order. Every page, figure and data file of a version is a
-function of one ``Board``. Nothing here depends on the clock, on the network or on the order in which runs were found.
+Which runs have a row, which page has a run's scores, which rows stand in which order. Every page,
+figure and data file of a version is a function of one ``Board``. Nothing here depends on the clock,
+on the network or on the order in which runs were found.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ In a larger one the first run of each row has one, with the scores of every seed
 MOST_FINISHED = 5
 """Backbones that a table shows for scale."""
 ADJACENT = {"sts": ("cxc", "cxc-promcse/1")}
-"""Suite -> (suite, protocol) of one column next to its average, as papers set domain shift next to STS."""
+"""Suite -> (suite, protocol) of one column next to its average, as papers set domain shift next to
+STS."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +112,8 @@ class Board:
 
     @cached_property
     def page_of(self) -> Mapping[str, str]:
-        """Run id -> the run whose page has its scores: its own, or that of the first run of its row."""
+        """Run id -> the run whose page has its scores: its own, or that of the first run of its
+        row."""
         pages = {run_id: run_id for run_id in self.records}
         for submitted in (False, True):  # how many others sent does not change where own runs are
             alike = [run_id for run_id in pages if (run_id in self.senders) == submitted]
@@ -164,11 +168,13 @@ class Board:
         return cells
 
     def cell_of_same_runs(self, row: Row, other: Table) -> Cell | None:
-        """Return the cell of the same runs in a table of one column; None if it has other runs or seeds."""
+        """Return the cell of the same runs in a table of one column; None if it has other runs or
+        seeds."""
         return self._single.get((*_form(other), row.runs))
 
     def adjacent_tables(self, table: Table) -> list[BoardTable]:
-        """Return the tables of one column that are shown next to a table's average, which has no part in it.
+        """Return the tables of one column that are shown next to a table's average, which has no
+        part in it.
 
         CxC-STS is next to the seven STS tasks.
         """
@@ -238,8 +244,8 @@ def build_board(
 ) -> Board:
     """Make the board of these runs, whatever their order. ``senders``: run id -> who submitted it.
 
-    A run that no table has is not on the board: a line of ``left_out`` says why. Raises BenchError if
-    none of the runs is finished and has a score, UnknownName for a baseline that no table has.
+    A run that no table has is not on the board: a line of ``left_out`` says why. Raises BenchError
+    if none of the runs is finished and has a score, UnknownName for a baseline that no table has.
     """
     senders = senders or {}
     finished = [run for run in runs if run.record.status == "finished"]
@@ -281,7 +287,8 @@ def build_board(
 
 
 def headline(tables: Sequence[Table]) -> str:
-    """Return the answer of the publisher's first table that ranks several rows, else of the first that ranks one."""
+    """Return the answer of the publisher's first table that ranks several rows, else of the first
+    that ranks one."""
     of_one_row = ""
     for table in tables:
         text = "" if table.sender else table_answer(table)

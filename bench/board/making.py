@@ -109,7 +109,8 @@ def checkpoint_rule(record: RunRecord) -> str | None:
 
 
 def machine_of(record: RunRecord) -> str | None:
-    """Return "cpu: Intel(R) Xeon(R) Processor, 2 cores, bench 0.1.0"; None if that was not recorded.
+    """Return "cpu: Intel(R) Xeon(R) Processor, 2 cores, bench 0.1.0"; None if that was not
+    recorded.
 
     Code that was not released has no version: its commit stands for it.
     """

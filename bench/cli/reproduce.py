@@ -51,7 +51,7 @@ from bench.references import (
 from bench.run.config import Plan, RunConfig
 from bench.run.reproduce import TableRun, finished, in_order, plan_runs, runs_of, seeds_of, with_set
 from bench.show.figures import missing_library
-from bench.show.pages.printed import paper_figure, render_reproduced
+from bench.show.pages.reproduced import paper_figure, render_reproduced
 
 
 @click.command(

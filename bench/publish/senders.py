@@ -1,7 +1,7 @@
 """Who submitted a run: what a name may consist of, and which names look alike.
 
-Nobody can prove here who they are. So a name must be seen and must not look like another one. What the very same name may do is in
-``bench.compare.sender_rows``.
+Nobody can prove here who they are. So a name must be seen and must not look like another one. What
+the very same name may do is in ``bench.compare.sender_rows``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ _EXPECTED = f"a name of at most {LONGEST_NAME} characters, which can be read"
 
 
 def check_name(text: str, must: str = "--by must be") -> str:
-    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or that a reader cannot see as it is."""
+    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or that a
+    reader cannot see as it is."""
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not name or len(name) > LONGEST_NAME:
         raise DataDamaged(f"{must} {_EXPECTED}")
@@ -142,6 +143,7 @@ def refuse_look_alike(name: str, known: Iterable[str]) -> None:
 def look_alikes_last(names: Mapping[str, str]) -> list[str]:
     """The ids of submitted runs in the order in which they are looked at. ``names``: id -> sender.
 
-    Plain names come first, so that it is the look-alike that is refused, not the one that it looks like.
+    Plain names come first, so that it is the look-alike that is refused, not the one that it looks
+    like.
     """
     return sorted(names, key=lambda run_id: (not names[run_id].isascii(), run_id))

@@ -8,8 +8,8 @@ A submitted run is a folder ``leaderboards/submissions/ID/``:
     predictions/STS12.npz     what the model said of every item; predictions/mteb/... for tasks of mteb
     curve.jsonl               the training curve; may be missing
 
-Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes before anything is computed; the rest is
-what ``bench verify`` checks of any run.
+Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes
+before anything is computed; the rest is what ``bench verify`` checks of any run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ NAMES = {  # name below the submission's folder -> bytes at most
     re.compile(r"predictions/((mteb|own)/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
 ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
-"""Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB. This limits the work, too."""
+"""Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB.
+This limits the work, too."""
 MOST_SCORES = 1000
 MOST_ROWS, MOST_COLUMNS = 500_000, 100
 MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
@@ -50,7 +51,8 @@ PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # take no more memory than t
 
 
 def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
-    """The record of a run that may be published. Raises BenchError, with the first reason, for any other."""
+    """The record of a run that may be published. Raises BenchError, with the first reason, for any
+    other."""
     folder = folder.absolute()
     try:
         check_files(folder)
@@ -67,7 +69,8 @@ def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
 
 
 def read_for_submission(folder: Path, name: str) -> bytes:
-    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more bytes than a submission may have of it."""
+    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more
+    bytes than a submission may have of it."""
     most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), MiB)
     try:
         return read_plain_file(folder / name, most, inside=folder)
@@ -76,7 +79,8 @@ def read_for_submission(folder: Path, name: str) -> bytes:
 
 
 def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
-    """Raises DataDamaged for the first that differs, or that could not be checked and is of one of the kinds ``unchecked``."""
+    """Raises DataDamaged for the first that differs, or that could not be checked and is of one of
+    the kinds ``unchecked``."""
     for finding in findings:
         if finding.outcome == DIFFERS or (
             finding.outcome == UNCHECKED and finding.kind in unchecked
@@ -88,7 +92,8 @@ def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
 
 
 def check_files(folder: Path) -> None:
-    """Look at names, kinds and sizes; nothing is read. Raises DataDamaged for a link, a pipe, a program, an unknown name, too many bytes."""
+    """Look at names, kinds and sizes; nothing is read. Raises DataDamaged for a link, a pipe, a
+    program, an unknown name, too many bytes."""
     if folder.is_symlink() or not folder.is_dir():
         raise DataDamaged("it is not a folder")
     total = 0
@@ -113,7 +118,8 @@ def check_files(folder: Path) -> None:
 
 
 def refuse_published_paths(run: Run) -> None:
-    """Raises DataDamaged for an absolute path in what is published of a run: its record and its curve."""
+    """Raises DataDamaged for an absolute path in what is published of a run: its record and its
+    curve."""
     refuse_paths(run.record.to_json(), RECORD)
     try:
         curve = read_plain_file(run.folder / CURVE, CURVE_BYTES)
@@ -143,7 +149,8 @@ def _check_sizes(run: Run) -> None:
 
 
 def unpacked_bytes(path: Path) -> int:
-    """Of a predictions file. Raises DataDamaged for one that is too large or that takes more memory than it holds."""
+    """Of a predictions file. Raises DataDamaged for one that is too large or that takes more memory
+    than it holds."""
     try:
         with open_plain_file(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()

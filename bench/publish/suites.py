@@ -1,4 +1,5 @@
-"""Chooses the suites of a run that are handed over, and says which of them are scored on somebody's own data."""
+"""Chooses the suites of a run that are handed over, and says which of them are scored on somebody's
+own data."""
 
 from __future__ import annotations
 
@@ -46,13 +47,15 @@ def _suite_with_task(name: str, records: Sequence[RunRecord]) -> str | None:
 
 
 def keep_suites(record: RunRecord, kept: Collection[str]) -> RunRecord:
-    """Return the record with the scores of these suites only, and what it says of their data and code."""
+    """Return the record with the scores of these suites only, and what it says of their data and
+    code."""
     scored = {score.suite for score in record.scores}
     return leave_out_suites(record, scored.difference(kept))
 
 
 def leave_out_suites(record: RunRecord, left_out: Collection[str]) -> RunRecord:
-    """Return the record without the scores of these suites, the hashes of their data and of their code.
+    """Return the record without the scores of these suites, the hashes of their data and of their
+    code.
 
     Everything else stays as it was: the command, the costs, the fingerprint.
     """

@@ -70,7 +70,9 @@ def test_a_version_verifies_and_its_intervals_are_those_of_the_runs(tmp_path: Pa
     unchecked = {one.what for one in report.unchecked if one.kind == "detail"}
     assert unchecked == {cell(one) for one in run.scores if one.reduced_sha256 is not None}
     assert not before.count("detail", UNCHECKED)
-    assert cosine_ridges(Run(run, here)) and cosine_ridges(Run(run, there)) is None, "ranks are no cosines"
+    assert cosine_ridges(Run(run, here)) and cosine_ridges(Run(run, there)) is None, (
+        "ranks are no cosines"
+    )
 
 
 def test_an_order_is_no_submission_and_not_taken_for_the_predictions(tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ class Group:
         return {run: p for p in self.points(suite, column) for run in p.row.runs}
 
     def methods(self, suite: str, column: str | None = None) -> list[Point]:
-        """Return one row for each method and variant: of rows that differ in their recipe that with most seeds.
+        """Return one row for each method and variant: of rows that differ in their recipe that with
+        most seeds.
 
         If several have as many, all stay: taking the best of them would be a choice by test scores.
         """
@@ -99,7 +100,8 @@ class Group:
         fewest: int = 2,
         **rest: Any,
     ) -> Figure | None:
-        """Make a figure named after the group; None if ``data`` begin with fewer than ``fewest`` names."""
+        """Make a figure named after the group; None if ``data`` begin with fewer than ``fewest``
+        names."""
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)

@@ -77,7 +77,8 @@ COSTS = {
 
 
 def quality_against_cost(group: Group, kind: str) -> Figure | None:
-    """Draw the average of the STS sets against a cost; 0 is free. None if all known costs are equal."""
+    """Draw the average of the STS sets against a cost; 0 is free. None if all known costs are
+    equal."""
     title, axis, caption = COSTS[kind]
     pairs = []
     for point in group.methods("sts"):

@@ -1,4 +1,5 @@
-"""Everything about one run, as facts (a name and a text) and grids: ``bench runs RUN`` and the page of a run show them."""
+"""Everything about one run, as facts (a name and a text) and grids: ``bench runs RUN`` and the page
+of a run show them."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def scores_by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[
 
 
 def score_grids(record: RunRecord) -> list[Grid]:
-    """Make a grid for each suite, protocol and text form; the sub-datasets of a task are indented below it."""
+    """Make a grid for each suite, protocol and text form; the sub-datasets of a task are indented
+    below it."""
     names = ("score", "sd", "n", "mean", "wmean", "Pearson")
     columns = ["task", *(Column(name, right=True) for name in names)]
     grids = []
@@ -95,12 +97,14 @@ def recipe_table(record: RunRecord) -> Grid:
 
 
 def encoder_facts(record: RunRecord) -> str:
-    """Return "kind folder, dimension 384, normalised yes, pooling mean" of a finished encoder, "" for others."""
+    """Return "kind folder, dimension 384, normalised yes, pooling mean" of a finished encoder, ""
+    for others."""
     return _fact("model", record.provenance.backbone.model)[1]
 
 
 def training_facts(record: RunRecord, folder: Path | None = None) -> Facts:
-    """Return steps, the checkpoint, and the ends of the curves in ``folder``; none if nothing was trained."""
+    """Return steps, the checkpoint, and the ends of the curves in ``folder``; none if nothing was
+    trained."""
     facts: Facts = []
     done = record.training
     if done is not None:
@@ -172,8 +176,8 @@ def _number(value: Any) -> str:
 def overlap_grid(overlap: Any) -> Grid:
     """List the sentences of evaluation sets that a run's corpus has, too, by task.
 
-    ``overlap``: a record's ``provenance.corpus.overlap``, which may be anything. Tasks without any such
-    sentence are named in one last row; there are no rows if nothing was recorded.
+    ``overlap``: a record's ``provenance.corpus.overlap``, which may be anything. Tasks without any
+    such sentence are named in one last row; there are no rows if nothing was recorded.
     """
     rows = []
     clean: dict[str, None] = {}

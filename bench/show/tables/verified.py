@@ -10,7 +10,8 @@ from bench.verify.scores import KINDS, UNCHECKED, RunReport
 
 
 def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
-    """Yield the checks that agree in each run, then what differs or could not be computed, then what was not checked."""
+    """Yield the checks that agree in each run, then what differs or could not be computed, then
+    what was not checked."""
     yield grid(
         [
             Column("run", wrap=30),
