@@ -35,7 +35,8 @@ def run_file(run_id: str, name: str) -> str:
 
 
 def search_file(search: str) -> str:
-    """Return the path of a search's trials. Any name becomes a valid file name, different for each."""
+    """Return the path of a search's trials. Any name becomes a valid file name, different for
+    each."""
     return f"searches/{method_file(search)}.json"
 
 
@@ -54,5 +55,6 @@ def method_file(method: str) -> str:
 
 
 def link(path: str, up: int = 0) -> str:
-    """Return a relative link to a path below the version's folder, from a page ``up`` folders deep."""
+    """Return a relative link to a path below the version's folder, from a page ``up`` folders
+    deep."""
     return "../" * up + quote(path, safe="/+@=")

@@ -1,5 +1,5 @@
-"""What a version of the leaderboards holds: pure data, made from runs and printed results, before
-any page is drawn.
+"""The content of a version of the leaderboards: pure data, made from runs and printed results,
+before any page is drawn.
 
 Which runs have a row, which page has a run's scores, which rows stand in which order. Every page,
 figure and data file of a version is a function of one ``Board``. Nothing here depends on the clock,
@@ -44,7 +44,8 @@ STS."""
 
 @dataclass(frozen=True, kw_only=True)
 class MethodDescription:
-    """The class of a method, with summary and paper, and the files next to it, as pages show them."""
+    """The class of a method, with summary and paper, and the files next to it, as pages show
+    them."""
 
     # a subclass of bench.method.Method
     cls: Any
@@ -102,7 +103,8 @@ class Board:
 
     @property
     def alone(self) -> bool:
-        """True for a preview before the first version: there is no page of all versions to go to."""
+        """True for a preview before the first version: there is no page of all versions to go
+        to."""
         return self.version == PREVIEW and self.changes is None
 
     @cached_property
@@ -112,8 +114,7 @@ class Board:
 
     @cached_property
     def page_of(self) -> Mapping[str, str]:
-        """Run id -> the run whose page has its scores: its own, or that of the first run of its
-        row."""
+        """Run id -> the run on the page with its scores: itself, or the first run of its row."""
         pages = {run_id: run_id for run_id in self.records}
         for submitted in (False, True):  # how many others sent does not change where own runs are
             alike = [run_id for run_id in pages if (run_id in self.senders) == submitted]
@@ -277,7 +278,7 @@ def build_board(
         date=max(record.provenance.created for record in dating)[:10],
         title=title,
         note=note or None,
-        answer=headline([table.table for table in tables]),
+        answer=board_headline([table.table for table in tables]),
         runs=shown,
         senders=by_sender,
         left_out=(*left_out, *replaced),
@@ -286,7 +287,7 @@ def build_board(
     )
 
 
-def headline(tables: Sequence[Table]) -> str:
+def board_headline(tables: Sequence[Table]) -> str:
     """Return the answer of the publisher's first table that ranks several rows, else of the first
     that ranks one."""
     of_one_row = ""

@@ -168,7 +168,8 @@ def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
 
 
 def _data_hashes(runs: Sequence[RunRecord], key: ScoreKey) -> set[str]:
-    """Return the hashes of the data of every task in the suite, protocol and text form of ``key``."""
+    """Return the hashes of the data of every task in the suite, protocol and text form of
+    ``key``."""
     hashes = set()
     for run in runs:
         for score in run.scores:

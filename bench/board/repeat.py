@@ -197,7 +197,7 @@ def _corpus(record: RunRecord) -> str:
         return name
     if name == "builtin" or name.startswith("hub:"):
         return checked_word(name, CORPUS_NAME)
-    hashes = set()
+    hashes: set[tuple[str, str]] = set()
     for data_set in data_sets().values():
         if data_set.kind == "corpus":
             file = data_set.files[0]
@@ -233,7 +233,8 @@ def _given_values(record: RunRecord) -> Iterator[tuple[str, RecipeValue]]:
 
 
 def _place(place: str, content: str) -> str:
-    """Name a file, a folder or a model without its author's folders; a hub model with its commit."""
+    """Name a file, a folder or a model without its author's folders; a hub model with its
+    commit."""
     name = without_folder(place)
     of_hub = name == place and len(content) == 40 and RUN.search(place) is None
     if of_hub and "@" not in name:
@@ -248,7 +249,8 @@ def _backbone(record: RunRecord) -> str:
 
 
 def _plugins(record: RunRecord) -> list[str]:
-    """Return the file names for --plugin: of the method and of suites that are not part of bench."""
+    """Return the file names for --plugin: of the method and of suites that are not part of
+    bench."""
     of_method = Path(record.provenance.plugin.package or "").name
     names = [of_method] if of_method.endswith(".py") else []
     return list(dict.fromkeys([*names, *_suite_files(record)]))

@@ -48,7 +48,7 @@ def judged_tables(
     another table, and costs of submitted runs are: nobody saw them.
     """
     tables = compare_runs(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
-    elsewhere = set()
+    elsewhere: set[str] = set()
     for table in tables:
         if table.suite != SAMPLE:
             elsewhere.update(run for row in table.rows for run in row.runs)
@@ -162,7 +162,8 @@ def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tup
 
 
 def _most_common(machines: Collection[set[str | None]]) -> str | None:
-    """Return the machine on which most rows ran as a whole, the first by name if there are several."""
+    """Return the machine on which most rows ran as a whole, the first by name if there are
+    several."""
     counts: Counter[str] = Counter()
     for found in machines:
         if len(found) == 1:

@@ -15,7 +15,7 @@ from rich.console import Console
 from bench.base.errors import BenchError, RecordDamaged
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.board.board import headline
+from bench.board.board import board_headline
 from bench.board.tables import board_tables, judged_tables
 from bench.cli.options import (
     check_names,
@@ -306,7 +306,7 @@ def _show_first(tables: Sequence[Table]) -> None:
     """The headline and the first table of the published page; then a line for each other table."""
     own = [table for table in tables if not table.sender]
     first = next((table for table in own if table.head and len(table.rows) > 1), tables[0])
-    say(headline(tables))
+    say(board_headline(tables))
     click.echo()
     print_score_tables([first])
     if others := [_line(table, first) for table in tables if table is not first]:

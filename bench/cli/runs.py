@@ -271,7 +271,7 @@ def print_tables(record: RunRecord, folder: Path) -> None:
     """All numbers of each task, the recipe with its sources, overlap of the corpus with the test data, cost, provenance and files."""
     for table in (
         *run_report.score_grids(record),
-        run_report.recipe_table(record),
+        run_report.recipe_with_sources(record),
         run_report.overlap_grid(record.provenance.corpus.overlap),
         run_report.facts_grid("training", run_report.training_facts(record, folder)),
         run_report.facts_grid("cost", run_report.cost_facts(record)),

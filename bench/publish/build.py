@@ -126,7 +126,8 @@ def publish(
 def _check_options(
     predictions_url: str | None, title: str | None, note: str | None, baseline: str | None
 ) -> None:
-    """Raise BenchError for a missing library, a bad address, and a text that gives a folder away."""
+    """Raise BenchError for a missing library, a bad address, and a text that gives a folder
+    away."""
     missing = missing_library("bench publish")
     if missing is not None:
         raise missing
@@ -222,7 +223,7 @@ def _changes(made: Board, last: Version) -> Changes:
         last.name,
         [shown["table"] for shown in last.tables],
         [table_data(shown.table) for shown in made.tables],
-        records | made.records,
+        {**records, **made.records},
     )
 
 
@@ -234,7 +235,8 @@ def _is_ours(spoilers: Mapping[str, str], gathered: Gathered) -> bool:
 
 
 def _find_spoilers(gathered: Gathered, texts: _Texts) -> dict[str, str]:
-    """Return run id -> why it cannot be drawn, for the runs that keep the version from being drawn."""
+    """Return run id -> why it cannot be drawn, for the runs that keep the version from being
+    drawn."""
 
     def draw(runs: Sequence[Run]) -> object:
         made = build_board(

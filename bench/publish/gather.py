@@ -25,8 +25,13 @@ from bench.base.text import plural
 from bench.compare.sender_rows import row_labels
 from bench.compare.together import read_together
 from bench.data.sets import DataFolder
-from bench.publish.senders import look_alikes_last, refuse_look_alike, sender_of
-from bench.publish.submissions import check_files, check_submission, refuse, refuse_published_paths
+from bench.publish.senders import look_alikes_last, refuse_look_alike, submitter_of
+from bench.publish.submissions import (
+    check_submission,
+    check_submitted_files,
+    refuse,
+    refuse_published_paths,
+)
 from bench.publish.suites import check_suite_names, keep_suites, leave_out_suites
 from bench.publish.versions import RUNS, read_version
 from bench.records.arrays import Packed
@@ -221,8 +226,8 @@ def _names_of(submissions: Path, gathered: Gathered) -> dict[str, str]:
     names: dict[str, str] = {}
     for folder in sorted(submissions.glob("[!.]*")):
         try:
-            check_files(folder)
-            names[folder.name] = sender_of(folder)
+            check_submitted_files(folder)
+            names[folder.name] = submitter_of(folder)
         except BenchError as error:
             gathered.refused.append(left_out(folder, f"refused: {error.message}"))
     return names

@@ -1,4 +1,4 @@
-"""What a submitted run may contain, and the checks that it has to pass.
+"""Checks of submitted runs: the files that one may have, and their contents.
 
 A submitted run is a folder ``leaderboards/submissions/ID/``:
 
@@ -25,7 +25,7 @@ from bench.base.errors import BenchError, DataDamaged, one_line, printable
 from bench.base.reading import CURVE_BYTES, open_plain_file, read_plain_file
 from bench.compare.together import TOGETHER_BYTES
 from bench.data.sets import DataFolder
-from bench.publish.senders import sender_of
+from bench.publish.senders import submitter_of
 from bench.records.paths import refuse_paths
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.store import CURVE, RECORD, Run, RunsFolder, predictions_name
@@ -34,29 +34,32 @@ from bench.verify.scores import DIFFERS, UNCHECKED, Finding
 
 MiB = 1 << 20
 TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000
-NAMES = {  # name below the submission's folder -> bytes at most
+NAMES = {
     re.compile(r"run\.json"): 8 * MiB,
     re.compile(r"curve\.jsonl"): 4 * MiB,
     re.compile(r"submitted_by\.txt"): 1024,
     re.compile(r"submitted_with\.txt"): TOGETHER_BYTES,
     re.compile(r"predictions/((mteb|own)/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
+"""Name below the submission's folder -> bytes at most."""
 ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
-"""Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB.
-This limits the work, too."""
+"""Bytes of the arrays of one predictions file and of all, unpacked; a run of every suite has
+some 20 MB. This limits the work, too."""
 MOST_SCORES = 1000
 MOST_ROWS, MOST_COLUMNS = 500_000, 100
-MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
-PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # take no more memory than they unpack to
+MOST_NAMES = 400
+"""Different sub-datasets, folds, classes or clusters: scoring time grows with them."""
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Compressions that take no more memory than they unpack to."""
 
 
 def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
-    """The record of a run that may be published. Raises BenchError, with the first reason, for any
-    other."""
+    """Return the record of a run that may be published. Raises BenchError, with the first
+    reason, for any other."""
     folder = folder.absolute()
     try:
-        check_files(folder)
-        sender_of(folder)
+        check_submitted_files(folder)
+        submitter_of(folder)
         run = Run(RunsFolder(folder.parent).read(folder.name), folder)
         refuse_published_paths(run)
         _check_sizes(run)
@@ -79,7 +82,7 @@ def read_for_submission(folder: Path, name: str) -> bytes:
 
 
 def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
-    """Raises DataDamaged for the first that differs, or that could not be checked and is of one of
+    """Raise DataDamaged for the first that differs, or that could not be checked and is of one of
     the kinds ``unchecked``."""
     for finding in findings:
         if finding.outcome == DIFFERS or (
@@ -91,7 +94,7 @@ def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
             )
 
 
-def check_files(folder: Path) -> None:
+def check_submitted_files(folder: Path) -> None:
     """Look at names, kinds and sizes; nothing is read. Raises DataDamaged for a link, a pipe, a
     program, an unknown name, too many bytes."""
     if folder.is_symlink() or not folder.is_dir():
@@ -118,7 +121,7 @@ def check_files(folder: Path) -> None:
 
 
 def refuse_published_paths(run: Run) -> None:
-    """Raises DataDamaged for an absolute path in what is published of a run: its record and its
+    """Raise DataDamaged for an absolute path in what is published of a run: its record and its
     curve."""
     refuse_paths(run.record.to_json(), RECORD)
     try:
@@ -132,7 +135,7 @@ def refuse_published_paths(run: Run) -> None:
 
 
 def _check_sizes(run: Run) -> None:
-    """Raises DataDamaged for what is not read or not computed at all."""
+    """Raise DataDamaged for what is not read or not computed at all."""
     record, total = run.record, 0
     if record.status != "finished" or not 0 < len(record.scores) <= MOST_SCORES:
         raise DataDamaged(
@@ -140,7 +143,7 @@ def _check_sizes(run: Run) -> None:
             f"this one is {record.status}; scores: {len(record.scores):,}"
         )
     for path in sorted((run.folder / "predictions").rglob("*.npz")):
-        total += unpacked_bytes(path)
+        total += predictions_size(path)
         if total > ALL_ARRAY_BYTES:
             raise DataDamaged(f"its predictions unpack to more than {ALL_ARRAY_BYTES:,} bytes")
     for score in run.scores:
@@ -148,9 +151,9 @@ def _check_sizes(run: Run) -> None:
             check_arrays(score, run.predictions(score.key))
 
 
-def unpacked_bytes(path: Path) -> int:
-    """Of a predictions file. Raises DataDamaged for one that is too large or that takes more memory
-    than it holds."""
+def predictions_size(path: Path) -> int:
+    """Return the unpacked bytes of a predictions file. Raises DataDamaged for one that is too
+    large or that takes more memory than it holds."""
     try:
         with open_plain_file(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -166,7 +169,7 @@ def unpacked_bytes(path: Path) -> int:
 
 
 def check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
-    """Raises DataDamaged for what should not be computed at all."""
+    """Raise DataDamaged for what should not be computed at all."""
     name = predictions_name(score.task, score.text, score.suite)
     if REDUCED in arrays:  # nobody could check the record's details
         raise DataDamaged(f"{name} has only ranks; a submission needs all of the predictions")
@@ -181,6 +184,8 @@ def check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
             )
         if key == "prediction" and values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DataDamaged(f"{name}: a prediction is NaN or infinite")
-        labels = ("subset", "fold", *(("prediction", "gold") * (score.suite == "clustering")))
+        labels = ["subset", "fold"]
+        if score.suite == "clustering":
+            labels += ["prediction", "gold"]
         if key in labels and len(np.unique(values)) > MOST_NAMES:
             raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")

@@ -80,7 +80,8 @@ def _naming(folder: Path) -> Iterator[None]:
 
 
 def _check(made: Path, place: Path) -> None:
-    """Raises BenchError if a board would refuse the submission, or if its place has something else."""
+    """Raise BenchError if a board would refuse the submission, or if its place has something
+    else."""
     if os.path.lexists(place) and not has_same_files(made, place):
         raise BenchError(f"{place} already exists", ANOTHER)
     check_submission(made)

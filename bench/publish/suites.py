@@ -21,7 +21,8 @@ NAMED = 6
 
 
 def check_suite_names(option: str, names: Iterable[str], records: Sequence[RunRecord]) -> None:
-    """Raise BenchError, with a hint, for a name that is no suite of bench and none of these runs."""
+    """Raise BenchError, with a hint, for a name that is no suite of bench and none of these
+    runs."""
     scored = {score.suite for record in records for score in record.scores}
     known = {*scored, *suite_names()}
     for name in names:

@@ -1,4 +1,4 @@
-"""What a version consists of, but for runs, predictions and manifest: pages, Markdown, data,
+"""The files of a version, but for runs, predictions and manifest: pages, Markdown, data,
 figures."""
 
 from __future__ import annotations

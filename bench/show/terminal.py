@@ -42,8 +42,8 @@ def terminal_lines(
         lines += [Text(line, "bold") for line in title if line]
     if any(names):
         heads = []
-        for name, tail, most in zip(names, tails, natural, strict=True):
-            heads.append((name, " " * min(tail, most - cell_len(name)), "dim"))
+        for name, of_tail, of_column in zip(names, tails, natural, strict=True):
+            heads.append((name, " " * min(of_tail, of_column - cell_len(name)), "dim"))
         lines += _row(heads, shown, wide, table.columns, room)
     for row, cells in zip(texts, table.rows, strict=True):
         drawn = []

@@ -41,7 +41,7 @@ class Point:
 
     @property
     def method(self) -> tuple[str, str]:
-        """What rows that differ in their recipe have in common."""
+        """Name and setting: equal for rows that differ in their recipe alone."""
         return self.row.name, self.row.setting
 
 

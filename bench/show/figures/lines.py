@@ -148,7 +148,8 @@ def _spectrum(group: Group, run: str) -> Line:
 
 
 def frequent(group: Group) -> Figure | None:
-    """Draw correlations without the most frequent words; None if fewer than two methods have them."""
+    """Draw correlations without the most frequent words; None if fewer than two methods have
+    them."""
     lines = method_lines(group, "geometry", "alignment", _without_words)
     steps = max((list(line) for _, line in lines), key=len, default=[])
     lines = sorted(

@@ -66,7 +66,8 @@ STYLE: dict[str, Any] = {
 
 
 def missing_library(command: str) -> BenchError | None:
-    """Return the error of a command that draws, if matplotlib or adjustText (an extra) is missing."""
+    """Return the error of a command that draws, if matplotlib or adjustText (an extra) is
+    missing."""
     lacking = [name for name in ("matplotlib", "adjustText") if find_spec(name) is None]
     why = f"{command} draws figures with {' and '.join(lacking)}, which is not installed"
     return BenchError(why, "pip install 'sentence-bench[publish]'") if lacking else None

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from bench.base.text import visible
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, headline
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, board_headline
 from bench.board.tables import BoardTable, board_tables
 from bench.compare.formatting import SEVERAL, setting_words, variant_words
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
@@ -78,7 +78,7 @@ def comparison(
             date=max((run.record.provenance.created for run in shown), default="")[:10],
             title=title,
             note=note,
-            answer=headline(tables),
+            answer=board_headline(tables),
             runs=tuple(shown),
             left_out=(),
             tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),

@@ -139,7 +139,8 @@ def cosine_ridges(run: Run) -> dict[str, Any] | None:
 
 
 def rated_pairs(run: Run, suite: str, task: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return (cosines (N,), gold scores (N,)); None if they are not stored, or are something else."""
+    """Return (cosines (N,), gold scores (N,)); None if they are not stored, or are something
+    else."""
     score = run.record.score(suite, task)
     try:
         arrays = run.predictions(score.key) if score else {}

@@ -58,7 +58,7 @@ def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "scores": [*score_grids_with_rows(board, record), *seed_grids(board, record, up)],
         "curves": training_curves(run),
         "cosines": cosine_ridges(run),
-        "recipe": run_report.recipe_table(record),
+        "recipe": run_report.recipe_with_sources(record),
         "sections": [section for section in sections if section.rows],
     }
 
@@ -69,7 +69,8 @@ def sentences(text: str) -> list[str]:
 
 
 def remarks_on(board: Board, method: str) -> list[str]:
-    """Return the sentences of the version's note that name a method; its rows and pages have them."""
+    """Return the sentences of the version's note that name a method; its rows and pages have
+    them."""
     named = re.compile(rf"(?<![\w-]){re.escape(method)}(?![\w-])")
     return [sentence for sentence in sentences(board.note or "") if named.search(sentence)]
 

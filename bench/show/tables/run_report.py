@@ -49,7 +49,7 @@ def score_grids(record: RunRecord) -> list[Grid]:
     """Make a grid for each suite, protocol and text form; the sub-datasets of a task are indented
     below it."""
     names = ("score", "sd", "n", "mean", "wmean", "Pearson")
-    columns = ["task", *(Column(name, right=True) for name in names)]
+    columns: list[Column | str] = ["task", *(Column(name, right=True) for name in names)]
     grids = []
     for (suite, protocol, text), scores in scores_by_form(record).items():
         metrics = ", ".join(dict.fromkeys(result.metric for result in scores))
@@ -84,7 +84,7 @@ def _score_rows(result: Score) -> Iterable[GridRow]:
             yield indented([name, value, "", n, "", "", _number(part.get("pearson"))])
 
 
-def recipe_table(record: RunRecord) -> Grid:
+def recipe_with_sources(record: RunRecord) -> Grid:
     """List every value with its source; those that the command set come first."""
     values = sorted(
         record.recipe.items(), key=lambda item: (not is_given_by_user(item[1].source), item[0])

@@ -47,7 +47,8 @@ def _cells(row: SeedsOfRow) -> list[str]:
 
 
 def seeds_data(found: Sequence[SeedsNeeded]) -> dict[str, Any]:
-    """Schema ``bench.seeds/1``: numbers in full; a count is null if ``most`` seeds are not enough."""
+    """Schema ``bench.seeds/1``: numbers in full; a count is null if ``most`` seeds are not
+    enough."""
     return {
         "schema": SCHEMA,
         "power": POWER,

@@ -1,4 +1,4 @@
-"""What verify found of runs and versions, as grids."""
+"""Findings of verify on runs and versions, as grids."""
 
 from __future__ import annotations
 
