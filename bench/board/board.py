@@ -261,7 +261,9 @@ def build_board(
         judged_tables(labelled, baseline=baseline),
         {run.record.run_id: run.record for run in finished},
     )
-    in_rows = {run for table in tables for row in table.table.rows for run in row.runs}
+    in_rows: set[str] = set()
+    for table in tables:
+        in_rows.update(run for row in table.table.rows for run in row.runs)
     shown = tuple(run for run in finished if run.record.run_id in in_rows)
     by_sender = {run: senders[run] for run in sorted(in_rows & senders.keys())}
     own_records = [run.record for run in shown if run.record.run_id not in senders]

@@ -48,7 +48,7 @@ class Changes:
 
 
 class _Mean(NamedTuple):
-    """The mean of one row on one score, and what it was compared with."""
+    """The mean of one row on one score, and its verdict."""
 
     value: float
     # against the baseline; "" if it was not tested

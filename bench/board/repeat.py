@@ -40,6 +40,7 @@ from bench.records.record import (
     SETTINGS,
     RecipeValue,
     RunRecord,
+    Score,
     is_given_by_user,
     public_name,
 )
@@ -167,7 +168,9 @@ def _suites(records: Sequence[RunRecord]) -> list[str]:
 
     A user's own files are left out: they are not here.
     """
-    scores = [score for record in records for score in record.scores if score.suite != "own"]
+    scores: list[Score] = []
+    for record in records:
+        scores += [score for score in record.scores if score.suite != "own"]
     if not scores and any(record.scores for record in records):
         raise NotRepeatable
     tasks = [score.task for score in scores if score.suite == "mteb" and score.task != AVERAGE]

@@ -106,11 +106,7 @@ def publish(
         if folder is not None:
             for run_id in made.records:
                 files |= gathered.files[run_id]
-            with (
-                folder_beside(out, TEMPORARY, "another folder: --out DIR") as aside,
-                writing(out, "another folder: --out DIR"),
-            ):
-                _write(folder, files, gathered.predictions, url, aside)
+            _write_version(folder, files, gathered.predictions, url)
         if not preview:
             _write_index(out)
     own = [record for run_id, record in made.records.items() if run_id not in made.senders]
@@ -268,27 +264,31 @@ def _read_plan(file: Path) -> bytes | None:
     return content
 
 
-def _write(
-    place: Path, files: Mapping[str, bytes], predictions: Packed, url: str | None, aside: Path
+def _write_version(
+    place: Path, files: Mapping[str, bytes], predictions: Packed, url: str | None
 ) -> None:
-    """Write the version's folder, with a manifest of its files, in ``aside``, then rename it to its
-    place.
+    """Write the version's folder, with a manifest of its files, next to its place, then rename it.
 
     Only a preview takes the place of the one before.
     """
-    version = aside / "version"
-    for path, content in files.items():
-        (version / path).parent.mkdir(parents=True, exist_ok=True)
-        (version / path).write_bytes(content)
-    packed = (version if url is None else aside) / NAME
-    predictions.write(packed)
-    hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
-    seal(version, hashes, packed, url)
-    if place.name == PREVIEW and place.exists():
-        place.rename(aside / "old")
-    version.rename(place)
-    if url is not None:
-        packed.rename(place.parent / f"{place.name}.{NAME}")
+    out = place.parent
+    with (
+        folder_beside(out, TEMPORARY, "another folder: --out DIR") as aside,
+        writing(out, "another folder: --out DIR"),
+    ):
+        version = aside / "version"
+        for path, content in files.items():
+            (version / path).parent.mkdir(parents=True, exist_ok=True)
+            (version / path).write_bytes(content)
+        packed = (version if url is None else aside) / NAME
+        predictions.write(packed)
+        hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
+        seal(version, hashes, packed, url)
+        if place.name == PREVIEW and place.exists():
+            place.rename(aside / "old")
+        version.rename(place)
+        if url is not None:
+            packed.rename(out / f"{place.name}.{NAME}")
 
 
 def _write_index(out: Path) -> None:

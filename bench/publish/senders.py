@@ -136,7 +136,8 @@ def refuse_look_alike(name: str, known: Iterable[str]) -> None:
         plain = plain_name(other)
         if plain != name and skeleton(plain) == mine:
             raise DataDamaged(
-                f"the sender '{printable(name)}' looks like '{printable(plain)}', who is there already",
+                f"the sender '{printable(name)}' looks like '{printable(plain)}', "
+                "who is there already",
                 "write more of the name",
             )
 

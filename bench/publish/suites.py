@@ -63,10 +63,13 @@ def leave_out_suites(record: RunRecord, left_out: Collection[str]) -> RunRecord:
     scores = tuple(score for score in record.scores if score.suite not in left_out)
     if len(scores) == len(record.scores):
         return record
-    stay = {data_key(score.task, score.text, score.suite) for score in scores}
-    gone = {data_key(score.task, score.text, score.suite) for score in record.scores} - stay
+    kept_data = {data_key(score.task, score.text, score.suite) for score in scores}
+    all_data = {data_key(score.task, score.text, score.suite) for score in record.scores}
     known = record.provenance
-    data = {name: sha256 for name, sha256 in known.data.items() if name not in gone}
+    data = {}
+    for name, sha256 in known.data.items():
+        if name in kept_data or name not in all_data:
+            data[name] = sha256
     codes = {
         name: code
         for name, code in known.execution.suites.items()

@@ -129,7 +129,8 @@ def refuse_altered(out: Path) -> None:
     for report in check_versions(out):
         for difference in report.differences[:1]:
             raise BenchError(
-                f"{report.name} has changed since it was published: {difference.what}: {difference.why}",
+                f"{report.name} has changed since it was published: "
+                f"{difference.what}: {difference.why}",
                 "bench publish --check names every file; restore it: git checkout",
             )
 

@@ -47,7 +47,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Group:
-    """The tables of one setting and backbone, one per suite: what a figure may show together."""
+    """The tables of one setting and backbone, one for each suite, which a figure may show together."""
 
     setting: str
     backbone: str

@@ -70,7 +70,9 @@ def comparison(
 
     The same runs make the same bytes.
     """
-    in_rows = {run for table in tables for row in table.rows for run in row.runs}
+    in_rows: set[str] = set()
+    for table in tables:
+        in_rows.update(run for row in table.rows for run in row.runs)
     shown = [run for run in runs if run.record.run_id in in_rows]
     return render_board(
         Board(

@@ -37,7 +37,7 @@ def render_method(board: Board, method: str) -> str:
         up=UP,
         method=method,
         one=described,
-        code=sorted({f"{one.package} {one.version}" for one in plugins if one.package}),
+        code=sorted({f"{code.package} {code.version}" for code in plugins if code.package}),
         notes=[" ".join(sentences(board.note or "")[:2]), *remarks_on(board, method)],
         paragraphs=paragraphs(described) if described else [],
         spans=spans,
@@ -45,12 +45,12 @@ def render_method(board: Board, method: str) -> str:
         tables=method_tables(board, method),
         runs=runs_grid(board, method),
         recipes=recipe_grids(described) if described else [],
-        searches=[one for one in board.searches if method in one.trials],
+        searches=[search for search in board.searches if method in search.trials],
         search_command=repeat_search,
         trials=trials_grid,
         disagreements=grid(
             ("about", "the paper", "the code", "here"),
-            [(one.topic, one.paper, one.code, one.use) for one in stated],
+            [(entry.topic, entry.paper, entry.code, entry.use) for entry in stated],
         ),
         papers=printed_papers(board, method, UP),
     )

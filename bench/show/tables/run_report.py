@@ -126,12 +126,12 @@ def training_facts(record: RunRecord, folder: Path | None = None) -> Facts:
 
 
 def cost_facts(record: RunRecord) -> Facts:
-    """Return what the run took."""
+    """Return the costs of the run."""
     return _facts(msgspec.to_builtins(record.cost))
 
 
 def provenance_facts(record: RunRecord) -> Facts:
-    """Return where the run comes from; nested facts are on one line."""
+    """Return the origin of the run; nested facts are on one line."""
     made = msgspec.to_builtins(record.provenance) | {"command": None}
     corpus = {key: value for key, value in made.get("corpus", {}).items() if key != "overlap"}
     return [("fingerprint", record.fingerprint), *_facts(made | {"corpus": corpus})]
