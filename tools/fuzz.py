@@ -128,7 +128,7 @@ def tensors() -> bytes:
 
 def submitted(path: Path) -> None:
     """Read a predictions file of a submission, without the net that catches unexpected errors."""
-    submissions.unpacked_bytes(path)
+    submissions.predictions_size(path)
     score = Score(suite="sts", task="STS12", protocol="p/1", metric="spearman", value=1.0, n=1)
     submissions.check_arrays(score, read_arrays(path))
 

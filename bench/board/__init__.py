@@ -1,1 +1,2 @@
-"""What a version of the leaderboards says: rows, verdicts, the answer, and what changed. Pure data, before any page is drawn."""
+"""The content of a version of the leaderboards: rows, verdicts, the answer, and what changed.
+Pure data, before any page is drawn."""

@@ -1,4 +1,5 @@
-"""Names of the files below a version's folder, and links to them. They stay the same from version to version."""
+"""Names of the files below a version's folder, and links to them. They stay the same from version
+to version."""
 
 from __future__ import annotations
 
@@ -34,12 +35,14 @@ def run_file(run_id: str, name: str) -> str:
 
 
 def search_file(search: str) -> str:
-    """Return the path of a search's trials. Any name becomes a valid file name, different for each."""
+    """Return the path of a search's trials. Any name becomes a valid file name, different for
+    each."""
     return f"searches/{method_file(search)}.json"
 
 
 def method_page(method: str) -> str:
-    """Return the path of a method's page. An invalid name becomes a valid file name, different for each."""
+    """Return the path of a method's page. An invalid name becomes a valid file name, different for
+    each."""
     return f"methods/{method_file(method)}.html"
 
 
@@ -52,5 +55,6 @@ def method_file(method: str) -> str:
 
 
 def link(path: str, up: int = 0) -> str:
-    """Return a relative link to a path below the version's folder, from a page ``up`` folders deep."""
+    """Return a relative link to a path below the version's folder, from a page ``up`` folders
+    deep."""
     return "../" * up + quote(path, safe="/+@=")

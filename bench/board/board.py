@@ -1,7 +1,9 @@
-"""What a version of the leaderboards holds: pure data, made from runs and printed results, before any page is drawn.
+"""The content of a version of the leaderboards: pure data, made from runs and printed results,
+before any page is drawn.
 
-Which runs have a row, which page has a run's scores, which rows stand in which order. Every page, figure and data file of a version is a
-function of one ``Board``. Nothing here depends on the clock, on the network or on the order in which runs were found.
+Which runs have a row, which page has a run's scores, which rows stand in which order. Every page,
+figure and data file of a version is a function of one ``Board``. Nothing here depends on the clock,
+on the network or on the order in which runs were found.
 """
 
 from __future__ import annotations
@@ -17,11 +19,7 @@ from bench.board.making import how_it_was_made
 from bench.board.tables import BoardTable, board_tables, judged_tables
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
-from bench.compare.statistics.table import (
-    Cell,
-    Row,
-    Table,
-)
+from bench.compare.statistics.table import Cell, Row, Table
 from bench.compare.tables import table_answer
 from bench.records.packed import NAME
 from bench.records.record import RunRecord
@@ -40,12 +38,14 @@ In a larger one the first run of each row has one, with the scores of every seed
 MOST_FINISHED = 5
 """Backbones that a table shows for scale."""
 ADJACENT = {"sts": ("cxc", "cxc-promcse/1")}
-"""Suite -> (suite, protocol) of one column next to its average, as papers set domain shift next to STS."""
+"""Suite -> (suite, protocol) of one column next to its average, as papers set domain shift next to
+STS."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodDescription:
-    """The class of a method, with summary and paper, and the files next to it, as pages show them."""
+    """The class of a method, with summary and paper, and the files next to it, as pages show
+    them."""
 
     # a subclass of bench.method.Method
     cls: Any
@@ -53,7 +53,7 @@ class MethodDescription:
     about: str
     # variant -> recipe values that it changes
     variants: Mapping[str, Mapping[str, Any]]
-    # a bench.run.recipes.RecipeFile: recipes, disagreements
+    # a bench.run.recipe_files.RecipeFile: recipes, disagreements
     file: Any
 
 
@@ -103,7 +103,8 @@ class Board:
 
     @property
     def alone(self) -> bool:
-        """True for a preview before the first version: there is no page of all versions to go to."""
+        """True for a preview before the first version: there is no page of all versions to go
+        to."""
         return self.version == PREVIEW and self.changes is None
 
     @cached_property
@@ -113,7 +114,7 @@ class Board:
 
     @cached_property
     def page_of(self) -> Mapping[str, str]:
-        """Run id -> the run whose page has its scores: its own, or that of the first run of its row."""
+        """Run id -> the run on the page with its scores: itself, or the first run of its row."""
         pages = {run_id: run_id for run_id in self.records}
         for submitted in (False, True):  # how many others sent does not change where own runs are
             alike = [run_id for run_id in pages if (run_id in self.senders) == submitted]
@@ -168,11 +169,13 @@ class Board:
         return cells
 
     def cell_of_same_runs(self, row: Row, other: Table) -> Cell | None:
-        """Return the cell of the same runs in a table of one column; None if it has other runs or seeds."""
+        """Return the cell of the same runs in a table of one column; None if it has other runs or
+        seeds."""
         return self._single.get((*_form(other), row.runs))
 
     def adjacent_tables(self, table: Table) -> list[BoardTable]:
-        """Return the tables of one column that are shown next to a table's average, which has no part in it.
+        """Return the tables of one column that are shown next to a table's average, which has no
+        part in it.
 
         CxC-STS is next to the seven STS tasks.
         """
@@ -242,8 +245,8 @@ def build_board(
 ) -> Board:
     """Make the board of these runs, whatever their order. ``senders``: run id -> who submitted it.
 
-    A run that no table has is not on the board: a line of ``left_out`` says why. Raises BenchError if
-    none of the runs is finished and has a score, UnknownName for a baseline that no table has.
+    A run that no table has is not on the board: a line of ``left_out`` says why. Raises BenchError
+    if none of the runs is finished and has a score, UnknownName for a baseline that no table has.
     """
     senders = senders or {}
     finished = [run for run in runs if run.record.status == "finished"]
@@ -258,7 +261,9 @@ def build_board(
         judged_tables(labelled, baseline=baseline),
         {run.record.run_id: run.record for run in finished},
     )
-    in_rows = {run for table in tables for row in table.table.rows for run in row.runs}
+    in_rows: set[str] = set()
+    for table in tables:
+        in_rows.update(run for row in table.table.rows for run in row.runs)
     shown = tuple(run for run in finished if run.record.run_id in in_rows)
     by_sender = {run: senders[run] for run in sorted(in_rows & senders.keys())}
     own_records = [run.record for run in shown if run.record.run_id not in senders]
@@ -275,7 +280,7 @@ def build_board(
         date=max(record.provenance.created for record in dating)[:10],
         title=title,
         note=note or None,
-        answer=headline([table.table for table in tables]),
+        answer=board_headline([table.table for table in tables]),
         runs=shown,
         senders=by_sender,
         left_out=(*left_out, *replaced),
@@ -284,8 +289,9 @@ def build_board(
     )
 
 
-def headline(tables: Sequence[Table]) -> str:
-    """Return the answer of the publisher's first table that ranks several rows, else of the first that ranks one."""
+def board_headline(tables: Sequence[Table]) -> str:
+    """Return the answer of the publisher's first table that ranks several rows, else of the first
+    that ranks one."""
     of_one_row = ""
     for table in tables:
         text = "" if table.sender else table_answer(table)

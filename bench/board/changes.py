@@ -1,4 +1,5 @@
-"""What changed from one version to the next: for each row and suite its average then and now, and what its runs differ in."""
+"""What changed from one version to the next: for each row and suite its average then and now, and
+what its runs differ in."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ class Changes:
 
 
 class _Mean(NamedTuple):
-    """The mean of one row on one score, and what it was compared with."""
+    """The mean of one row on one score, and its verdict."""
 
     value: float
     # against the baseline; "" if it was not tested
@@ -66,8 +67,8 @@ def changes_since(
 ) -> Changes:
     """Find the rows that are new or have another average or verdict, then those that are gone.
 
-    ``old``: the tables of version ``before``, as in ``tables.json``; ``new``: those of the next one;
-    ``records``: the records of all their runs.
+    ``old``: the tables of version ``before``, as in ``tables.json``; ``new``: those of the next
+    one; ``records``: the records of all their runs.
     """
     was = _means(old)
     now = _means(new)
@@ -103,7 +104,8 @@ def _means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], _Mean]:
 
 
 def _verdict(cell: Mapping[str, Any]) -> str:
-    """Return the verdict against the baseline; "" if there is none. v3 has another word for inconclusive."""
+    """Return the verdict against the baseline; "" if there is none. v3 has another word for
+    inconclusive."""
     against = cell.get("against") or {}
     return (against.get("verdict") or "").replace("unknown", INCONCLUSIVE)
 
@@ -154,7 +156,8 @@ def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreK
 
 
 def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
-    """Return the seeds, the recipe, and hashes of the method's code and of the scored data, by name."""
+    """Return the seeds, the recipe, and hashes of the method's code and of the scored data, by
+    name."""
     facts = {"seeds": seed_ranges(run.seed for run in runs) or "any"}
     for name, value in configuration(runs[0]).items():
         if value != "null":
@@ -165,7 +168,8 @@ def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
 
 
 def _data_hashes(runs: Sequence[RunRecord], key: ScoreKey) -> set[str]:
-    """Return the hashes of the data of every task in the suite, protocol and text form of ``key``."""
+    """Return the hashes of the data of every task in the suite, protocol and text form of
+    ``key``."""
     hashes = set()
     for run in runs:
         for score in run.scores:

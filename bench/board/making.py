@@ -1,4 +1,5 @@
-"""How a version was made: what its numbers are of, and how to check them."""
+"""How a version was made: data, training, machines and libraries of its runs, and how to check
+it."""
 
 from __future__ import annotations
 
@@ -16,20 +17,27 @@ from bench.records.value_sources import kind_of_values, search_of
 FROM_SOURCE = "0+source"
 """The version of a checkout without an installed release."""
 TESTED = (
-    "± is a 95 % interval of a row's own mean; pairs that share a sentence are counted together, and the spread over seeds is borrowed "
-    "across rows, two degrees of freedom at most. Each table by itself is one family of tests on the column that ranks (Bonferroni-Holm, "
-    "level 0.05): verdicts against the baseline, which was fixed before the scores, and the rows that may be the best. All of a table is right "
-    "in about 94 of 100 such tables, if rows of few seeds spread like the others; of a page with several tables less often. Rows with fewer "
-    "than three seeds, submitted rows as candidates for the best, and single tasks are not tested."
+    "± is a 95 % interval of a row's own mean; pairs that share a sentence are counted together, "
+    "and the spread over seeds is borrowed across rows, two degrees of freedom at most. Each "
+    "table by itself is one family of tests on the column that ranks (Bonferroni-Holm, level "
+    "0.05): verdicts against the baseline, which was fixed before the scores, and the rows that "
+    "may be the best. All of a table is right in about 94 of 100 such tables, if rows of few "
+    "seeds spread like the others; of a page with several tables less often. Rows with fewer than"
+    " three seeds, submitted rows as candidates for the best, and single tasks are not tested."
 )
 NOT_COMPARABLE = (
-    "Numbers with another protocol, text form, setting or backbone are in another table. Times and memory measured on other "
-    "hardware or with another version are not shown next to these. Rows of one table whose data, libraries or code differ have a footnote."
+    "Numbers with another protocol, text form, setting or backbone are in another table. Times "
+    "and memory measured on other hardware or with another version are not shown next to these. "
+    "Rows of one table whose data, libraries or code differ have a footnote."
 )
-MISSING = "A cell that was not scored is empty, and so is the average of its row. Failed, interrupted, damaged and replaced runs have no row."
+MISSING = (
+    "A cell that was not scored is empty, and so is the average of its row. Failed, interrupted, "
+    "damaged and replaced runs have no row."
+)
 REPEAT = (
-    "Each number comes with the one command that repeats its row, seeds included. On another kind of processor a clustering score may "
-    "differ in the second decimal: k-means runs in float32, and small differences grow."
+    "Each number comes with the one command that repeats its row, seeds included. On another kind"
+    " of processor a clustering score may differ in the second decimal: k-means runs in float32, "
+    "and small differences grow."
 )
 
 
@@ -66,7 +74,8 @@ def how_it_was_made(
         "Missing and failed": MISSING,
         "Submitted by": list_names(sorted(set(senders.values()))),
         "Repeat": REPEAT,
-        "Check": f"bench verify leaderboards/{version} computes every score again from the stored predictions.",
+        "Check": f"bench verify leaderboards/{version} computes every score again from the stored "
+        "predictions.",
     }
     return {topic: text for topic, text in made.items() if text}
 
@@ -109,7 +118,8 @@ def checkpoint_rule(record: RunRecord) -> str | None:
 
 
 def machine_of(record: RunRecord) -> str | None:
-    """Return "cpu: Intel(R) Xeon(R) Processor, 2 cores, bench 0.1.0"; None if that was not recorded.
+    """Return "cpu: Intel(R) Xeon(R) Processor, 2 cores, bench 0.1.0"; None if that was not
+    recorded.
 
     Code that was not released has no version: its commit stands for it.
     """

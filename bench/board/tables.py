@@ -1,4 +1,5 @@
-"""The tables of a version, judged against the baseline, in the order in which a reader wants them, each with its address."""
+"""The tables of a version, judged against the baseline, in the order in which a reader wants them,
+each with its address."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ SUITES = ("sts", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
 """The suites in the papers' order."""
 SETTINGS = ("unsupervised", "supervised", "none", None)
 SAMPLE = "check"
-"""The built-in suite, a small sample: a run that is scored on other suites, too, needs no table of it."""
+"""The built-in suite, a small sample: a run that is scored on other suites, too, needs no table of
+it."""
 MEASURED = ("train_seconds", "peak_memory_bytes")
 """Costs that depend on the machine."""
 
@@ -46,7 +48,7 @@ def judged_tables(
     another table, and costs of submitted runs are: nobody saw them.
     """
     tables = compare_runs(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
-    elsewhere = set()
+    elsewhere: set[str] = set()
     for table in tables:
         if table.suite != SAMPLE:
             elsewhere.update(run for row in table.rows for run in row.runs)
@@ -83,8 +85,8 @@ def board_tables(
 def _in_order(tables: Sequence[Table]) -> list[Table]:
     """Sort into blocks of one setting and backbone, the largest block first within a setting.
 
-    In a block the suites are in the papers' order. The built-in sample comes after all other suites,
-    and submitted tables after the publisher's.
+    In a block the suites are in the papers' order. The built-in sample comes after all other
+    suites, and submitted tables after the publisher's.
     """
     most: Counter[tuple[str | None, str | None]] = Counter()
     for table in tables:
@@ -140,8 +142,8 @@ def _selection(table: Table, records: Mapping[str, RunRecord]) -> str:
 def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Table, str]:
     """Keep times and memory only for rows that ran on the most common machine and version of bench.
 
-    Returns the table and a note that names the machine and the other rows ("" if nothing was timed).
-    Numbers of trained parameters are always kept.
+    Returns the table and a note that names the machine and the other rows ("" if nothing was
+    timed). Numbers of trained parameters are always kept.
     """
     machines = {}
     for row in table.rows:
@@ -160,7 +162,8 @@ def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tup
 
 
 def _most_common(machines: Collection[set[str | None]]) -> str | None:
-    """Return the machine on which most rows ran as a whole, the first by name if there are several."""
+    """Return the machine on which most rows ran as a whole, the first by name if there are
+    several."""
     counts: Counter[str] = Counter()
     for found in machines:
         if len(found) == 1:

@@ -15,7 +15,6 @@ from rich.console import Console
 from bench.base.errors import BenchError, RecordDamaged
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.board.board import headline
 from bench.board.tables import board_tables, judged_tables
 from bench.cli.options import (
     check_names,
@@ -31,7 +30,7 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
-from bench.compare.formatting import SEVERAL, row_name, score
+from bench.compare.formatting import SEVERAL, headline, row_name, score
 from bench.compare.items import disagreements, read_texts
 from bench.compare.seeds import check_size, seeds_for
 from bench.compare.senders import with_senders

@@ -53,7 +53,7 @@ from bench.run.printed_runs import runs_of
 from bench.run.reproduce import finished_runs_of, plan_table_runs, runs_in_order, seeds_of, with_set
 from bench.run.table_run import TableRun
 from bench.show.figures import missing_library
-from bench.show.pages.printed import paper_figure
+from bench.show.pages.reproduced import paper_figure
 
 
 @click.command(

@@ -1,4 +1,5 @@
-"""Folders that are written beside their place and then renamed to it, so that a killed command leaves nothing half-written there."""
+"""Folders that are written beside their place and then renamed to it, so that a killed command
+leaves nothing half-written there."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ from bench.base.locks import lock
 
 @contextlib.contextmanager
 def alone_in(folder: Path, prefix: str) -> Iterator[None]:
-    """One process of a user writes folders into ``folder`` at a time; others wait. What killed ones left there is removed.
+    """One process of a user writes folders into ``folder`` at a time; others wait. What killed ones
+    left there is removed.
 
-    ``prefix``: how the names of their temporary folders begin. Raises BenchError if the lock cannot be written.
+    ``prefix``: how the names of their temporary folders begin. Raises BenchError if the lock cannot
+    be written.
     """
     home = os.path.expanduser("~")  # "~" for a user without one
     name = sha256(os.fsencode(f"{home}\0{folder.absolute()}")).hexdigest()[:16]
@@ -34,7 +37,8 @@ def alone_in(folder: Path, prefix: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def folder_beside(folder: Path, prefix: str, hint: str) -> Iterator[Path]:
-    """A new folder in ``folder``, which is made if it is not there; removed at the end. Raises BenchError for what cannot be written."""
+    """A new folder in ``folder``, which is made if it is not there; removed at the end. Raises
+    BenchError for what cannot be written."""
     with contextlib.ExitStack() as made:
         with writing(folder, hint):
             folder.mkdir(parents=True, exist_ok=True)

@@ -1,18 +1,14 @@
-"""Which runs a version has: those of a runs folder and those that others submitted, after every score was computed again; and what is left
-out.
-"""
+"""Gathers the runs of a version: those of a runs folder and those that others submitted, after
+every score was computed again."""
 
 from __future__ import annotations
 
-import contextlib
-import inspect
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from bench.base.errors import (
@@ -26,61 +22,67 @@ from bench.base.hashes import values_sha256
 from bench.base.paths import hide_paths
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.base.text import plural
-from bench.board.board import Board, MethodDescription
 from bench.compare.sender_rows import row_labels
 from bench.compare.together import read_together
 from bench.data.sets import DataFolder
-from bench.publish.senders import look_alikes_last, refuse_look_alike, sender_of
-from bench.publish.submissions import check_files, check_submission, refuse, refuse_published_paths
+from bench.publish.senders import look_alikes_last, refuse_look_alike, submitter_of
+from bench.publish.submissions import (
+    check_submission,
+    check_submitted_files,
+    refuse,
+    refuse_published_paths,
+)
 from bench.publish.suites import check_suite_names, keep_suites, leave_out_suites
-from bench.publish.versions import RUNS, Version, read_version
+from bench.publish.versions import RUNS, read_version
 from bench.records.names import CURVE, RECORD, predictions_name
 from bench.records.packed import Packed
-from bench.records.paths import refuse_paths
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score, read_record
 from bench.records.run import Run
-from bench.records.searches import SUMMARY, Search, read_search
 from bench.records.store import RunsFolder
-from bench.records.value_sources import search_of
-from bench.run.plugins import Plugin, discover
-from bench.run.recipe_files import RecipeFile, read_recipes
 from bench.score.suites import reduce_predictions
 from bench.verify.scores import check_average, check_hash, check_score
 
 Report = Callable[[str, int, int], None]
-"""(what is being done, steps done, steps in all)"""
-LONGEST = 200  # characters of an error that are shown
+"""Takes (activity, steps done, steps in all)."""
+LONGEST = 200
+"""Characters of an error that are shown."""
 NOTHING_LEFT = "all of its scores are of suites that are left out"
 
 
 @dataclass
 class Gathered:
-    """Runs of a version with what is published of them, and one line for each that is not in it."""
+    """Runs of a version with their published files, and a line for each run that is not in it."""
 
     runs: list[Run] = field(default_factory=list)
-    senders: dict[str, str] = field(default_factory=dict)  # run id -> who submitted it
+    # run id -> who submitted it
+    senders: dict[str, str] = field(default_factory=dict)
+    # run id -> path below the version -> content of its record and curve
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    """Run id -> path below the version -> content of its record and curve."""
     predictions: Packed = field(default_factory=Packed)
-    left_out: list[str] = field(default_factory=list)  # for the page
-    refused: list[str] = field(default_factory=list)  # submissions, for the publisher alone
-    submitted: set[str] = field(default_factory=set)  # the ids of these submissions
+    # lines for the page
+    left_out: list[str] = field(default_factory=list)
+    # lines on submissions, for the publisher alone
+    refused: list[str] = field(default_factory=list)
+    # ids of submitted runs
+    submitted: set[str] = field(default_factory=set)
+    # run id -> who submitted it, in the last version; None: a run of the publisher
     published: Mapping[str, str | None] = field(default_factory=dict)
-    """Run id -> who submitted it, of the last version; None: a run of the publisher."""
+    # suites of which neither scores nor predictions are published
     without: Collection[str] = ()
-    """The suites of which neither scores nor predictions are published."""
+    # the records of all runs, as they are in their folders
     whole: list[RunRecord] = field(default_factory=list)
-    """The records of all runs, as they are in their folders."""
 
     def leave_out(self, run: Run, why: str) -> None:
-        """Note why a run is not in the version: a submission for the publisher, an own run for the page."""
+        """Note why a run is not in the version: a submission for the publisher, an own run for the
+        page."""
         if run.record.run_id in self.submitted:
             self.refused.append(left_out(run.folder, f"refused: {why}"))
         else:
             self.left_out.append(left_out(run.folder, f"cannot be published: {why}"))
 
     def add_suites_left_out(self) -> None:
-        """Note of each suite that is left out how many runs had scores of it. Raises BenchError for a name that is no suite."""
+        """Note of each suite that is left out how many runs had scores of it. Raises BenchError for
+        a name that is no suite."""
         check_suite_names("--leave-out", self.without, self.whole)
         for suite in self.without:
             count = sum(any(score.suite == suite for score in run.scores) for run in self.whole)
@@ -97,11 +99,14 @@ def gather(
     spoilers: Mapping[str, str] = {},
     leave_out: Collection[str] = (),
 ) -> Gathered:
-    """All finished runs in the folder ``runs``, which may be that of a version (leaderboards/v4/runs), and those in ``submissions``, whose
-    scores follow from their predictions. ``published``: run id -> who submitted it, of the last version. ``spoilers``: run id -> why
-    a run is left out although its scores are right. ``leave_out``: suites of which no score is published.
+    """Gather finished runs with scores that follow from their predictions.
 
-    Raises BenchError where there are none at all, or where a folder cannot be read.
+    ``runs``: their folder, which may be that of a version (leaderboards/v4/runs). ``submissions``:
+    also the runs in this folder. ``published``: run id -> who submitted it, in the last version.
+    ``spoilers``: run id -> why a run is left out although its scores are right. ``leave_out``:
+    suites of which no score is published.
+
+    Raises BenchError if there are no runs at all, or if a folder cannot be read.
     """
     gathered = Gathered(without=tuple(dict.fromkeys(leave_out)))
     finished = _finished(RunsFolder(runs), gathered)
@@ -167,10 +172,12 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
 def _submitted(
     submissions: Path, data: DataFolder | None, finished: Sequence[Run], gathered: Gathered
 ) -> list[Run]:
-    """The submitted runs that pass the checks; each that does not is noted, and costs itself alone.
+    """Return the submitted runs that pass the checks; each that does not is noted, and costs itself
+    alone.
 
-    One that is published already is skipped. One is refused that has the id or the fingerprint of another run, or an id that differs from
-    another one only in capital letters, and one whose sender's name looks like another.
+    One that is published already is skipped. One is refused that has the id or the fingerprint of
+    another run, or an id that differs from another one only in capital letters, and one whose
+    sender's name looks like another.
     """
     if not submissions.is_dir():
         raise BenchError(f"the folder {submissions} does not exist", "--submissions DIR")
@@ -210,24 +217,27 @@ def _submitted(
 
 
 def _published_part(record: RunRecord, published: RunRecord) -> RunRecord:
-    """Return the record with the suites that a published one has: others may have been left out when it was published."""
+    """Return the record with the suites that a published one has: others may have been left out
+    when it was published."""
     return keep_suites(record, {score.suite for score in published.scores})
 
 
 def _names_of(submissions: Path, gathered: Gathered) -> dict[str, str]:
-    """Folder -> sender of each submission whose files may be read; the others are noted as refused."""
+    """Return folder -> sender for the submissions with readable files; the others are noted as
+    refused."""
     names: dict[str, str] = {}
     for folder in sorted(submissions.glob("[!.]*")):
         try:
-            check_files(folder)
-            names[folder.name] = sender_of(folder)
+            check_submitted_files(folder)
+            names[folder.name] = submitter_of(folder)
         except BenchError as error:
             gathered.refused.append(left_out(folder, f"refused: {error.message}"))
     return names
 
 
 def _label(runs: Sequence[Run], names: Mapping[str, str], gathered: Gathered) -> None:
-    """Note what the rows of submitted runs say of their senders: what they said in the last version, or what they may say now."""
+    """Label submitted runs with their senders: as in the last version, or as they may be called
+    now."""
     new: list[tuple[RunRecord, str]] = []
     together: dict[str, frozenset[str]] = {}
     for run in runs:
@@ -244,20 +254,21 @@ def _label(runs: Sequence[Run], names: Mapping[str, str], gathered: Gathered) ->
 
 
 def left_out(folder: Path, why: str) -> str:
-    """ "simcse-builtin-s42-1a2b3c4d: failed: out of memory", on one line and without the publisher's own folders."""
+    """Return "simcse-builtin-s42-1a2b3c4d: failed: out of memory", on one line, without the
+    publisher's folders."""
     text = why.replace(f"{folder}/", "").replace(str(folder), "its folder")
     return f"{folder.name}: {hide_paths(' '.join(text.split()))[:LONGEST]}"
 
 
-# --- what is published of a run: its record, its curve, its predictions; no checkpoint and no vectors ---
-
-
 def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
-    """Path below the version -> content of the run's record and curve, after every score was computed again. What the scores need of its
-    predictions is added to ``gathered.predictions``.
+    """Return path below the version -> content of the run's record and curve, after every score was
+    computed again.
 
-    Raises DataMissing where a score has no predictions; DataDamaged where they are not those that were recorded, where a score does
-    not follow from them, and where the record in the folder is another one by now.
+    The parts of its predictions that scores need are added to ``gathered.predictions``. No
+    checkpoint and no vectors are published.
+
+    Raises DataMissing if a score has no predictions; DataDamaged if they are not the recorded ones,
+    if a score does not follow from them, or the record changed on disk in the meantime.
     """
     refuse_published_paths(run)
     folder = f"{RUNS}/{run.record.run_id}"
@@ -293,95 +304,13 @@ def _encode(record: RunRecord) -> bytes:
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Only what the score needs (ranks in 16 bits, for a rank correlation) where the record has the hash of that, else all."""
+    """Reduce predictions to what the score needs, if the record has the hash of that.
+
+    For a rank correlation that is ranks in 16 bits.
+    """
     if score.reduced_sha256 is None or REDUCED in arrays:
         return arrays
     reduced = reduce_predictions(score.key, arrays)
-    same = reduced is not None and values_sha256(reduced) == score.reduced_sha256
-    return reduced if reduced is not None and same else arrays
-
-
-# --- the searches of recipe values ---
-
-
-def searches(
-    board: Board, store: RunsFolder, last: Version | None
-) -> tuple[list[Search], dict[str, str]]:
-    """(the searches of recipe values of own runs; name -> why, of those that are not there, do not fit these runs, or name a folder).
-
-    A search is read from its folder, from the version whose runs these are, or from the last version.
-    """
-    named: dict[str, list[RunRecord]] = {}
-    for run_id, record in board.records.items():
-        name = search_of(record).get("name")
-        if run_id not in board.senders and isinstance(name, str):
-            named.setdefault(name, []).append(record)
-    files = [
-        *store.path.glob(f"*/{SUMMARY}"),
-        *store.path.absolute().parent.glob("searches/*.json"),
-        *(list(last.folder.glob("searches/*.json")) if last else []),
-    ]
-    known: dict[str, Search] = {}
-    for file in files:
-        with contextlib.suppress(BenchError):
-            if (search := read_search(file)) is not None:
-                known.setdefault(search.name, search)
-    fitting: list[Search] = []
-    missing: dict[str, str] = {}
-    for name, records in sorted(named.items()):
-        found = known.get(name)
-        if found is None or not all(map(found.of, records)):
-            missing[name] = "although runs here use values that it found"
-            continue
-        try:
-            refuse_paths(msgspec.to_builtins(found), SUMMARY)
-        except DataDamaged as error:
-            missing[name] = f"because of {error.message}"
-        else:
-            fitting.append(found)
-    return fitting, missing
-
-
-# --- what the installed methods say of themselves ---
-
-
-def describe(board: Board, files: Sequence[Path] = ()) -> Board:
-    """The board with what its methods say of themselves: of those that are installed, or in one of the ``files``, from where its runs had
-    them, as far as the records say."""
-    plugins = discover(files).plugins
-    own = [run.record for run in board.runs if run.record.run_id not in board.senders]
-    made_by = {(record.method, record.provenance.plugin.package) for record in own}
-    names = {name for name, _ in made_by}
-    for run in board.runs:  # a submitted run describes no method of the board's own runs
-        if run.record.method not in names:
-            made_by.add((run.record.method, run.record.provenance.plugin.package))
-    return replace(
-        board,
-        described={
-            name: _described(plugins[name])
-            for name, package in made_by
-            if name in plugins and _is_origin(package, plugins[name].package)
-        },
-    )
-
-
-def _is_origin(recorded: str | None, here: str) -> bool:
-    """Say if the package or file that a record names is the one that is here; a record may name a file relative to another folder."""
-    if recorded in (None, here):
-        return True
-    return here.endswith(".py") and Path(str(recorded)).name == Path(here).name
-
-
-def _described(plugin: Plugin) -> MethodDescription:
-    cls, file = plugin.cls, RecipeFile()
-    with contextlib.suppress(BenchError):
-        file = read_recipes(plugin.folder, plugin.name)
-    return MethodDescription(
-        cls=cls,
-        about=inspect.cleandoc(cls.__doc__ or plugin.module.__doc__ or ""),
-        variants={
-            variant: {key: getattr(value, "value", value) for key, value in values.items()}
-            for variant, values in {**cls.variants, **file.variants}.items()
-        },
-        file=file,
-    )
+    if reduced is None or values_sha256(reduced) != score.reduced_sha256:
+        return arrays
+    return reduced

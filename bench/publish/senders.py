@@ -1,7 +1,7 @@
-"""Who submitted a run: what a name may consist of, and which names look alike.
+"""Who submitted a run: the form of a name, and names that look alike.
 
-Nobody can prove here who they are. So a name must be seen and must not look like another one. What the very same name may do is in
-``bench.compare.sender_rows``.
+Nobody can prove here who they are. So a name must be seen and must not look like another one. What
+the very same name may do is in ``bench.compare.sender_rows``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 """Scripts whose letters look alike."""
 
 
-def sender_of(folder: Path) -> str:
+def submitter_of(folder: Path) -> str:
     """Who submits the run in a folder. Raises DataDamaged for anything but a name on one line."""
     try:
         text = read_plain_file(folder / SENDER_FILE, MOST_BYTES).decode("utf-8")
@@ -65,7 +65,8 @@ _EXPECTED = f"a name of at most {LONGEST_NAME} characters, which can be read"
 
 
 def check_name(text: str, must: str = "--by must be") -> str:
-    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or that a reader cannot see as it is."""
+    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or that a
+    reader cannot see as it is."""
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not name or len(name) > LONGEST_NAME:
         raise DataDamaged(f"{must} {_EXPECTED}")
@@ -101,7 +102,7 @@ def _is_unseen(character: str) -> bool:
 
 
 def _most_marks(name: str) -> int:
-    """The most combining marks that follow each other."""
+    """Count the most combining marks that follow each other."""
     most = now = 0
     for character in unicodedata.normalize("NFD", name):
         now = now + 1 if unicodedata.category(character)[0] == "M" else 0
@@ -110,7 +111,8 @@ def _most_marks(name: str) -> int:
 
 
 def _scripts_of(word: str) -> list[str]:
-    """Those of ``_SCRIPTS`` that a word's letters are of: ["Cyrillic", "Latin"]."""
+    """Name the scripts of a word's letters, as far as ``_SCRIPTS`` has them: ["Cyrillic",
+    "Latin"]."""
     found = set()
     for character in word:
         script = unicodedata.name(character, "").partition(" ")[0]
@@ -120,7 +122,7 @@ def _scripts_of(word: str) -> list[str]:
 
 
 def skeleton(name: str) -> str:
-    """What a reader sees of a name at a glance: names that look alike have the same skeleton."""
+    """Reduce a name to its shapes at a glance: names that look alike have the same skeleton."""
     plain = unicodedata.normalize("NFKD", name).casefold()
     letters = "".join(character for character in plain if character.isalnum() or character in "|!")
     letters = letters.translate(_CYRILLIC).translate(_GREEK).translate(_OTHERS)
@@ -128,13 +130,14 @@ def skeleton(name: str) -> str:
 
 
 def refuse_look_alike(name: str, known: Iterable[str]) -> None:
-    """Raises DataDamaged for a name that looks like another known one without being it."""
+    """Raise DataDamaged for a name that looks like another known one without being it."""
     mine = skeleton(name)
     for other in known:
         plain = plain_name(other)
         if plain != name and skeleton(plain) == mine:
             raise DataDamaged(
-                f"the sender '{printable(name)}' looks like '{printable(plain)}', who is there already",
+                f"the sender '{printable(name)}' looks like '{printable(plain)}', "
+                "who is there already",
                 "write more of the name",
             )
 
@@ -142,6 +145,7 @@ def refuse_look_alike(name: str, known: Iterable[str]) -> None:
 def look_alikes_last(names: Mapping[str, str]) -> list[str]:
     """The ids of submitted runs in the order in which they are looked at. ``names``: id -> sender.
 
-    Plain names come first, so that it is the look-alike that is refused, not the one that it looks like.
+    Plain names come first, so that it is the look-alike that is refused, not the one that it looks
+    like.
     """
     return sorted(names, key=lambda run_id: (not names[run_id].isascii(), run_id))

@@ -1,4 +1,5 @@
-"""Which runs cannot be drawn: a record may be wrong in ways that nobody thought of, and then it costs that run alone."""
+"""Which runs cannot be drawn: a record may be wrong in ways that nobody thought of, and then it
+costs that run alone."""
 
 from __future__ import annotations
 
@@ -12,10 +13,11 @@ Draw = Callable[[Sequence[Run]], object]
 
 
 def find_spoilers(runs: Sequence[Run], submitted: Sequence[Run], draw: Draw) -> dict[str, str]:
-    """Run id -> what is wrong, of the runs that keep all of them from being drawn; empty if no single run does.
+    """Run id -> what is wrong, of the runs that keep all of them from being drawn; empty if no
+    single run does.
 
-    First each run is drawn alone. If all can be, ``submitted`` ones are added to the others one by one, and then own ones are left out one
-    by one.
+    First each run is drawn alone. If all can be, ``submitted`` ones are added to the others one by
+    one, and then own ones are left out one by one.
     """
     spoilers: dict[str, str] = {}
     for run in runs:

@@ -1,4 +1,4 @@
-"""What a submitted run may contain, and the checks that it has to pass.
+"""Checks of submitted runs: the files that one may have, and their contents.
 
 A submitted run is a folder ``leaderboards/submissions/ID/``:
 
@@ -8,8 +8,8 @@ A submitted run is a folder ``leaderboards/submissions/ID/``:
     predictions/STS12.npz     what the model said of every item; predictions/mteb/... for tasks of mteb
     curve.jsonl               the training curve; may be missing
 
-Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes before anything is computed; the rest is
-what ``bench verify`` checks of any run.
+Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes
+before anything is computed; the rest is what ``bench verify`` checks of any run.
 """
 
 from __future__ import annotations
@@ -22,41 +22,47 @@ from pathlib import Path
 import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
-from bench.base.findings import DIFFERS, UNCHECKED, Finding
+from bench.base.findings import UNCHECKED, Finding
 from bench.base.reading import CURVE_BYTES, open_plain_file, read_plain_file
 from bench.compare.together import TOGETHER_BYTES
 from bench.data.sets import DataFolder
-from bench.publish.senders import sender_of
+from bench.publish.senders import submitter_of
 from bench.records.names import CURVE, RECORD, predictions_name
 from bench.records.paths import refuse_paths
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.verify import verify_run
+from bench.base.findings import DIFFERS
 
 MiB = 1 << 20
 TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000
-NAMES = {  # name below the submission's folder -> bytes at most
+NAMES = {
     re.compile(r"run\.json"): 8 * MiB,
     re.compile(r"curve\.jsonl"): 4 * MiB,
     re.compile(r"submitted_by\.txt"): 1024,
     re.compile(r"submitted_with\.txt"): TOGETHER_BYTES,
     re.compile(r"predictions/((mteb|own)/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
+"""Name below the submission's folder -> bytes at most."""
 ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
-"""Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB. This limits the work, too."""
+"""Bytes of the arrays of one predictions file and of all, unpacked; a run of every suite has
+some 20 MB. This limits the work, too."""
 MOST_SCORES = 1000
 MOST_ROWS, MOST_COLUMNS = 500_000, 100
-MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
-PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # take no more memory than they unpack to
+MOST_NAMES = 400
+"""Different sub-datasets, folds, classes or clusters: scoring time grows with them."""
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Compressions that take no more memory than they unpack to."""
 
 
 def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
-    """The record of a run that may be published. Raises BenchError, with the first reason, for any other."""
+    """Return the record of a run that may be published. Raises BenchError, with the first
+    reason, for any other."""
     folder = folder.absolute()
     try:
-        check_files(folder)
-        sender_of(folder)
+        check_submitted_files(folder)
+        submitter_of(folder)
         run = Run(RunsFolder(folder.parent).read(folder.name), folder)
         refuse_published_paths(run)
         _check_sizes(run)
@@ -69,7 +75,8 @@ def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
 
 
 def read_for_submission(folder: Path, name: str) -> bytes:
-    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more bytes than a submission may have of it."""
+    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more
+    bytes than a submission may have of it."""
     most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), MiB)
     try:
         return read_plain_file(folder / name, most, inside=folder)
@@ -78,7 +85,8 @@ def read_for_submission(folder: Path, name: str) -> bytes:
 
 
 def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
-    """Raises DataDamaged for the first that differs, or that could not be checked and is of one of the kinds ``unchecked``."""
+    """Raise DataDamaged for the first that differs, or that could not be checked and is of one of
+    the kinds ``unchecked``."""
     for finding in findings:
         if finding.outcome == DIFFERS or (
             finding.outcome == UNCHECKED and finding.kind in unchecked
@@ -89,8 +97,9 @@ def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
             )
 
 
-def check_files(folder: Path) -> None:
-    """Look at names, kinds and sizes; nothing is read. Raises DataDamaged for a link, a pipe, a program, an unknown name, too many bytes."""
+def check_submitted_files(folder: Path) -> None:
+    """Look at names, kinds and sizes; nothing is read. Raises DataDamaged for a link, a pipe, a
+    program, an unknown name, too many bytes."""
     if folder.is_symlink() or not folder.is_dir():
         raise DataDamaged("it is not a folder")
     total = 0
@@ -115,7 +124,8 @@ def check_files(folder: Path) -> None:
 
 
 def refuse_published_paths(run: Run) -> None:
-    """Raises DataDamaged for an absolute path in what is published of a run: its record and its curve."""
+    """Raise DataDamaged for an absolute path in what is published of a run: its record and its
+    curve."""
     refuse_paths(run.record.to_json(), RECORD)
     try:
         curve = read_plain_file(run.folder / CURVE, CURVE_BYTES)
@@ -128,7 +138,7 @@ def refuse_published_paths(run: Run) -> None:
 
 
 def _check_sizes(run: Run) -> None:
-    """Raises DataDamaged for what is not read or not computed at all."""
+    """Raise DataDamaged for what is not read or not computed at all."""
     record, total = run.record, 0
     if record.status != "finished" or not 0 < len(record.scores) <= MOST_SCORES:
         raise DataDamaged(
@@ -136,7 +146,7 @@ def _check_sizes(run: Run) -> None:
             f"this one is {record.status}; scores: {len(record.scores):,}"
         )
     for path in sorted((run.folder / "predictions").rglob("*.npz")):
-        total += unpacked_bytes(path)
+        total += predictions_size(path)
         if total > ALL_ARRAY_BYTES:
             raise DataDamaged(f"its predictions unpack to more than {ALL_ARRAY_BYTES:,} bytes")
     for score in run.scores:
@@ -144,8 +154,9 @@ def _check_sizes(run: Run) -> None:
             check_arrays(score, run.predictions(score.key))
 
 
-def unpacked_bytes(path: Path) -> int:
-    """Of a predictions file. Raises DataDamaged for one that is too large or that takes more memory than it holds."""
+def predictions_size(path: Path) -> int:
+    """Return the unpacked bytes of a predictions file. Raises DataDamaged for one that is too
+    large or that takes more memory than it holds."""
     try:
         with open_plain_file(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -161,7 +172,7 @@ def unpacked_bytes(path: Path) -> int:
 
 
 def check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
-    """Raises DataDamaged for what should not be computed at all."""
+    """Raise DataDamaged for what should not be computed at all."""
     name = predictions_name(score.task, score.text, score.suite)
     if REDUCED in arrays:  # nobody could check the record's details
         raise DataDamaged(f"{name} has only ranks; a submission needs all of the predictions")
@@ -176,6 +187,8 @@ def check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
             )
         if key == "prediction" and values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DataDamaged(f"{name}: a prediction is NaN or infinite")
-        labels = ("subset", "fold", *(("prediction", "gold") * (score.suite == "clustering")))
+        labels = ["subset", "fold"]
+        if score.suite == "clustering":
+            labels += ["prediction", "gold"]
         if key in labels and len(np.unique(values)) > MOST_NAMES:
             raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")

@@ -1,4 +1,5 @@
-"""Finished runs as folders that a pull request adds to ``leaderboards/submissions``; ``bench submit`` calls it."""
+"""Finished runs as folders that a pull request adds to ``leaderboards/submissions``; ``bench
+submit`` calls it."""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ def submit_runs(
 
     ``by``: who ran them; ``suites``: scores of these alone; ``leave_out``: scores of all but these.
 
-    They are written aside, checked as a board checks them, and then renamed to their places. The very same submission, if it is there
-    already, stays as it is. Raises BenchError, and leaves nothing, if one would be refused, or if something else is in its place.
+    They are written aside, checked as a board checks them, and then renamed to their places. The
+    very same submission, if it is there already, stays as it is. Raises BenchError, and leaves
+    nothing, if one would be refused, or if something else is in its place.
     """
     name = check_name(by)
     records = []
@@ -80,7 +82,8 @@ def _naming(folder: Path) -> Iterator[None]:
 
 
 def _check(made: Path, place: Path) -> None:
-    """Raises BenchError if a board would refuse the submission, or if its place has something else."""
+    """Raise BenchError if a board would refuse the submission, or if its place has something
+    else."""
     if os.path.lexists(place) and not has_same_files(made, place):
         raise BenchError(f"{place} already exists", ANOTHER)
     check_submission(made)
@@ -94,7 +97,8 @@ def _read(source: Path) -> RunRecord:
 
 
 def _write_run(source: Path, record: RunRecord, made: Path, name: str) -> None:
-    """Write what is handed over of a run: ``record``, which may lack suites of the record in ``source``. Raises BenchError."""
+    """Write what is handed over of a run: ``record``, which may lack suites of the record in
+    ``source``. Raises BenchError."""
     there = read_record(source / RECORD)
     if there.scores and not record.scores:
         raise BenchError(

@@ -1,4 +1,5 @@
-"""Chooses the suites of a run that are handed over, and says which of them are scored on somebody's own data."""
+"""Chooses the suites of a run that are handed over, and says which of them are scored on somebody's
+own data."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ NAMED = 6
 
 
 def check_suite_names(option: str, names: Iterable[str], records: Sequence[RunRecord]) -> None:
-    """Raise BenchError, with a hint, for a name that is no suite of bench and none of these runs."""
+    """Raise BenchError, with a hint, for a name that is no suite of bench and none of these
+    runs."""
     scored = {score.suite for record in records for score in record.scores}
     known = {*scored, *suite_names()}
     for name in names:
@@ -46,23 +48,28 @@ def _suite_with_task(name: str, records: Sequence[RunRecord]) -> str | None:
 
 
 def keep_suites(record: RunRecord, kept: Collection[str]) -> RunRecord:
-    """Return the record with the scores of these suites only, and what it says of their data and code."""
+    """Return the record with the scores of these suites only, and what it says of their data and
+    code."""
     scored = {score.suite for score in record.scores}
     return leave_out_suites(record, scored.difference(kept))
 
 
 def leave_out_suites(record: RunRecord, left_out: Collection[str]) -> RunRecord:
-    """Return the record without the scores of these suites, the hashes of their data and of their code.
+    """Return the record without the scores of these suites, the hashes of their data and of their
+    code.
 
     Everything else stays as it was: the command, the costs, the fingerprint.
     """
     scores = tuple(score for score in record.scores if score.suite not in left_out)
     if len(scores) == len(record.scores):
         return record
-    stay = {data_key(score.task, score.text, score.suite) for score in scores}
-    gone = {data_key(score.task, score.text, score.suite) for score in record.scores} - stay
+    kept_data = {data_key(score.task, score.text, score.suite) for score in scores}
+    all_data = {data_key(score.task, score.text, score.suite) for score in record.scores}
     known = record.provenance
-    data = {name: sha256 for name, sha256 in known.data.items() if name not in gone}
+    data = {}
+    for name, sha256 in known.data.items():
+        if name in kept_data or name not in all_data:
+            data[name] = sha256
     codes = {
         name: code
         for name, code in known.execution.suites.items()

@@ -1,4 +1,5 @@
-"""The versions that are published in a folder, oldest first; whether they are as they were published; and where a new one is written.
+"""The versions that are published in a folder, oldest first; checks that they are as they were
+published.
 
 A version is a plain folder that never changes. ``MANIFEST.json`` lists every file with its sha256.
 """
@@ -25,21 +26,29 @@ from bench.records.store import RunsFolder
 from bench.verify import check_manifest
 from bench.verify.scores import RunReport
 
-RUNS, PLAN, PLANS = "runs", "plan.md", "plans"
-"""Folder of a version's runs. What was to be found out, written before the runs: PLANS/vN.md beside the versions, PLAN in the version."""
+RUNS = "runs"
+"""The folder of a version's runs."""
+PLAN = "plan.md"
+"""The plan in a version: what was to be found out, written before the runs."""
+PLANS = "plans"
+"""The folder of plans next to the versions: plans/vN.md."""
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
 
 
 class PublishedRow(Struct):
+    """A run in the tables.json of a version."""
+
     run_id: str
     method: str
-    submitted_by: str | None  # None: a run of the publisher
+    # None: a run of the publisher
+    submitted_by: str | None
 
 
 class Version(Struct):
-    """A published version, as far as it is read of its ``tables.json``."""
+    """A published version, as far as it is read from its ``tables.json``."""
 
-    date: str  # of its newest own run: "2026-11-21"
+    # date of its newest own run: "2026-11-21"
+    date: str
     title: str
     note: str | None
     answer: str
@@ -54,7 +63,7 @@ class Version(Struct):
 
     @property
     def senders(self) -> dict[str, str | None]:
-        """Run id -> who submitted it."""
+        """Run id -> who submitted it; None: the publisher's."""
         return {run.run_id: run.submitted_by for run in self.runs}
 
     @property
@@ -62,30 +71,29 @@ class Version(Struct):
         return sorted({run.method for run in self.runs})
 
     def records(self) -> list[RunRecord]:
-        return list(map(RunsFolder(self.folder / RUNS).read, (run.run_id for run in self.runs)))
+        """Read the records of its runs."""
+        store = RunsFolder(self.folder / RUNS)
+        return [store.read(run.run_id) for run in self.runs]
 
 
 def version_folders(out: Path) -> list[Path]:
-    """ "v1", "v2", ..., "v10": folders with a manifest or tables."""
-    return sorted(
-        (
-            path
-            for path in out.glob("v*")
-            if _NAME.fullmatch(path.name)
-            and not path.is_symlink()
-            and ((path / MANIFEST).is_file() or (path / "tables.json").is_file())
-        ),
-        key=lambda path: int(path.name[1:]),
-    )
+    """Return the folders "v1", "v2", ..., "v10" that have a manifest or tables."""
+    folders = []
+    for path in out.glob("v*"):
+        if not _NAME.fullmatch(path.name) or path.is_symlink():
+            continue
+        if (path / MANIFEST).is_file() or (path / "tables.json").is_file():
+            folders.append(path)
+    return sorted(folders, key=lambda path: int(path.name[1:]))
 
 
 def versions(out: Path) -> tuple[Version, ...]:
-    """All versions in ``out``, oldest first. Raises DataDamaged where one cannot be read."""
+    """Read all versions in ``out``, oldest first. Raises DataDamaged if one cannot be read."""
     return tuple(map(read_version, version_folders(out)))
 
 
 def read_version(folder: Path) -> Version:
-    """Raises DataDamaged."""
+    """Read the version in a folder. Raises DataDamaged."""
     path = folder / "tables.json"
     try:
         version = msgspec.json.decode(read_plain_file(path, TABLES_BYTES), type=Version)
@@ -98,11 +106,9 @@ def read_version(folder: Path) -> Version:
     return version
 
 
-# --- whether published versions are as they were published ---
-
-
-def check(out: Path) -> list[RunReport]:
-    """One report per version. Raises BenchError where nothing is published in ``out``."""
+def check_versions(out: Path) -> list[RunReport]:
+    """Compare every version with its manifest, one report each. Raises BenchError if nothing is
+    published in ``out``."""
     folders = version_folders(out)
     if not folders:
         raise BenchError(f"no version in {out}", "bench publish, or another folder: --out DIR")
@@ -117,17 +123,22 @@ def check(out: Path) -> list[RunReport]:
 
 
 def refuse_altered(out: Path) -> None:
-    """Raises BenchError where a published version is not as it was: the next one would be compared with it."""
-    for report in check(out) if version_folders(out) else ():
+    """Raise BenchError if a published version is not as it was: the next one would be compared with
+    it."""
+    if not version_folders(out):
+        return
+    for report in check_versions(out):
         for difference in report.differences[:1]:
             raise BenchError(
-                f"{report.name} has changed since it was published: {difference.what}: {difference.why}",
+                f"{report.name} has changed since it was published: "
+                f"{difference.what}: {difference.why}",
                 "bench publish --check names every file; restore it: git checkout",
             )
 
 
 def seal(version: Path, hashes: Mapping[str, str], predictions: Path, url: str | None) -> None:
-    """Write ``MANIFEST.json``, which lists every file but itself; predictions that will lie at ``url`` by hash, size and address."""
+    """Write ``MANIFEST.json``, which lists every file but itself; predictions that will lie at
+    ``url`` by hash, size and address."""
     digest, size = file_sha256(predictions), predictions.stat().st_size
     listed = hashes if url else {**hashes, NAME: digest}
     content: dict[str, Any] = {"files": dict(sorted(listed.items()))}

@@ -139,7 +139,7 @@ Scored = tuple[KnownTask, TaskResult]
 
 def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
     """Return the suites of these tasks if the record has scores of them that another code gave."""
-    recorded = {score.suite for score in record.scores}
+    recorded = {score_run.suite for score_run in record.scores}
     names = []
     for name in dict.fromkeys(known.suite for known in tasks):
         then = record.provenance.execution.suites.get(name)
@@ -158,9 +158,9 @@ def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
     """
     codes = dict(record.provenance.execution.suites)
     then = codes.get(name, Code())
-    for score in record.scores:
-        if score.suite == name and score.task != AVERAGE:
-            codes.setdefault(name_in_suites(*score.key), then)
+    for score_run in record.scores:
+        if score_run.suite == name and score_run.task != AVERAGE:
+            codes.setdefault(name_in_suites(*score_run.key), then)
     return with_execution(record, {"suites": codes})
 
 
@@ -177,20 +177,20 @@ def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRe
 def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, ...]:
     """Replace the score of the same cell by a new result, and compute the suites' averages again."""
     new = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
-    cells = {score.key: score for score in (*scores, new) if score.task != AVERAGE}
+    cells = {score_run.key: score_run for score_run in (*scores, new) if score_run.task != AVERAGE}
     known = suite_names()
     groups: dict[tuple[str, str, str | None], list[Score]] = {}
-    for score in cells.values():
-        form = score.text
+    for score_run in cells.values():
+        form = score_run.text
         if form and form.startswith("other-"):
             form = None
-        if score.suite in known:
-            groups.setdefault((score.suite, score.protocol, form), []).append(score)
+        if score_run.suite in known:
+            groups.setdefault((score_run.suite, score_run.protocol, form), []).append(score_run)
     merged = list(cells.values())
-    for score in scores:
+    for score_run in scores:
         # an average of a plugin's suite that is not here now stays as it is
-        if score.task == AVERAGE and score.suite not in known:
-            merged.append(score)
+        if score_run.task == AVERAGE and score_run.suite not in known:
+            merged.append(score_run)
     for group in groups.values():
         mean = average(group)
         if mean is not None:

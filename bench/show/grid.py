@@ -1,6 +1,7 @@
 """A table as data. ``terminal`` and ``markup`` print it; nothing else draws one.
 
-Texts come from plugins, folders and other people's records: no form lets them move a cursor, open a tag, run a formula or a command.
+Texts come from plugins, folders and other people's records: no form lets them move a cursor, open a
+tag, run a formula or a command.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from bench.base.foreign_text import format_csv_value
 
 MAY_BE_BEST = "may be the best"
 SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", MAY_BE_BEST: "◆"}
-"""What a cell says of its number -> the sign that texts have for it. Pages shade candidates for the best."""
+"""What a cell says of its number -> the sign that texts have for it. Pages shade candidates for the
+best."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,8 @@ INDENT = "  "
 
 @dataclass(frozen=True)
 class GridRow:
-    """The cells of a row. ``indent``: levels by which it belongs to the row above; 0 for a row of its own."""
+    """The cells of a row. ``indent``: levels by which it belongs to the row above; 0 for a row of
+    its own."""
 
     cells: tuple[Cell, ...]
     indent: int = 0
@@ -146,7 +149,8 @@ def _as_row(cells: GridRow | Iterable[Cell | str]) -> GridRow:
 
 
 def _used_columns(rows: Sequence[GridRow], columns: int) -> list[int]:
-    """Return the numbers of the columns that have a text or a mark; all of them if there are no rows."""
+    """Return the numbers of the columns that have a text or a mark; all of them if there are no
+    rows."""
     if not rows:
         return list(range(columns))
     used = []

@@ -135,8 +135,8 @@ def _latex_cell(cell: Cell) -> str:
 def as_html(table: Grid) -> str:
     """Write a ``<table>`` and the notes below it.
 
-    Columns of numbers have the class "number", shaded cells "tint", rows that belong to the one above
-    "part".
+    Columns of numbers have the class "number", shaded cells "tint", rows that belong to the one
+    above "part".
     """
     sides = ["number" if column.right else "" for column in table.columns]
     head = ""

@@ -24,9 +24,9 @@ def terminal_lines(
 ) -> list[Text]:
     """Draw a table in lines of at most ``width`` characters, except for a longer word.
 
-    If the columns do not fit, texts are wrapped, then columns are left out and named below the table.
-    A text in the last column with a word that is wider than the column, such as an address, follows
-    below its row.
+    If the columns do not fit, texts are wrapped, then columns are left out and named below the
+    table. A text in the last column with a word that is wider than the column, such as an address,
+    follows below its row.
     """
     room = width - indent
     texts = [_row_parts(row, table.columns, encoding) for row in table.rows]
@@ -43,8 +43,8 @@ def terminal_lines(
         lines += [Text(line, "bold") for line in title if line]
     if any(names):
         heads = []
-        for name, tail, most in zip(names, tails, natural, strict=True):
-            heads.append((name, " " * min(tail, most - cell_len(name)), "dim"))
+        for name, of_tail, of_column in zip(names, tails, natural, strict=True):
+            heads.append((name, " " * min(of_tail, of_column - cell_len(name)), "dim"))
         lines += _row(heads, shown, wide, table.columns, room)
     for row, cells in zip(texts, table.rows, strict=True):
         drawn = []
@@ -143,7 +143,8 @@ def _row(
 
 
 def _gaps(shown: Sequence[int], columns: Sequence[Column]) -> list[int]:
-    """Return the blanks before each column but the first: one between two columns of numbers, else two."""
+    """Return the blanks before each column but the first: one between two columns of numbers, else
+    two."""
     gaps = []
     for i, j in zip(shown, shown[1:], strict=False):
         gaps.append(1 if columns[i].right and columns[j].right else 2)
@@ -161,7 +162,8 @@ def wrap_text(text: str, room: int, *, fold: bool = False) -> list[str]:
 
 
 def _parts(cell: Cell, column: Column, encoding: str, indent: int) -> tuple[str, str]:
-    """Return a cell's text, and its tail, which does not move the digits of a number: spread, sign, marks."""
+    """Return a cell's text, and its tail, which does not move the digits of a number: spread, sign,
+    marks."""
     blanks = INDENT * indent
     main = blanks + make_visible(cell.main, encoding, limit=None)
     tail = f" ± {cell.half}" if cell.half else ""

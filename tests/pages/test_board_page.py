@@ -14,11 +14,11 @@ from made_runs import HOSTILE, made_run, made_runs
 from msgspec import structs
 
 from bench.board.board import Board, build_board
-from bench.board.repeat import NOT_REPEATABLE
-from bench.publish.gather import describe
+from bench.board.command_words import NOT_REPEATABLE
+from bench.publish.described import with_descriptions
 from bench.records import Run, RunsFolder
 from bench.show.pages import board as pages
-from bench.show.pages import method_page, run_page
+from bench.show.pages import method_page, run_page, small_grids
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 
@@ -157,14 +157,18 @@ def test_methods_of_plugin_files_are_among_the_methods(tmp_path: Path) -> None:
         made_run(tmp_path / "runs", "object", None, provenance={"plugin": {"package": "bench"}}),
     ]
     found = [Run(one, tmp_path / "runs" / one.run_id) for one in records]
-    plain = describe(build_board(found, version="v1", title="Made"))
-    rows = {row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(plain).rows}
+    plain = with_descriptions(build_board(found, version="v1", title="Made"))
+    rows = {
+        row[0].main: [cell.main for cell in row[1:]] for row in small_grids.methods_grid(plain).rows
+    }
     assert rows["my-loss"] == ["a method of mine.py", ""] and rows["of-nobody"] == ["", ""]
     assert set(rows) == {"simcse", "my-loss", "of-nobody"} and rows["simcse"][1]
     assert ">my-loss</a>" in pages.render_board(plain).split('id="methods"')[1]
-    asked = describe(plain, [file])
-    rows = {row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(asked).rows}
+    asked = with_descriptions(plain, [file])
+    rows = {
+        row[0].main: [cell.main for cell in row[1:]] for row in small_grids.methods_grid(asked).rows
+    }
     assert rows["my-loss"] == ["contrastive, with a loss of ours", "Ours, 2026"]
     other = tmp_path / "other.py"
     other.write_text(OWN_METHOD)
-    assert "my-loss" not in describe(plain, [other]).described, "it is another file"
+    assert "my-loss" not in with_descriptions(plain, [other]).described, "it is another file"

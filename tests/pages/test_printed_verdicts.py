@@ -60,7 +60,7 @@ def cells(made: Board, sign: str | None = None) -> dict[str, Cell]:
     places = [
         i for i, label in enumerate(labels) if label == ["SimCSE-BERT-base", "bert-base-uncased"]
     ]
-    below = [grid.rows[i + 1] for i in places if labels[i + 1][0] == "  ours"]
+    below = [grid.rows[i + 1] for i in places if labels[i + 1][0] == "ours"]
     names = [column.name for column in grid.columns]
     return {
         name: cell

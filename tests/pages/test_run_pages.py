@@ -12,14 +12,14 @@ from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 from bench.board.addresses import method_page
 from bench.board.board import Board, build_board
 from bench.board.repeat import repeat
-from bench.publish.gather import describe
+from bench.publish.described import with_descriptions
 from bench.records import Run, RunRecord
 from bench.show.pages import run_page
 
 
 def a_board(records: list[RunRecord], folder: Path) -> Board:
     runs = [Run(record=one, folder=folder / one.run_id) for one in records]
-    return describe(build_board(runs, version="v1", title="Test"))
+    return with_descriptions(build_board(runs, version="v1", title="Test"))
 
 
 @pytest.fixture(scope="module")

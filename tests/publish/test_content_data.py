@@ -17,7 +17,8 @@ from markdown_it import MarkdownIt
 import bench.publish
 import bench.show.tables
 from bench.board.board import Board, build_board
-from bench.publish.build import as_csvs, as_json, markdown_page
+from bench.publish.readme import version_readme
+from bench.publish.version_files import board_json, table_files
 from bench.records import Run
 from bench.references import ReferenceResult, results, tables
 from bench.references.audit import audit, remarks
@@ -85,8 +86,8 @@ def test_the_json_fits_its_schema(shown: Board, hostile: Board) -> None:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     for one in (shown, hostile):
-        jsonschema.Draft202012Validator(schema).validate(json.loads(as_json(one)))
-    wrong = json.loads(as_json(shown))
+        jsonschema.Draft202012Validator(schema).validate(json.loads(board_json(one)))
+    wrong = json.loads(board_json(shown))
     wrong["tables"][0]["table"]["rows"][0]["cells"]["STS12"]["mean"] = "70"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema).validate(wrong)
@@ -96,7 +97,7 @@ def test_the_json_fits_its_schema(shown: Board, hostile: Board) -> None:
 
 
 def test_no_spreadsheet_takes_a_name_for_a_formula(hostile: Board) -> None:
-    for text in as_csvs(hostile).values():
+    for text in table_files(hostile).values():
         for line in csv.reader(io.StringIO(text)):
             for cell in line:
                 assert cell.isprintable()
@@ -111,7 +112,7 @@ def test_every_printed_number_stands_once_in_the_files_with_what_the_audit_says(
 ) -> None:
     lines = [
         line
-        for name, text in as_csvs(shown).items()
+        for name, text in table_files(shown).items()
         if name.startswith("printed-")
         for line in csv.DictReader(io.StringIO(text))
     ]
@@ -187,7 +188,7 @@ def rendered(text: str) -> Tags:
 
 
 def test_hostile_names_are_words_in_markdown(hostile: Board) -> None:
-    page = rendered(markdown_page(hostile))
+    page = rendered(version_readme(hostile))
     assert page.tags <= PLAIN
     assert not [one for one in page.links if re.match(r"[a-z]+:|/|//", one)]
     assert any("window.hit" in cell for row in page.rows for cell in row)  # it is shown, as text

@@ -18,7 +18,7 @@ from bench.compare.senders import SENDER_FILE
 from bench.publish import gather
 from bench.publish.submit import submit_runs
 from bench.publish.suites import check_suite_names, keep_suites, leave_out_suites, own_data_lines
-from bench.publish.versions import check
+from bench.publish.versions import check_versions
 from bench.records import Code, HowExecuted, Run, RunsFolder
 from bench.records.names import RECORD
 from bench.records.record import read_record
@@ -55,7 +55,7 @@ def test_a_suite_that_is_left_out_is_nowhere_and_the_rest_is_verified(
     assert made.board.left_out == ("suite fewshot: scores and predictions, by --leave-out: 4 runs",)
     assert "suite fewshot: scores and predictions" in (version / "index.html").read_text()
     assert len(packed_arrays(version / "predictions.parquet")) == 4
-    (report,) = check(out)
+    (report,) = check_versions(out)
     assert report.differences == []
     reports = [verify_run(folder) for folder in runs_below(version)]
     assert len(reports) == 4 and all(not one.differences for one in reports)

@@ -18,11 +18,13 @@ from published import publish
 from test_repeat import words_after
 
 from bench.board.board import Board, build_board
-from bench.board.repeat import NOT_REPEATABLE, new_row
+from bench.board.command_words import NOT_REPEATABLE
+from bench.board.repeat import new_row
 from bench.compare.tables import terms
 from bench.records import Code, HowExecuted, RecipeValue, RunRecord, RunsFolder
 from bench.records.run import Run
-from bench.show.pages.board import add_row, render_board
+from bench.show.pages.board import render_board
+from bench.show.pages.new_row import add_row
 
 ASKED = (
     *("--backbone", "builtin", "--corpus", "builtin", "--suite", "check"),

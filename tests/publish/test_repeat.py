@@ -15,7 +15,9 @@ from factories import record
 from msgspec.structs import replace
 from published import publish
 
-from bench.board.repeat import NOT_REPEATABLE, repeat, repeat_search
+from bench.board.command_words import NOT_REPEATABLE
+from bench.board.repeat import repeat
+from bench.board.repeat_search import repeat_search
 from bench.records import BackboneUsed, Code, CorpusUsed, HowExecuted, RunsFolder
 from bench.records.searches import read_search
 

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from published import Publish
 
 from bench.base.errors import BenchError
+from bench.board.repeat import repeat
 from bench.publish import build
-from bench.publish.build import version_files
 from bench.publish.spoilers import find_spoilers
+from bench.publish.version_files import version_files
 from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.records.store import RunsFolder
@@ -73,7 +74,7 @@ def test_what_a_fingerprint_is_of_has_the_types_that_pages_expect(key: str) -> N
         except BenchError as error:
             assert f"provenance.determines{'.' if value is not DEEP else ''}" in error.message
             continue
-        build.repeat([made])
+        repeat([made])
 
 
 def test_what_is_nested_too_deep_is_named() -> None:

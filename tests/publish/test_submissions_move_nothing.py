@@ -16,7 +16,8 @@ from made_runs import made_run, made_runs
 from bench.board.board import Board, build_board
 from bench.compare.senders import SENDER_FILE, published_senders, read_sender
 from bench.compare.together import TOGETHER_FILE, write_together
-from bench.publish.build import as_csvs, as_json, markdown_page
+from bench.publish.readme import version_readme
+from bench.publish.version_files import board_json, table_files
 from bench.records import RunRecord, RunsFolder
 from bench.records.run import Run
 from bench.show.figures import board_figures
@@ -91,20 +92,20 @@ def test_the_publishers_part_of_a_board_is_the_same(
 ) -> None:
     without, beside = made_board(own, junk, 0), made_board(own, junk, count)
     assert beside.answer == without.answer and "submitted" not in without.answer
-    before, now = (json.loads(as_json(one)) for one in (without, beside))
+    before, now = (json.loads(board_json(one)) for one in (without, beside))
     ours = [one for one in now["tables"] if "submitted_by" not in one["table"]]
     assert json.dumps(ours) == json.dumps(before["tables"])
     assert len(now["tables"]) > len(ours), "what was submitted is shown, too"
     assert now["tables"][: len(ours)] == ours, "below the publisher's"
-    files = as_csvs(without)
-    assert {name: as_csvs(beside)[name] for name in files} == files
+    files = table_files(without)
+    assert {name: table_files(beside)[name] for name in files} == files
     drawn = [
         [(one.name, one.caption, one.csv) for one in board_figures(each)]
         for each in (without, beside)
     ]
     assert drawn[0] == drawn[1]
     assert sections(render_board(beside)) == sections(render_board(without))
-    parts = [markdown_page(one).split("\n### ") for one in (without, beside)]
+    parts = [version_readme(one).split("\n### ") for one in (without, beside)]
     kept = [one for one in parts[1] if not one.startswith("submitted by")]
     assert kept[1:-1] == parts[0][1:-1], "the first part counts all runs; the last one lists them"
     assert {run: beside.page_of[run] for run in without.page_of} == without.page_of
@@ -123,7 +124,7 @@ def rows(tables: Sequence[dict[str, Any]], sender: str) -> dict[str, dict[str, A
 def test_submitted_rows_are_compared_with_the_publishers_baseline(
     own: tuple[Path, list[RunRecord]], junk: tuple[Path, list[tuple[RunRecord, str]]]
 ) -> None:
-    tables = json.loads(as_json(made_board(own, junk, 40)))["tables"]
+    tables = json.loads(board_json(made_board(own, junk, 40)))["tables"]
     mallory = rows(tables, "Mallory")
     row = mallory["sts new unsupervised builtin"]
     assert row["against"]["verdict"] == "better" and not row["may_be_best"]
@@ -136,7 +137,7 @@ def test_submitted_rows_are_compared_with_the_publishers_baseline(
     (table,) = (one["table"] for one in tables if one["table"].get("submitted_by") == "Ada")
     assert table["tested"]["comparisons"] == 1 and table["baseline"] == "simcse"
     alone = [one for one in junk[1] if one[1] == "Ada"]
-    again = json.loads(as_json(made_board(own, (junk[0], alone), 40)))["tables"]
+    again = json.loads(board_json(made_board(own, (junk[0], alone), 40)))["tables"]
     assert rows(again, "Ada") == rows(tables, "Ada"), "nor does one sender move another"
 
 

@@ -22,7 +22,7 @@ from recomputed import packed_arrays
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.hashes import values_sha256
 from bench.publish import build
-from bench.publish.versions import MANIFEST, NAME, check, versions
+from bench.publish.versions import check_versions, versions
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
 from bench.records.packed import Packed, narrow, read_packed
@@ -68,7 +68,7 @@ def test_a_version_has_everything_and_verifies_by_itself(
     assert {path for path in found if path.startswith("runs/")} == {
         f"runs/{run}/{name}" for run in ids for name in names
     }
-    (report,) = check(out)
+    (report,) = check_versions(out)
     assert report.differences == [] and report.count() == len(found) - 1
     reports = [verify_run(folder) for folder in runs_below(out / "v1")]
     assert [(one.differences, one.count("score")) for one in reports] == [([], 1)] * 4

@@ -25,7 +25,7 @@ from bench.compare.together import TOGETHER_FILE, read_together
 from bench.publish import submissions as checking
 from bench.publish import submit
 from bench.publish.gather import gather
-from bench.publish.senders import sender_of
+from bench.publish.senders import submitter_of
 from bench.publish.submissions import check_submission
 from bench.records import RunRecord, RunsFolder, Score
 from bench.records.arrays import read_arrays
@@ -409,7 +409,7 @@ def test_submit_writes_a_folder_that_passes(theirs: RunsFolder, tmp_path: Path) 
     assert again.exit_code == 0 and again.stdout == done.stdout
     other = bench(*words[:-1], "Grace")
     assert other.exit_code == 2 and "already exists" in other.stderr
-    assert check_submission(made) == run and sender_of(made) == "Ada"
+    assert check_submission(made) == run and submitter_of(made) == "Ada"
 
 
 def test_runs_of_one_command_say_that_they_came_together(

@@ -220,3 +220,14 @@ def test_a_cell_is_no_formula_whatever_the_separator_is(text: str, cell: str) ->
 @pytest.mark.parametrize("text", ["simcse", "a; b", "a; -1.25 b", "a; +0.5", "1=2", "a-b", ""])
 def test_a_plain_cell_stays_as_it_is(text: str) -> None:
     assert escape_csv(text) == text
+
+
+def test_a_row_belongs_to_the_one_above_by_its_indent_and_not_by_blanks_of_a_text() -> None:
+    """A name in a record may begin with blanks; that makes it no part of somebody else's row."""
+    table = grid(["method", Column("n", right=True)], [("  forged", "1"), indented(["part", "2"])])
+    assert [row.indent for row in table.rows] == [0, 1]
+    html = markup.as_html(table)
+    assert '<tr><td>forged</td><td class="number">1</td></tr>' in html
+    assert '<tr class="part"><td>part</td><td class="number">2</td></tr>' in html
+    assert lines(table, 40) == ["method  n", "forged  1", "  part  2"]
+    assert [cell.text for cell in table.rows[1]] == ["part", "2"], "the text itself has no blanks"

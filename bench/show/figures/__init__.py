@@ -1,8 +1,11 @@
-"""Figures of a version, made from its records alone: SVG with direct labels, a static caption, and their data.
+"""Figures of a version, made from its records alone: SVG with direct labels, a static caption, and
+their data.
 
-list(board_figures(board))  # those that the records have data for; printed gains against noise first
+list(board_figures(board))  # those that the records have data for; printed gains against noise
+first
 
-A new figure is a function from a group of tables to a :class:`Figure` or None, and a line in :func:`board_figures`.
+A new figure is a function from a group of tables to a :class:`Figure` or None, and a line in
+:func:`board_figures`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ Curve = dict[float, Point]
 
 
 def ablations(group: Group) -> Iterator[Figure | None]:
-    """Draw a figure for each recipe value of which a method has at least three, on the STS sets and on CxC.
+    """Draw a figure for each recipe value of which a method has at least three, on the STS sets and
+    on CxC.
 
     The rows are equal in everything else; recipe values with most rows come first.
     """
@@ -63,7 +64,8 @@ def ablations(group: Group) -> Iterator[Figure | None]:
 
 
 def swept(points: Sequence[Point]) -> list[tuple[tuple[str, str, Differs], Curve]]:
-    """Return (method, recipe key, what else sets its rows apart) and the rows by value, longest first."""
+    """Return (method, recipe key, what else sets its rows apart) and the rows by value, longest
+    first."""
     curves: dict[tuple[str, str, Differs], Curve] = {}
     for point in points:
         for key, text in point.row.differs:

@@ -42,13 +42,13 @@ class Point:
 
     @property
     def method(self) -> tuple[str, str]:
-        """What rows that differ in their recipe have in common."""
+        """Name and setting: equal for rows that differ in their recipe alone."""
         return self.row.name, self.row.setting
 
 
 @dataclass(frozen=True)
 class Group:
-    """The tables of one setting and backbone, one per suite: what a figure may show together."""
+    """The tables of one setting and backbone, one for each suite, which a figure may show together."""
 
     setting: str
     backbone: str
@@ -79,7 +79,8 @@ class Group:
         return {run: p for p in self.points(suite, column) for run in p.row.runs}
 
     def methods(self, suite: str, column: str | None = None) -> list[Point]:
-        """Return one row for each method and variant: of rows that differ in their recipe that with most seeds.
+        """Return one row for each method and variant: of rows that differ in their recipe that with
+        most seeds.
 
         If several have as many, all stay: taking the best of them would be a choice by test scores.
         """
@@ -100,7 +101,8 @@ class Group:
         fewest: int = 2,
         **rest: Any,
     ) -> Figure | None:
-        """Make a figure named after the group; None if ``data`` begin with fewer than ``fewest`` names."""
+        """Make a figure named after the group; None if ``data`` begin with fewer than ``fewest``
+        names."""
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)

@@ -1,4 +1,5 @@
-"""Figures whose methods are lines: dev scores, singular values, frequent words, a search, a formula."""
+"""Figures whose methods are lines: dev scores, singular values, frequent words, a search, a
+formula."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = Fals
 
 
 def drawing_of(lines: Lines, across: str, up: str, even: bool = False) -> dict[str, Any]:
-    """Return the plot of a figure, its data (name, x and y of each point of each line), and their header."""
+    """Return the plot of a figure, its data (name, x and y of each point of each line), and their
+    header."""
     return {
         "plot": partial(draw_lines, lines=lines, across=across, up=up, even=even),
         "header": ("method", across, up),
@@ -146,7 +148,8 @@ def _spectrum(group: Group, run: str) -> Line:
 
 
 def frequent(group: Group) -> Figure | None:
-    """Draw correlations without the most frequent words; None if fewer than two methods have them."""
+    """Draw correlations without the most frequent words; None if fewer than two methods have
+    them."""
     lines = method_lines(group, "geometry", "alignment", _without_words)
     steps = max((list(line) for _, line in lines), key=len, default=[])
     lines = sorted(
@@ -217,7 +220,8 @@ ADDED = (0.4, 0.3, 0.2, 0.1)
 
 
 def rescaled(s: float, m: float) -> float:
-    """Replace the cosine s of a negative pair in the loss, before the temperature (Focal-InfoNCE, eq. 2)."""
+    """Replace the cosine s of a negative pair in the loss, before the temperature (Focal-InfoNCE,
+    eq. 2)."""
     return s * (s + m)
 
 

@@ -1,4 +1,5 @@
-"""Figures whose methods are points: quality against cost, scores elsewhere, and where vectors lie."""
+"""Figures whose methods are points: quality against cost, scores elsewhere, and where vectors
+lie."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ COSTS = {
 
 
 def quality_against_cost(group: Group, kind: str) -> Figure | None:
-    """Draw the average of the STS sets against a cost; 0 is free. None if all known costs are equal."""
+    """Draw the average of the STS sets against a cost; 0 is free. None if all known costs are
+    equal."""
     title, axis, caption = COSTS[kind]
     pairs = []
     for point in group.methods("sts"):
@@ -125,7 +127,8 @@ def front(priced: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def draw_cost(axes: Axes, pairs: Pairs, best: Sequence[int], axis: str) -> None:
-    """Draw costs on a logarithmic axis; it is linear below the lowest cost, so that 0 has a place."""
+    """Draw costs on a logarithmic axis; it is linear below the lowest cost, so that 0 has a
+    place."""
     from matplotlib.ticker import EngFormatter
 
     costs = [x.cell.mean for x, _ in pairs]

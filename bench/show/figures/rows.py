@@ -1,4 +1,5 @@
-"""Figures whose methods are rows: gains that papers print next to what seeds alone do, gains over the baseline, few labelled examples."""
+"""Figures whose methods are rows: gains that papers print next to what seeds alone do, gains over
+the baseline, few labelled examples."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ MOST_GAINS = 40
 MOST_METHODS = 4
 """Methods of the figure of few labelled examples."""
 REPORTED = (76.25, 75.68, 73.47, 74.84, 75.99)
-"""Averages of unsupervised SimCSE on BERT-base as five parties report them: its paper, Focal-InfoNCE's
-own run, and issues 53, 258 and 246 of SimCSE's repository."""
+"""Averages of unsupervised SimCSE on BERT-base as five parties report them: its paper,
+Focal-InfoNCE's own run, and issues 53, 258 and 246 of SimCSE's repository."""
 FigureRows = Sequence[tuple[str, float, Sequence[float], bool]]
 """Name, value, ends of its bar, and whether it is coloured; the first at the top."""
 
@@ -68,7 +69,8 @@ def noise_line(simcse: float, middle: float) -> float:
 
 
 def paper_gains(group: Group) -> Figure | None:
-    """Draw the gains that papers print; None if simcse, without a variant, is not one row with a spread."""
+    """Draw the gains that papers print; None if simcse, without a variant, is not one row with a
+    spread."""
     spreads = [(p.row, p.cell.sd) for p in group.points("sts") if p.cell.sd is not None]
     simcse = [sd for row, sd in spreads if row.method == BASE and not row.variant]
     if len(simcse) != 1:
@@ -115,7 +117,8 @@ def paper_gains(group: Group) -> Figure | None:
 
 
 def gains(group: Group) -> Figure | None:
-    """Draw the rows that were compared with the baseline, the largest gain first; None if there is none."""
+    """Draw the rows that were compared with the baseline, the largest gain first; None if there is
+    none."""
     suite = min(group.tables, key=lambda suite: (suite != "sts", suite))
     table = group.tables[suite]
     compared: list[tuple[str, Against]] = []
@@ -154,7 +157,8 @@ def gains(group: Group) -> Figure | None:
 
 
 def few_shot(group: Group) -> Figure | None:
-    """Draw accuracies from few labelled examples (ConPVP, Figure 7); None if fewer than two methods have them."""
+    """Draw accuracies from few labelled examples (ConPVP, Figure 7); None if fewer than two methods
+    have them."""
     data: list[DataRow] = []
     rows = []
     table = group.tables.get("fewshot")

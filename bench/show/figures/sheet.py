@@ -1,4 +1,5 @@
-"""The sheet of a figure: its colours, an SVG file with labels moved apart, and marks with error bars."""
+"""The sheet of a figure: its colours, an SVG file with labels moved apart, and marks with error
+bars."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 DataRow = tuple[str | float, ...]
 
 ACCENT, QUIET = "#c2622d", "#8a857d"
-"""Colours of marks: contrast of at least 3 with both backgrounds of the pages, #fdfcf9 and #171614."""
+"""Colours of marks: contrast of at least 3 with both backgrounds of the pages, #fdfcf9 and #171614.
+"""
 TEXT, TEXT_IN_THE_DARK = "#757068", "#a39d92"
 """Colours of text: contrast of at least 4.5 with the background. No grey has that with both (4.2 is
 the most), hence one rule for dark pages."""
@@ -64,7 +66,8 @@ STYLE: dict[str, Any] = {
 
 
 def missing_library(command: str) -> BenchError | None:
-    """Return the error of a command that draws, if matplotlib or adjustText (an extra) is missing."""
+    """Return the error of a command that draws, if matplotlib or adjustText (an extra) is
+    missing."""
     lacking = [name for name in ("matplotlib", "adjustText") if find_spec(name) is None]
     why = f"{command} draws figures with {' and '.join(lacking)}, which is not installed"
     return BenchError(why, "pip install 'sentence-bench[publish]'") if lacking else None
@@ -140,7 +143,8 @@ PLACING: dict[str, dict[str, Any]] = {
 
 
 def _place_labels(axes: Axes) -> None:
-    """Move labels apart. adjustText is deterministic if its number of steps is limited, not its time."""
+    """Move labels apart. adjustText is deterministic if its number of steps is limited, not its
+    time."""
     from adjustText import adjust_text
 
     bars = [line for line in axes.lines if line.get_label() == BAR]

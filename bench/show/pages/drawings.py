@@ -1,7 +1,8 @@
-"""Drawings of a run, as points: its training curves, and how its cosines spread over pairs that people rated alike.
+"""Drawings of a run, as points: its training curves, and how its cosines spread over pairs that
+people rated alike.
 
-The second is PromCSE's Figure 3. ``parts.html`` has the frames. They are drawn by hand rather than by matplotlib: every run has them, and
-a thousand take a few seconds.
+The second is PromCSE's Figure 3. ``parts.html`` has the frames. They are drawn by hand rather than
+by matplotlib: every run has them, and a thousand take a few seconds.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def training_curves(run: Run) -> list[dict[str, Any]]:
 
 
 def draw_curve(title: str, points: Points, form: str, best: Points) -> dict[str, Any]:
-    """Draw the line through (step, value), thinned; ``best``: the checkpoint that was kept, if it is known."""
+    """Draw the line through (step, value), thinned; ``best``: the checkpoint that was kept, if it
+    is known."""
     steps, values = zip(*points, *best, strict=True)
     low, high = min(values), max(values)
     first, last = points[0][0], max(steps)
@@ -138,7 +140,8 @@ def cosine_ridges(run: Run) -> dict[str, Any] | None:
 
 
 def rated_pairs(run: Run, suite: str, task: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return (cosines (N,), gold scores (N,)); None if they are not stored, or are something else."""
+    """Return (cosines (N,), gold scores (N,)); None if they are not stored, or are something
+    else."""
     score = run.record.score(suite, task)
     try:
         arrays = run.predictions(score.key) if score else {}

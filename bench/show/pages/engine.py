@@ -1,4 +1,5 @@
-"""The template engine of all pages: autoescape, nothing undefined, compiled once for a thousand pages."""
+"""The template engine of all pages: autoescape, nothing undefined, compiled once for a thousand
+pages."""
 
 from __future__ import annotations
 
@@ -13,13 +14,12 @@ import jinja2
 from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
-from bench.board.addresses import link, method_page, run_file, search_file
-from bench.board.board import Board
-from bench.board.repeat import NOT_REPEATABLE
+from bench.board.addresses import link, search_file
+from bench.board.command_words import NOT_REPEATABLE
 from bench.compare.formatting import metric_words, score, setting_words
-from bench.compare.statistics.table import Table
 from bench.show.grid import Grid
 from bench.show.markup import as_html, html_text
+from bench.show.pages.links import form_text, method_link, minus, run_link
 from bench.show.tables.scores import (
     difference_heading,
     difference_text,
@@ -34,19 +34,20 @@ ASSETS = ("board.css", "board.js")
 
 
 def render_template(template: str, **values: Any) -> str:
-    """The page as HTML. Raises ``jinja2.UndefinedError`` where the template needs something that is not among ``values``."""
+    """Write a page as HTML. Raises ``jinja2.UndefinedError`` if a value that the template needs is
+    missing."""
     return _environment().get_template(template).render(**values)
 
 
 @cache
 def asset(name: str) -> Markup:
-    """A style sheet or a script, for a page that is one file."""
+    """Return a style sheet or a script, for a page that is one file."""
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 - ours
 
 
 @cache
 def script_hash() -> str:
-    """What allows the script within a page that is one file, and no other."""
+    """Return the hash that allows the script in a page that is one file, and no other."""
     digest = hashlib.sha256(asset("board.js").encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -86,7 +87,8 @@ def _environment() -> jinja2.Environment:
         "lines_below": lines_below,
         "asset": asset,
         "script_hash": script_hash,
-        # text with the blanks that align it: its control characters were shown before (bench.base.foreign_text.printable_lines)
+        # text with the blanks that align it: its control characters were shown before
+        # (bench.base.text.lines)
         "as_is": escape,
         "one_file": False,
     }
@@ -94,7 +96,7 @@ def _environment() -> jinja2.Environment:
 
 
 def finalize(value: object) -> object:
-    """None must never be printed, and foreign text has no control characters."""
+    """Escape a value that a template prints: no None, and no control characters in foreign text."""
     if isinstance(value, str):
         return value if hasattr(value, "__html__") else Markup(html_text(value))  # noqa: S704 - escaped
     if value is None:
@@ -103,29 +105,5 @@ def finalize(value: object) -> object:
 
 
 def html(grid: Grid) -> Markup:
-    """A table under a heading that has its title."""
+    """Write a table without its title, which is a heading above it."""
     return Markup(as_html(replace(grid, title="")))  # noqa: S704 - it escapes every text
-
-
-# --- where links lead, how numbers and values of a recipe are written ---
-
-
-def run_link(board: Board, run_id: str, up: int = 0) -> str:
-    """To the page that has the scores of a run, from a page that lies ``up`` folders deep."""
-    page = board.page_of[run_id]
-    return f"#{link(page)}" if board.one_file else link(run_file(page, "index.html"), up)
-
-
-def method_link(board: Board, method: str, up: int = 0) -> str:
-    """To the page of a method; "" where there is none."""
-    return "" if board.one_file else link(method_page(method), up)
-
-
-def form_text(table: Table) -> str:
-    """ "senteval-all/1, tokenised" """
-    return f"{table.protocol}, {table.text}" if table.text else table.protocol
-
-
-def minus(text: str) -> str:
-    """With a minus sign where a hyphen stands for one."""
-    return text.replace("-", "\N{MINUS SIGN}")

@@ -1,31 +1,33 @@
-"""The page of one method: how it works, its numbers on all tables, its runs, its recipes, its searches, and what papers printed of it."""
+"""The page of one method: how it works, its numbers on all tables, its runs, recipes and searches,
+and its printed numbers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from bench.base.text import format_duration, value_text
 from bench.board.addresses import link
 from bench.board.board import Board, MethodDescription
-from bench.board.repeat import repeat_search
-from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
+from bench.board.repeat_search import repeat_search
+from bench.compare.formatting import Block, blocks, heads, setting_words, spans
 from bench.compare.statistics.table import Row, Table
-from bench.records.searches import RECIPE, Search, best_trial, expected_best
-from bench.run.recipe_files import Entry
 from bench.show.grid import Cell, Column, Grid, grid, indented
-from bench.show.pages.engine import render_template, run_link
+from bench.show.pages.engine import render_template
+from bench.show.pages.links import run_link
 from bench.show.pages.printed import printed_papers
+from bench.show.pages.recipes import recipe_grids, trials_grid
 from bench.show.pages.run_page import remarks_on, sentences
 from bench.show.tables.scores import score_grid
 
-UP = 1  # folders between a method's page and its version
+UP = 1
+"""Folders between a method's page and its version."""
 
 
 def render_method(board: Board, method: str) -> str:
-    """The page ``methods/<method>.html`` as HTML, a function of the board and of the method's source where it is installed."""
+    """Write ``methods/<method>.html``, a function of the board, and of the method's source if it is
+    installed."""
     described = board.described.get(method)
     plugins = (run.record.provenance.plugin for run in board.runs if run.record.method == method)
     stated = described.file.disagreements if described else ()
@@ -35,7 +37,7 @@ def render_method(board: Board, method: str) -> str:
         up=UP,
         method=method,
         one=described,
-        code=sorted({f"{one.package} {one.version}" for one in plugins if one.package}),
+        code=sorted({f"{code.package} {code.version}" for code in plugins if code.package}),
         notes=[" ".join(sentences(board.note or "")[:2]), *remarks_on(board, method)],
         paragraphs=paragraphs(described) if described else [],
         spans=spans,
@@ -43,19 +45,20 @@ def render_method(board: Board, method: str) -> str:
         tables=method_tables(board, method),
         runs=runs_grid(board, method),
         recipes=recipe_grids(described) if described else [],
-        searches=[one for one in board.searches if method in one.trials],
+        searches=[search for search in board.searches if method in search.trials],
         search_command=repeat_search,
         trials=trials_grid,
         disagreements=grid(
             ("about", "the paper", "the code", "here"),
-            [(one.topic, one.paper, one.code, one.use) for one in stated],
+            [(entry.topic, entry.paper, entry.code, entry.use) for entry in stated],
         ),
         papers=printed_papers(board, method, UP),
     )
 
 
 def paragraphs(described: MethodDescription) -> list[Block]:
-    """What the method says of itself, without a first line that is the paper's title, which the citation has too."""
+    """Return the method's description, without a first line that is the paper's title: the citation
+    has it."""
     first, *others = blocks(described.about) or (Block("paragraph", ""),)
     texts, cited = (
         set(re.findall(r"\w{4,}", text.lower())) for text in (first.text, described.cls.paper)
@@ -65,7 +68,8 @@ def paragraphs(described: MethodDescription) -> list[Block]:
 
 
 def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
-    """The rows of the method, one table per suite and protocol, whatever the setting and backbone. Each row leads to its table."""
+    """Lay out the rows of the method, one table for each suite and protocol. Each row links to its
+    table."""
     groups: dict[tuple[object, ...], list[tuple[str, Table, Row]]] = {}
     for shown, row in board.rows:
         if row.method == method:
@@ -100,7 +104,8 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
 
 
 def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
-    """Put the columns that rank first, without their ±, which each number has, and link each row to its address.
+    """Put the columns that rank first, without their ±, which each number has, and link each row to
+    its address.
 
     Indented rows, of numbers that papers printed, belong to the row above and have no address.
     """
@@ -117,15 +122,15 @@ def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
 
 
 def runs_grid(board: Board, method: str) -> Grid:
-    """Every run of the method, by setting, backbone, variant and seed."""
+    """List every run of the method, by setting, backbone, variant and seed."""
     rows = []
     records = sorted(
         (run.record for run in board.runs if run.record.method == method),
-        key=lambda one: (
-            one.setting,
-            one.backbone,
-            one.variant,
-            -1 if one.seed is None else one.seed,
+        key=lambda record: (
+            record.setting,
+            record.backbone,
+            record.variant,
+            -1 if record.seed is None else record.seed,
         ),
     )
     for record in records:
@@ -144,89 +149,3 @@ def runs_grid(board: Board, method: str) -> Grid:
         )
     seed, time = Column("seed", right=True), Column("training", right=True)
     return grid(("run", "setting, backbone", seed, "averages", "run by", time, "made"), rows)
-
-
-# --- the recipes that lie next to a method: each value, which recipes have it, and its source ---
-
-
-def recipe_grids(described: MethodDescription) -> list[tuple[str, Grid]]:
-    """Of each setting: its title, and a line for each value that comes from one source."""
-
-    return [
-        (
-            setting_words(setting),
-            recipe_grid(
-                sorted(
-                    (entry for entry in described.file.recipes if entry.setting == setting),
-                    key=lambda entry: entry.backbone == "builtin",
-                )
-            ),
-        )
-        for setting in dict.fromkeys(entry.setting for entry in described.file.recipes)
-    ]
-
-
-def recipe_grid(entries: Sequence[Entry]) -> Grid:
-    names = {
-        id(entry): entry.backbone + f" +{entry.variant}" * bool(entry.variant) for entry in entries
-    }
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for key in dict.fromkeys(key for entry in entries for key in recipe_lines(entry)):
-        for entry in entries:
-            if key in (lines := recipe_lines(entry)):
-                groups.setdefault((key, *lines[key]), []).append(names[id(entry)])
-    rows, last = [], ""
-    for (key, value, source), recipes in groups.items():
-        of = "all" if len(recipes) == len(entries) else ", ".join(recipes)
-        rows.append(("" if key == last else key, value, of, source))
-        last = key
-    return grid(("value of", "is", "for", "from"), rows)
-
-
-def recipe_lines(entry: Entry) -> dict[str, tuple[str, str]]:
-    """Name -> (value, source) of everything that a recipe says: its values, then what its source says and no value changes."""
-    lines = {"corpus": (entry.corpus, "")} if entry.corpus else {}
-    lines |= {key: _sourced(value) for key, value in entry.values.items()}
-    if entry.expect:
-        lines["paper's Avg."] = (
-            f"{entry.expect['value']:.2f}",
-            str(entry.expect.get("source", "")),
-        )
-    lines |= {f"{key} (stated)": _sourced(value) for key, value in entry.facts.items()}
-    return lines | ({"note": (entry.note, "")} if entry.note else {})
-
-
-def _sourced(value: Any) -> tuple[str, str]:
-    return value_text(value.value), "; ".join(filter(None, (value.source, value.note)))
-
-
-# --- how its values were searched ---
-
-
-def trials_grid(search: Search, method: str) -> Grid:
-    """The values and the dev score of each trial, and the expected best of so many."""
-    trials, keys = search.trials[method], list(search.study.methods[method].space)
-    counted = [trial for trial in trials if trial.number != RECIPE and trial.state != "running"]
-    expected = iter(expected_best([trial.score for trial in counted]))
-    best = best_trial(trials)
-    rows = []
-    for trial in trials:
-        ahead = next(expected, None) if trial in counted else None
-        rows.append(
-            (
-                "the recipe as it is" if trial.number == RECIPE else f"trial {trial.number}",
-                *(value_text(trial.values[key]) if key in trial.values else "" for key in keys),
-                Cell(text=trial.state) if trial.score is None else Cell(number=trial.score),
-                "best" if (best is not None and trial.number == best.number) else "",
-                "" if ahead is None else score(ahead),
-            )
-        )
-    return grid(
-        [
-            method,
-            *(Column(name, right=True) for name in (*keys, search.study.select_on)),
-            "",
-            Column("expected best of so many", right=True),
-        ],
-        rows,
-    )

@@ -1,53 +1,55 @@
-"""What the papers printed, table by table, with the audit's remarks and what runs here made of each number; and the page of a paper's
-tables and figures that were run again.
-"""
+"""The printed tables of papers, with the audit's remarks and our number for each cell that runs
+here have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from bench.base.text import plural, slug
-from bench.board.board import Board, build_board
+from bench.board.board import Board
 from bench.compare.printed import DIFFERS, NOT_TESTED
-from bench.records.run import Run
 from bench.references import (
     PAPERS,
     SUITES,
-    Part,
     ReferenceResult,
     Row,
-    figure_runs,
     meaning,
-    printed_points,
     results,
     rows,
     tables,
 )
 from bench.references.audit import remarks
 from bench.references.remark import KINDS, Remark
-from bench.show.figures import board_figures, rescaling
 from bench.show.grid import Cell, Column, Grid, GridRow, grid, indented
-from bench.show.pages.drawings import cosine_ridges
-from bench.show.pages.engine import method_link, render_template
+from bench.show.pages.links import method_link
 
 SIGNS = {DIFFERS: "outside", NOT_TESTED: "not tested"}
 
 
 class PrintedTable(NamedTuple):
-    anchor: str  # "printed-promcse-1"
-    table: str  # "1"
-    about: str  # "sts, 24 rows, 3 remarks"
+    """A printed table as pages show it."""
+
+    # "printed-promcse-1"
+    anchor: str
+    # "1"
+    table: str
+    # "sts, 24 rows, 3 remarks"
+    about: str
     grid: Grid
 
 
 def printed_papers(
     board: Board, method: str | None = None, up: int = 0
 ) -> dict[str, list[PrintedTable]]:
-    """Name and citation of a paper -> its tables, in the paper's order; with ``method`` the rows that mean it, and the columns in
-    which they have a number."""
+    """Return name and citation of a paper -> its tables, in the paper's order.
+
+    ``method``: only its rows, and the columns in which they have a number.
+    """
     papers: dict[str, list[PrintedTable]] = {}
-    for paper, table in () if board.one_file else tables():
+    if board.one_file:
+        return papers
+    for paper, table in tables():
         lines = [
             row
             for row in rows(results(paper=paper, table=table), by_metric=False)
@@ -60,7 +62,8 @@ def printed_papers(
             *dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells),
             plural(len(lines), "row"),
         ]
-        about += [plural(len(made.footnotes), "remark")] if made.footnotes else []
+        if made.footnotes:
+            about.append(plural(len(made.footnotes), "remark"))
         papers.setdefault(f"{paper}: {PAPERS[paper]}", []).append(
             PrintedTable(f"printed-{slug(paper, table)}", table, ", ".join(about), made)
         )
@@ -68,23 +71,26 @@ def printed_papers(
 
 
 def method_of(row: Row) -> str:
-    """The method that a printed row means, "" for none of ours."""
+    """Return the method behind a printed row, "" if it is none of ours."""
     return meaning(row.first.method, row.first.variant, row.first.setting).method
 
 
 def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
-    """Rows as printed, each with ours below it where runs have its method, backbone and recipe."""
+    """Lay out rows as printed, each with ours below it if runs have its method, backbone and
+    recipe."""
     texts = remark_texts(lines)
     tasks = dict.fromkeys(cell.task for row in lines for cell in row.cells)
     made: list[GridRow | list[Cell | str]] = []
     for row in lines:
-        cells, ours = {cell.task: cell for cell in row.cells}, method_of(row)
+        cells = {cell.task: cell for cell in row.cells}
+        ours = method_of(row)
+        of_row: list[Remark] = []
+        for cell in row.cells:
+            of_row += [remark for remark in remarks(cell) if not remark.task]
         label = Cell(
             text=row.first.label,
             link=method_link(board, ours) if ours in board.methods and up == 0 else "",
-            marks=_marks(
-                (one for cell in row.cells for one in remarks(cell) if not one.task), texts
-            ),
+            marks=_marks(of_row, texts),
         )
         made.append(
             [
@@ -105,30 +111,29 @@ def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
 
 
 def _origin(row: Row) -> str:
-    """ "unsupervised; copied from simcse; one run" """
+    """Return "unsupervised; copied from simcse; one run"."""
     first = row.first
-    facts = [
-        "" if first.setting == "none" else first.setting,
-        *(cell.corpus for cell in row.cells),
-        *(
-            f"copied from {cell.source}".removesuffix(" from ")
-            for cell in row.cells
-            if not cell.own_result
-        ),
-        *(cell.runs for cell in row.cells),
-    ]
-    return "; ".join(dict.fromkeys(filter(None, facts)))
+    facts = ["" if first.setting == "none" else first.setting]
+    facts += [cell.corpus for cell in row.cells]
+    for cell in row.cells:
+        if not cell.own_result:
+            facts.append(f"copied from {cell.source}".removesuffix(" from "))
+    facts += [cell.runs for cell in row.cells]
+    return "; ".join(dict.fromkeys(fact for fact in facts if fact))
 
 
 def remark_texts(lines: Sequence[Row]) -> list[str]:
-    """What the audit says of these rows, the gravest kinds first; that a row is copied stands next to it."""
-    ranked = {
-        (list(KINDS).index(one.kind), _text(one))
-        for row in lines
-        for cell in row.cells
-        for one in remarks(cell)
-        if one.kind != "copied"
-    }
+    """Return the audit's remarks on these rows, the gravest kinds first.
+
+    That a row is copied is said next to it.
+    """
+    kinds = list(KINDS)
+    ranked = set()
+    for row in lines:
+        for cell in row.cells:
+            for remark in remarks(cell):
+                if remark.kind != "copied":
+                    ranked.add((kinds.index(remark.kind), _text(remark)))
     return [text for _, text in sorted(ranked)]
 
 
@@ -136,9 +141,9 @@ def _text(remark: Remark) -> str:
     return f"{KINDS[remark.kind]}: {remark.why}"
 
 
-def _marks(about: Iterable[Remark], texts: Sequence[str]) -> tuple[int, ...]:
-    """Numbers of these remarks."""
-    mine = set(map(_text, about))
+def _marks(found: Iterable[Remark], texts: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers of these remarks."""
+    mine = {_text(remark) for remark in found}
     return tuple(i for i, text in enumerate(texts, 1) if text in mine)
 
 
@@ -147,62 +152,16 @@ def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> Cell:
         return Cell()
     return Cell(
         text=cell.printed + ("" if cell.std is None else f" ±{cell.std:g}"),
-        marks=_marks((one for one in remarks(cell) if one.task), texts),
+        marks=_marks([remark for remark in remarks(cell) if remark.task], texts),
     )
 
 
 def _ours(board: Board, cell: ReferenceResult | None) -> Cell:
-    """The mean of our runs with half of the prediction interval for as many runs as the paper had."""
+    """Return the mean of our runs with half of the prediction interval for as many runs as the
+    paper had."""
     here = board.reproduced.get(cell) if cell else None
     if here is None or here.mean is None:
         return Cell()
     return Cell(
         number=here.mean, decimals=here.decimals, spread=here.half, sign=SIGNS.get(here.verdict, "")
     )
-
-
-# --- a paper's tables and figures that were run again, as one page ---
-
-
-def render_reproduced(
-    title: str,
-    figure: Mapping[str, Any] | None,
-    rows: Mapping[str, Iterable[Sequence[str]]],
-    left_out: Iterable[Sequence[str]],
-) -> str:
-    """The page as HTML: one file, no network. ``rows``: title of a printed row -> (task, printed, ours, verdict) of each cell."""
-    columns = ("task", Column("printed", right=True), Column("ours", right=True), "verdict")
-    return render_template(
-        "reproduced.html",
-        one_file=True,
-        title=title,
-        figure=figure,
-        rows={name: grid(columns, cells) for name, cells in rows.items()},
-        left_out=grid(("rows", "why"), left_out),
-    )
-
-
-def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
-    """A figure of a paper, drawn from our runs, or from its formula. ``runs``: by name, one a seed. Raises BenchError where none
-    of them has a score."""
-    spec = next((one for one in figure_runs() if one.part == part), None)
-    page = {
-        "part": part,
-        "open": spec.open if spec else "",
-        "drawn": [] if spec else [rescaling()],
-        "ridges": [],
-        "points": grid(
-            ("task", "at", Column("printed", right=True), "read from"),
-            [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)],
-        ),
-    }
-    if spec and spec.draws == "cosines":
-        page["ridges"] = [
-            (name, one) for name, ours in runs.items() if (one := cosine_ridges(ours[0]))
-        ]
-    elif spec and runs:
-        made = build_board(
-            [run for ours in runs.values() for run in ours], version="reproduced", title=part.name
-        )
-        page["drawn"] = [one for one in board_figures(made) if one.kind == spec.draws]
-    return page

@@ -1,4 +1,5 @@
-"""The page of one run: what it scored, how it was trained, what it cost, where it comes from, and how to repeat it."""
+"""The page of one run: what it scored, how it was trained, what it cost, where it comes from, and
+how to repeat it."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.show.grid import MAY_BE_BEST, Cell, Column, Grid, grid, indented
 from bench.show.pages.drawings import cosine_ridges, training_curves
-from bench.show.pages.engine import form_text, render_template, run_link
+from bench.show.pages.engine import render_template
+from bench.show.pages.links import form_text, run_link
 from bench.show.tables import run_report
 from bench.show.tables.scores import spread_text
 
@@ -30,7 +32,8 @@ UP = 2
 
 
 def render_run(board: Board, run: Run) -> str:
-    """Write ``runs/<run-id>/index.html``, a function of the board, the run's curve and its predictions."""
+    """Write ``runs/<run-id>/index.html``, a function of the board, the run's curve and its
+    predictions."""
     return render_template("run.html", board=board, up=UP, one=run_facts(board, run, UP))
 
 
@@ -56,7 +59,7 @@ def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "scores": [*score_grids_with_rows(board, record), *seed_grids(board, record, up)],
         "curves": training_curves(run),
         "cosines": cosine_ridges(run),
-        "recipe": run_report.recipe_table(record),
+        "recipe": run_report.recipe_with_sources(record),
         "sections": [section for section in sections if section.rows],
     }
 
@@ -67,13 +70,15 @@ def sentences(text: str) -> list[str]:
 
 
 def remarks_on(board: Board, method: str) -> list[str]:
-    """Return the sentences of the version's note that name a method; its rows and pages have them."""
+    """Return the sentences of the version's note that name a method; its rows and pages have
+    them."""
     named = re.compile(rf"(?<![\w-]){re.escape(method)}(?![\w-])")
     return [sentence for sentence in sentences(board.note or "") if named.search(sentence)]
 
 
 def row_heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
-    """Yield for each table that a run is in: its number in the column that ranks; the mean and the interval of its row; and the row's verdict."""
+    """Yield for each table that a run is in: its number in the column that ranks; the mean and the
+    interval of its row; and the row's verdict."""
     for shown, row in board.rows_of(record.run_id):
         table, cell = shown.table, row.cells[-1]
         head = record.score(table.suite, table.head or "", table.protocol, table.text)
@@ -90,7 +95,8 @@ def row_heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
 
 
 def around(cell: ScoreCell) -> str:
-    """The interval of a row's mean, with the mean if the row has other runs, too: "its row, 3 seeds: 64.39, 95 % interval 62.96 to 65.81"."""
+    """The interval of a row's mean, with the mean if the row has other runs, too: "its row, 3
+    seeds: 64.39, 95 % interval 62.96 to 65.81"."""
     spread = cell.spread
     if spread is None:
         return ""
@@ -103,7 +109,8 @@ def around(cell: ScoreCell) -> str:
 
 
 def _verdict(table: Table, row: Row) -> str:
-    """Return "worse than simcse", "inconclusive against simcse, may be the best"; "" if there is none."""
+    """Return "worse than simcse", "inconclusive against simcse, may be the best"; "" if there is
+    none."""
     words = []
     found = verdict(row)
     if found:
@@ -130,7 +137,8 @@ def downloads(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]
 
 
 def score_grids_with_rows(board: Board, record: RunRecord) -> Iterator[Grid]:
-    """Yield a table of each suite, protocol and text form; the sub-datasets of a task are indented below it."""
+    """Yield a table of each suite, protocol and text form; the sub-datasets of a task are indented
+    below it."""
     cells_of = {}
     for shown, row in board.rows_of(record.run_id):
         of_row = shown.table
@@ -163,7 +171,8 @@ def score_grids_with_rows(board: Board, record: RunRecord) -> Iterator[Grid]:
 
 
 def seed_grids(board: Board, record: RunRecord, up: int) -> Iterator[Grid]:
-    """Yield the values of every seed of a run's rows, a column for each run; none if there is no other seed."""
+    """Yield the values of every seed of a run's rows, a column for each run; none if there is no
+    other seed."""
     for shown, row in board.rows_of(record.run_id):
         if len(row.runs) < 2:
             continue

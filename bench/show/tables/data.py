@@ -65,7 +65,8 @@ def tables_csv(tables: Sequence[Table]) -> str:
 
 
 def cell_rows(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
-    """Yield a mapping for each (row, task), with the keys of ``HEADING`` that are known, and others."""
+    """Yield a mapping for each (row, task), with the keys of ``HEADING`` that are known, and
+    others."""
     for table in tables:
         for row in table.rows:
             for task, cell in zip(table.columns, row.cells, strict=True):

@@ -13,7 +13,8 @@ RANKS = "in brackets: rank among all items, from 0 to 100; the largest disagreem
 
 
 def items_grid(disagreement: Disagreement) -> Grid:
-    """Make a row for each item: its number, gold, the values of both runs, and the texts if they are here."""
+    """Make a row for each item: its number, gold, the values of both runs, and the texts if they
+    are here."""
     _, task, protocol, form = disagreement.key
     rows = []
     for item in disagreement.items:
@@ -42,7 +43,8 @@ def _text(item: ItemValue) -> str:
 
 
 def items_data(disagreements: Sequence[Disagreement], first: str, second: str) -> dict[str, Any]:
-    """Return the disagreements of the runs ``first`` and ``second`` by schema ``bench.items/1``, numbers in full."""
+    """Return the disagreements of the runs ``first`` and ``second`` by schema ``bench.items/1``,
+    numbers in full."""
     tasks = []
     for disagreement in disagreements:
         fields = disagreement.key._asdict() | asdict(disagreement)

@@ -1,4 +1,5 @@
-"""Everything about one run, as facts (a name and a text) and grids: ``bench runs RUN`` and the page of a run show them."""
+"""Everything about one run, as facts (a name and a text) and grids: ``bench runs RUN`` and the page
+of a run show them."""
 
 from __future__ import annotations
 
@@ -46,9 +47,10 @@ def scores_by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[
 
 
 def score_grids(record: RunRecord) -> list[Grid]:
-    """Make a grid for each suite, protocol and text form; the sub-datasets of a task are indented below it."""
+    """Make a grid for each suite, protocol and text form; the sub-datasets of a task are indented
+    below it."""
     names = ("score", "sd", "n", "mean", "wmean", "Pearson")
-    columns = ["task", *(Column(name, right=True) for name in names)]
+    columns: list[Column | str] = ["task", *(Column(name, right=True) for name in names)]
     grids = []
     for (suite, protocol, text), scores in scores_by_form(record).items():
         metrics = ", ".join(dict.fromkeys(result.metric for result in scores))
@@ -83,7 +85,7 @@ def _score_rows(result: Score) -> Iterable[GridRow]:
             yield indented([name, value, "", n, "", "", _number(part.get("pearson"))])
 
 
-def recipe_table(record: RunRecord) -> Grid:
+def recipe_with_sources(record: RunRecord) -> Grid:
     """List every value with its source; those that the command set come first."""
     values = sorted(
         record.recipe.items(), key=lambda item: (not is_given_by_user(item[1].source), item[0])
@@ -96,12 +98,14 @@ def recipe_table(record: RunRecord) -> Grid:
 
 
 def encoder_facts(record: RunRecord) -> str:
-    """Return "kind folder, dimension 384, normalised yes, pooling mean" of a finished encoder, "" for others."""
+    """Return "kind folder, dimension 384, normalised yes, pooling mean" of a finished encoder, ""
+    for others."""
     return _fact("model", record.provenance.backbone.model)[1]
 
 
 def training_facts(record: RunRecord, folder: Path | None = None) -> Facts:
-    """Return steps, the checkpoint, and the ends of the curves in ``folder``; none if nothing was trained."""
+    """Return steps, the checkpoint, and the ends of the curves in ``folder``; none if nothing was
+    trained."""
     facts: Facts = []
     done = record.training
     if done is not None:
@@ -123,12 +127,12 @@ def training_facts(record: RunRecord, folder: Path | None = None) -> Facts:
 
 
 def cost_facts(record: RunRecord) -> Facts:
-    """Return what the run took."""
+    """Return the costs of the run."""
     return _facts(msgspec.to_builtins(record.cost))
 
 
 def provenance_facts(record: RunRecord) -> Facts:
-    """Return where the run comes from; nested facts are on one line."""
+    """Return the origin of the run; nested facts are on one line."""
     made = msgspec.to_builtins(record.provenance) | {"command": None}
     corpus = {key: value for key, value in made.get("corpus", {}).items() if key != "overlap"}
     return [("fingerprint", record.fingerprint), *_facts(made | {"corpus": corpus})]
@@ -173,8 +177,8 @@ def _number(value: Any) -> str:
 def overlap_grid(overlap: Any) -> Grid:
     """List the sentences of evaluation sets that a run's corpus has, too, by task.
 
-    ``overlap``: a record's ``provenance.corpus.overlap``, which may be anything. Tasks without any such
-    sentence are named in one last row; there are no rows if nothing was recorded.
+    ``overlap``: a record's ``provenance.corpus.overlap``, which may be anything. Tasks without any
+    such sentence are named in one last row; there are no rows if nothing was recorded.
     """
     rows = []
     clean: dict[str, None] = {}

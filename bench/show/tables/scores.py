@@ -1,6 +1,8 @@
-"""A score table as a :class:`bench.show.grid.Grid`, and the parts of its rows that pages write, too.
+"""A score table as a :class:`bench.show.grid.Grid`, and the parts of its rows that pages write,
+too.
 
-Method, n, tasks, average with its interval, difference from the baseline, cost, and numbers that papers printed.
+Method, n, tasks, average with its interval, difference from the baseline, cost, and numbers that
+papers printed.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ def score_grid(
 ) -> Grid:
     """Lay out the table as every form prints it. ``scale``: rows of other tables, which come last.
 
-    If a table has a column that ranks, its interval and the difference from the baseline follow it; in
-    others each number has its own ±, and with ``intervals`` in all.
+    If a table has a column that ranks, its interval and the difference from the baseline follow it;
+    in others each number has its own ±, and with ``intervals`` in all.
     """
     ranked = [table.head, "±", difference_heading(table)] if table.head else []
     columns = [
@@ -102,7 +104,8 @@ def _scale_cells(row: Row, table: Table) -> list[GridCell]:
 
 
 def _ranked(row: Row, table: Table) -> list[GridCell]:
-    """Return ± of the column that ranks, and the difference from the baseline, if the table has any."""
+    """Return ± of the column that ranks, and the difference from the baseline, if the table has
+    any."""
     cell = row.cells[-1]
     half = GridCell()
     if cell is not None:
@@ -112,7 +115,8 @@ def _ranked(row: Row, table: Table) -> list[GridCell]:
 
 
 def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
-    """Return by the names of COSTS what a row took, in short and as a number; "" if it was not recorded.
+    """Return by the names of COSTS what a row took, in short and as a number; "" if it was not
+    recorded.
 
     In short: "5.3M" parameters, "13m32s", a search of "2h36m/12" trials, "1.4G".
     """
@@ -200,8 +204,8 @@ def difference_text(row: Row) -> str:
 def lines_below(row: Row) -> list[tuple[str, tuple[GridCell, ...]]]:
     """Return the lines below a row: a label, and a cell for each column.
 
-    For each paper table that prints a number of this row: the printed number, ours minus it, and half
-    of the prediction interval.
+    For each paper table that prints a number of this row: the printed number, ours minus it, and
+    half of the prediction interval.
     """
     every = [cell.printed for cell in row.cells if cell and cell.printed]
     lines: list[tuple[str, tuple[GridCell, ...]]] = []

@@ -30,11 +30,13 @@ def seeds_grid(found: SeedsNeeded) -> Grid:
             Column(f"seeds of both, {base} too", right=True, wrap=14),
         ],
         [_cells(row) for row in found.rows],
-        title=f"Seeds that find {found.size:g} points more than {base} on {found.column} in {100 * POWER:.0f} of 100 tables "
-        f"({found.table})",
+        title=f"Seeds that find {found.size:g} points more than {base} on {found.column} "
+        f"in {100 * POWER:.0f} of 100 tables ({found.table})",
         notes=[
-            f"found: the sign ▲, as one more row of this table: {100 * found.level:.3g} % interval, {found.comparisons} comparisons",
-            "SD: over the n seeds at hand, of which the spread is itself known badly if they are few; items: standard error of the difference over items",
+            f"found: the sign ▲, as one more row of this table: {100 * found.level:.3g} % interval, "
+            f"{found.comparisons} comparisons",
+            "SD: over the n seeds at hand, of which the spread is itself known badly if they are few; "
+            "items: standard error of the difference over items",
             f"-: {MOST} seeds are not enough, or the baseline has fewer than three",
         ],
     )
@@ -47,10 +49,11 @@ def _cells(row: SeedsOfRow) -> list[str]:
 
 
 def seeds_data(found: Sequence[SeedsNeeded]) -> dict[str, Any]:
-    """Schema ``bench.seeds/1``: numbers in full; a count is null if ``most`` seeds are not enough."""
+    """Schema ``bench.seeds/1``: numbers in full; a count is null if ``most`` seeds are not
+    enough."""
     return {
         "schema": SCHEMA,
         "power": POWER,
         "most": MOST,
-        "tables": [asdict(one) for one in found],
+        "tables": [asdict(needed) for needed in found],
     }

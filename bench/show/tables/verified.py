@@ -1,4 +1,4 @@
-"""What verify found of runs and versions, as grids."""
+"""Findings of verify on runs and versions, as grids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from bench.verify.scores import KINDS, RunReport
 
 
 def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
-    """Yield the checks that agree in each run, then what differs or could not be computed, then what was not checked."""
+    """Yield the checks that agree in each run, then what differs or could not be computed, then
+    what was not checked."""
     yield grid(
         [
             Column("run", wrap=30),

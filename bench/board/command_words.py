@@ -1,0 +1,83 @@
+"""The words of commands that pages print: each is of the form that its option takes, or there is no
+command."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.base.text import one_value
+from bench.data.corpora.naming import BY_HASH
+from bench.records.record import public_name
+
+NOT_REPEATABLE = "not repeatable from here"
+RUN = re.compile(
+    r"([A-Za-z0-9][\w.+@=-]*-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$", re.ASCII
+)
+"""The id of a run at the end of a path."""
+PRECISIONS = ("auto", "fp32", "tf32", "bf16", "fp16")
+MOST_WORDS, LONGEST_WORD = 200, 500
+METHOD_NAME = re.compile(r"[a-z0-9-]+(\+[\w.-]+)?", re.ASCII)
+PLAIN_NAME = re.compile(r"\w[\w .@+=/-]*")
+SUITE_NAME = re.compile(r"[a-z0-9][a-z0-9-]*(:[\w.,@-]+)?", re.ASCII)
+CORPUS_NAME = re.compile(rf"builtin|hub:[\w./@:,#=-]+|{BY_HASH}[0-9a-f]{{64}}", re.ASCII)
+KEY = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_UNSAFE = re.compile(r"[;|&$`\\<>]")
+"""Characters that no value may hold, although it is quoted: not every shell reads quotes alike."""
+_TOKEN = re.compile(r"</?(?:mask|s|pad|unk)>")
+"""RoBERTa's tokens, which prompts hold."""
+
+
+class NotRepeatable(Exception):
+    """Raised if a field has not the form that its option takes."""
+
+
+def compose(words: Sequence[str]) -> str:
+    """Join words into a command. Raises NotRepeatable if there are too many, or one is too long."""
+    if len(words) > MOST_WORDS or any(len(word) > LONGEST_WORD for word in words):
+        raise NotRepeatable
+    return shlex.join(words)
+
+
+def checked_word(value: object, pattern: re.Pattern[str]) -> str:
+    """Return the value, if it is a visible text of this form. Raises NotRepeatable."""
+    if not isinstance(value, str) or not value.isprintable() or not pattern.fullmatch(value):
+        raise NotRepeatable
+    return value
+
+
+def checked_mapping(value: object) -> Mapping[str, Any]:
+    """Return a mapping, an empty one for None. Raises NotRepeatable."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise NotRepeatable
+    return value
+
+
+def checked_precision(value: object) -> str:
+    """Return a precision, "auto" for None. Raises NotRepeatable."""
+    if value is None:
+        return "auto"
+    if not isinstance(value, str) or value not in PRECISIONS:
+        raise NotRepeatable
+    return value
+
+
+def value_word(value: object) -> str:
+    """Write the value after the equals sign of --set. Raises NotRepeatable."""
+    if value is None:
+        return "none"
+    text = one_value(value) if isinstance(value, str) else json.dumps(value)
+    if not text.isprintable() or _UNSAFE.search(_TOKEN.sub("", text.replace("\\,", ","))):
+        raise NotRepeatable
+    return text
+
+
+def without_folder(place: str) -> str:
+    """Put a run into the default runs folder; anything else becomes the last part of its path."""
+    run = RUN.search(place)
+    return public_name(place) if run is None else f"runs/{run[1]}"

@@ -1,0 +1,77 @@
+"""README.md of a version and of all versions, for code hosts: templates in which every text is
+escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from bench.base.foreign_text import escape_markdown
+from bench.base.text import plural, slug
+from bench.board.addresses import link, search_file
+from bench.board.board import PREVIEW, Board
+from bench.compare.formatting import SEVERAL, setting_words
+from bench.compare.statistics.table import Table
+from bench.publish.versions import Version
+from bench.references import PAPERS, tables
+from bench.show.figures import Figure
+from bench.show.markup import as_markdown
+from bench.show.pages.engine import TEMPLATES
+from bench.show.pages.small_grids import changes_grid
+from bench.show.tables.scores import score_grid
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(  # noqa: S701 - ``finalize`` escapes, for Markdown
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else escape_markdown(value, limit=None),
+    )
+    environment.globals |= {
+        "link": lambda path: Markup(link(path)),  # noqa: S704 - quoted
+        "search_file": search_file,
+        "table": lambda table: Markup(as_markdown(replace(table, title=""))),  # noqa: S704 - escaped
+        "counted": counted,
+        "slug": slug,
+        "place": place_in_words,
+    }
+    return environment
+
+
+def counted(board: Board | Version) -> str:
+    """Return "12 runs of 4 methods"."""
+    return f"{plural(len(board.runs), 'run')} of {plural(len(board.methods), 'method')}"
+
+
+def place_in_words(table: Table) -> str:
+    """Return "unsupervised, bert-base-uncased"."""
+    words = [f"submitted by {table.sender}"] if table.sender else []
+    words += [setting_words(table.setting), table.backbone or SEVERAL, table.budget]
+    return ", ".join(word for word in words if word)
+
+
+def versions_readme(**values: Any) -> str:
+    """Write the README of all versions."""
+    return _templates().get_template("versions.md").render(**values)
+
+
+def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
+    """Write the README of a version: all of it. It links only to the main page, because code hosts
+    show HTML as source."""
+    template = _templates().get_template("version.md")
+    return template.render(
+        board=board,
+        preview=PREVIEW,
+        score_grid=score_grid,
+        figures=figures,
+        changes=changes_grid(board),
+        printed=[(paper, number, PAPERS[paper]) for paper, number in tables()],
+    )

@@ -1,0 +1,120 @@
+"""The files of a version, but for runs, predictions and manifest: pages, Markdown, data,
+figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bench.base.text import slug
+from bench.board.addresses import method_page, run_file, search_file
+from bench.board.board import Board
+from bench.board.repeat import repeat
+from bench.publish.readme import version_readme
+from bench.publish.versions import PLAN
+from bench.records.run import Run
+from bench.references import results, tables
+from bench.references.audit import remarks
+from bench.show.figures import Figure
+from bench.show.grid import csv_lines
+from bench.show.pages.board import render_board
+from bench.show.pages.engine import ASSETS, TEMPLATES
+from bench.show.pages.method_page import render_method
+from bench.show.pages.run_page import render_run
+from bench.show.tables.data import table_data, tables_csv
+
+SCHEMA = "bench.board/3"
+"""The schema of tables.json: schema/board-3.schema.json."""
+
+
+def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
+    """Return path below the version's folder -> content of each of these files."""
+    texts = {"tables.json": board_json(board)}
+    for name, text in table_files(board).items():
+        texts[f"tables/{name}"] = text
+    for figure in figures:
+        texts[f"figures/{figure.name}.svg"] = figure.svg
+        texts[f"figures/{figure.name}.csv"] = figure.csv
+    texts["README.md"] = version_readme(board, figures)
+    texts["index.html"] = render_board(board, figures)
+    for run in board.paged:
+        texts[run_file(run.record.run_id, "index.html")] = render_run(board, run)
+    for method in board.methods:
+        texts[method_page(method)] = render_method(board, method)
+    files = {path: text.encode() for path, text in texts.items()}
+    for name in ASSETS:
+        files[f"assets/{name}"] = (TEMPLATES / name).read_bytes()
+    for search in board.searches:
+        files[search_file(search.name)] = search.encode()
+    if board.plan is not None:
+        files[PLAN] = board.plan
+    return files
+
+
+def board_json(board: Board) -> str:
+    """Write everything that the pages show but the recipes, which records have. On one line: it is
+    for programs."""
+    changes = None
+    if board.changes is not None:
+        rows = [row._asdict() for row in board.changes.rows]
+        changes = {"before": board.changes.before, "rows": rows}
+    content = {
+        "schema": SCHEMA,
+        "version": board.version,
+        "date": board.date,
+        "title": board.title,
+        "note": board.note,
+        "answer": board.answer,
+        "tables": [
+            {
+                "anchor": shown.anchor,
+                "selection": shown.selection,
+                "cost_note": shown.cost_note,
+                "table": table_data(shown.table),
+            }
+            for shown in board.tables
+        ],
+        "runs": [_run(run, board) for run in board.runs],
+        "left_out": list(board.left_out),
+        "made": board.made,
+        "changes": changes,
+    }
+    return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def table_files(board: Board) -> dict[str, str]:
+    """Return file name -> CSV: one file for each table of runs, one line per cell, and one for each
+    printed table."""
+    files = {f"{table.anchor}.csv": tables_csv([table.table]) for table in board.tables}
+    for paper, table in tables():
+        files[f"printed-{slug(paper, table)}.csv"] = _printed_csv(paper, table)
+    return files
+
+
+def _run(run: Run, board: Board) -> dict[str, Any]:
+    record = run.record
+    return {
+        "run_id": record.run_id,
+        "method": record.method,
+        "variant": record.variant,
+        "setting": record.setting,
+        "backbone": record.backbone_name,
+        "seed": record.seed,
+        "submitted_by": board.senders.get(record.run_id),
+        "created": record.provenance.created,
+        "command": repeat([record]),
+        "fingerprint": record.fingerprint,
+        "record": run_file(record.run_id, "run.json"),
+        "page": run_file(board.page_of[record.run_id], "index.html"),
+    }
+
+
+def _printed_csv(paper: str, table: str) -> str:
+    """Write one line for each printed number."""
+    printed = []
+    for cell in results(paper=paper, table=table):
+        why = "; ".join(remark.why for remark in remarks(cell))
+        printed.append({**asdict(cell), "remarks": why})
+    return csv_lines(list(printed[0]), (line.values() for line in printed))

@@ -1,0 +1,39 @@
+"""The command on a board's page that makes a row of another method."""
+
+from __future__ import annotations
+
+from bench.board.board import Board
+from bench.board.repeat import new_row
+from bench.compare.statistics.table import Row, Table
+
+
+def add_row(board: Board) -> str:
+    """Compose the command that adds a row of another method to the largest table of trained rows;
+    NOT_REPEATABLE if there is none."""
+    table = main_table(board)
+    rows = [[board.records[run] for run in row.runs] for row in table.rows]
+    return new_row(rows, rows[table.rows.index(row_to_copy(board, table))])
+
+
+def main_table(board: Board) -> Table:
+    """Return the publisher's table with the most rows, the first of equals; one with trained rows
+    if there is any."""
+    tables = [shown.table for shown in board.tables if not shown.table.sender]
+    trained = [table for table in tables if any(has_training(board, row) for row in table.rows)]
+    candidates = trained or tables or [shown.table for shown in board.tables]
+    return max(candidates, key=lambda table: len(table.rows))
+
+
+def row_to_copy(board: Board, table: Table) -> Row:
+    """Return the row to copy seeds and training from: the baseline if it is trained, else the
+    trained row of most seeds."""
+    trained = [row for row in table.rows if has_training(board, row)]
+    for row in trained:
+        if row.is_baseline:
+            return row
+    return max(trained or table.rows, key=lambda row: len(row.runs))
+
+
+def has_training(board: Board, row: Row) -> bool:
+    """Say if something was trained for a row."""
+    return board.records[row.runs[0]].training is not None
