@@ -131,8 +131,9 @@ ROOMS = (
     "show",
     "publish",
     "export",
-    "cli",
+    "session",
     "library",
+    "cli",
 )
 """The folders of ``bench/``, from the ground up (docs/architecture.md): each imports only from those before it."""
 LIGHT = (

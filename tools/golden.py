@@ -84,7 +84,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
 
     import bench
     from bench.base.errors import BenchError
-    from bench.cli.planning import prepare
+    from bench.session.needs import prepare
     from bench.run.config import RunConfig
     from bench.run.plan import make
 

@@ -26,7 +26,6 @@ from bench.cli.options import (
     say,
     warn,
 )
-from bench.cli.planning import RunReporter, announce
 from bench.data.corpora import open_corpus
 from bench.data.fetching import offline_now
 from bench.data.overlap import (
@@ -48,6 +47,8 @@ from bench.data.sets import (
 )
 from bench.data.sets.fetch import Fetcher
 from bench.score.suites import expand_suites, suite
+from bench.session.needs import announce
+from bench.session.progress import RunReporter
 from bench.show.grid import Column, grid
 from bench.show.tables.report import overlap_grid
 

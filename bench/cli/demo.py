@@ -12,12 +12,13 @@ import click
 from bench.base.files import write_or_fail
 from bench.board.board import answer
 from bench.cli.options import no_collection, parse_seeds, plain_option, say
-from bench.cli.planning import checked, plan_runs, reporting
-from bench.cli.run import run_all
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.corpora import open_corpus
 from bench.records import Run, RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
+from bench.session.needs import checked, plan_runs
+from bench.session.progress import reporting
+from bench.session.runs import run_all
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import print_tables
 

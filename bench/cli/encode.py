@@ -27,11 +27,11 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.cli.planning import reporting
 from bench.data.corpora import open_corpus
 from bench.records import RunsFolder
 from bench.run.plan import find_run, load_run
 from bench.score.suites import check_vectors
+from bench.session.progress import reporting
 
 FORMATS = (".npy", ".parquet")
 

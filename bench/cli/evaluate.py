@@ -12,19 +12,10 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
+from bench.cli.dry_run import show_plan
 from bench.cli.options import comma_list, warn
-from bench.cli.planning import Planned, checked, prepare, reporting, show_plan
-from bench.cli.run import (
-    OUTPUT,
-    WHAT,
-    GroupedCommand,
-    option,
-    plan_of,
-    run_all,
-    shared_options,
-    show_missing,
-    show_result,
-)
+from bench.cli.run import show_missing, show_result
+from bench.cli.run_options import OUTPUT, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.data.sets import DataFolder
 from bench.external import (
     ServerOptions,
@@ -36,6 +27,9 @@ from bench.external import (
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import RunConfig
 from bench.run.plan import scored_sentences_of
+from bench.session.needs import Planned, checked, prepare
+from bench.session.progress import reporting
+from bench.session.runs import run_all
 
 SERVER = "A server"
 

@@ -16,7 +16,6 @@ from bench.base.errors import BenchError
 from bench.base.text import lines, plural, value_text
 from bench.cli.check import run_checks
 from bench.cli.options import json_option, json_text, plugin_option, print_facts, print_grid, say
-from bench.cli.planning import known_methods
 from bench.method import Method
 from bench.references import results
 from bench.run.config import split_variant
@@ -32,6 +31,7 @@ from bench.run.recipes import (
     variants_of,
     whole_entry,
 )
+from bench.session.needs import known_methods
 from bench.show.grid import Column, Grid, grid
 
 Facts = Mapping[str, Any]

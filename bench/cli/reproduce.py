@@ -14,28 +14,11 @@ from bench.base.errors import BenchError, FetchFailed
 from bench.base.files import write_or_fail
 from bench.base.text import seed_ranges
 from bench.cli import show_error
+from bench.cli.dry_run import show_plan
 from bench.cli.methods import describe, show_part
 from bench.cli.options import comma_list, parse_seeds, print_columns, print_json, say, warn
-from bench.cli.planning import (
-    Planned,
-    RunReporter,
-    checked,
-    known_methods,
-    prepare,
-    reporting,
-    show_plan,
-)
-from bench.cli.run import (
-    FOR_EVER,
-    OUTPUT,
-    WHAT,
-    GroupedCommand,
-    option,
-    plan_of,
-    run_all,
-    shared_options,
-    show_missing,
-)
+from bench.cli.run import FOR_EVER, show_missing
+from bench.cli.run_options import OUTPUT, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
 from bench.records import RunsFolder
 from bench.references import (
@@ -50,6 +33,9 @@ from bench.references import (
 )
 from bench.run.config import Plan, RunConfig
 from bench.run.reproduce import TableRun, finished, in_order, plan_runs, runs_of, seeds_of, with_set
+from bench.session.needs import Planned, checked, known_methods, prepare
+from bench.session.progress import RunReporter, reporting
+from bench.session.runs import run_all
 from bench.show.figures import missing_library
 from bench.show.pages.printed import paper_figure, render
 

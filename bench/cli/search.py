@@ -12,8 +12,7 @@ from msgspec import to_builtins
 
 from bench.base.text import duration
 from bench.cli.options import parse_seeds, print_columns, print_grid, print_json, say, warn
-from bench.cli.planning import checked, pending_grid, plan_runs, reporting
-from bench.cli.run import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
+from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.records import RunsFolder
 from bench.records.searches import RECIPE, RUNNING, Search, Study, best_trial, expected_best
 from bench.run.config import Plan
@@ -28,6 +27,8 @@ from bench.run.search import (
     short,
 )
 from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
+from bench.session.needs import checked, pending_grid, plan_runs
+from bench.session.progress import reporting
 from bench.show.figures import missing_library, write_figures
 
 

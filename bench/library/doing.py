@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from bench.base.errors import BenchError
-from bench.cli.planning import RunReporter, reporting
-from bench.cli.run import outcome
 from bench.library.notebook import NotebookReporter, in_notebook
 from bench.library.results import Result
 from bench.method import SilentReporter
@@ -16,6 +14,8 @@ from bench.records.store import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.execute import execute
 from bench.run.plan import PlannedRun
+from bench.session.progress import RunReporter, reporting
+from bench.session.runs import outcome
 
 
 class QuietReporter(SilentReporter):

@@ -11,7 +11,6 @@ from typing import Any
 from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.paths import recorded_word
-from bench.cli.planning import prepare
 from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
 from bench.external.identity import tell_apart
 from bench.library.arguments import (
@@ -28,6 +27,7 @@ from bench.library.doing import execute_runs
 from bench.library.results import Result
 from bench.records.store import RunsFolder
 from bench.run.plugins import discover
+from bench.session.needs import prepare
 
 
 def evaluate(

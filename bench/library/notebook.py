@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from bench.base.text import duration
-from bench.cli.planning import RunReporter
+from bench.session.progress import RunReporter
 
 REDRAW = 0.25  # seconds between two drawings, at least
 SHOWN = 40  # lines: of many runs the last ones
@@ -23,7 +23,7 @@ def in_notebook() -> bool:
 
 
 class NotebookReporter(RunReporter):
-    """The lines of a :class:`bench.cli.planning.RunReporter` and a bar for each phase that works, as HTML."""
+    """The lines of a :class:`bench.session.progress.RunReporter` and a bar for each phase that works, as HTML."""
 
     def __init__(self) -> None:
         super().__init__(plain=True)

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.text import Text
 
 from bench.base.errors import BenchError, UnknownName
-from bench.cli.planning import checked, plan_runs
 from bench.library.arguments import (
     Methods,
     PathLike,
@@ -39,6 +38,7 @@ from bench.records.store import RunsFolder
 from bench.run.config import Plan, with_recipes
 from bench.run.search import Worker, definition, jobs_of, plan_notes
 from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
+from bench.session.needs import checked, plan_runs
 from bench.show.grid import Column, Grid, as_html, grid, terminal
 
 if TYPE_CHECKING:

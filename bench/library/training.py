@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from bench.base.paths import recorded_path
-from bench.cli.planning import checked, plan_runs
 from bench.library.arguments import (
     Methods,
     NamedMethods,
@@ -29,6 +28,7 @@ from bench.library.doing import execute_runs
 from bench.library.results import Results
 from bench.records.store import RunsFolder
 from bench.run.config import Plan, with_recipes
+from bench.session.needs import checked, plan_runs
 
 Setting = Literal["unsupervised", "supervised", "none"]
 

@@ -23,7 +23,7 @@ SEEDS = (901,)
 
 
 class TrialReporter(Reporter, Protocol):
-    """Shows the progress of trials: a :class:`bench.cli.planning.RunReporter`, or one that says nothing."""
+    """Shows the progress of trials: a :class:`bench.session.progress.RunReporter`, or one that says nothing."""
 
     def plan(self, runs: Sequence[Any]) -> None: ...
 

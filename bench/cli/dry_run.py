@@ -4,183 +4,39 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
 
-from bench.backbones import Reference, describe_pending, fetch
 from bench.base.devices import device_line
-from bench.base.errors import FetchFailed
 from bench.base.text import duration, list_names, plural, seed_ranges, size
-from bench.cli.options import print_grid, print_json, say, warn, width
-from bench.data.fetching import check_network, offline_now
-from bench.data.sets import DataFolder, Later, Pending, fetched_folder
-from bench.data.sets.fetch import Fetcher
+from bench.cli.options import print_grid, print_json, say
+from bench.data.sets import Pending
 from bench.method.contract import Value
 from bench.records import RunsFolder
 from bench.records.record import is_given_by_user
-from bench.run.config import Plan, RunConfig
+from bench.run.config import RunConfig
 from bench.run.estimates import (
     USABLE,
     Estimate,
     card_named,
-    check_chunks,
-    check_disk,
     disk_bytes,
     estimate,
     fitting_chunk,
     is_trained,
     memory_here,
-    settled,
     speeds_of_earlier_runs,
 )
 from bench.run.execute import is_scored
-from bench.run.plan import PlannedRun, learns, make_all
-from bench.run.plugins import Registry, discover
+from bench.run.plan import PlannedRun, learns
 from bench.run.recipes import merge
-from bench.show.grid import Cell, Column, Grid, grid, terminal
+from bench.session.needs import Planned, pending_grid, pending_size
+from bench.show.grid import Cell, Column, Grid, grid
 
 if TYPE_CHECKING:
-    from bench.method.ranks import Ranks
-
-
-def known_methods(files: Sequence[Path | str]) -> Registry:
-    """All methods, with those in ``files``; prints a line on standard error for each that could not be loaded."""
-    registry = discover(list(map(Path, files)))
-    for warning in registry.warnings:
-        warn(f"warning: {warning}")
-    return registry
-
-
-def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) -> Plan:
-    """The plan, settled. Raises BenchError for a device or a folder that does not exist."""
-    DataFolder(plan.runs[0].data).check_root()
-    return Plan(
-        tuple(
-            settled(run, only_look=only_look, ranks=ranks)
-            for run in (plan.replaced(offline=True) if offline_now() else plan).runs
-        ),
-        plan.question,
-    )
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The runs of a command and, for a dry run, what would be fetched for them."""
-
-    runs: tuple[PlannedRun, ...]
-    to_fetch: tuple[Pending, ...] = ()
-
-
-def prepare(
-    make: Callable[[DataFolder, Callable[[Reference], Reference]], Sequence[PlannedRun]],
-    config: RunConfig,
-    *,
-    only_look: bool = False,
-) -> Planned:
-    """The runs that ``make`` plans, given a data folder and a way to get backbones, with everything that they need on this machine.
-
-    ``make`` first runs without fetching anything, so the user sees the names, sizes and licences of all that is missing before the
-    first byte arrives, and a machine without a network fails at once. ``only_look`` stops there (``--dry-run``). Raises a BenchError
-    for anything that cannot be fetched, and if the disk is too full to train.
-    """
-    data = Path(config.data) if config.data else None
-    ready = partial(fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn)
-    later = Later(beside_root=only_look)
-    runs = (
-        make(DataFolder(data, offline=True), ready)
-        if config.offline and not only_look
-        else make(DataFolder(data, fetcher=later), partial(_noted, later))
-    )
-    if later.pending and not only_look:
-        announce(later.pending, fetched_folder())
-        runs = make(DataFolder(data, fetcher=Fetcher(fetched_folder(), warn)), ready)
-    if not only_look and not config.target.elsewhere:
-        check_disk(runs, RunsFolder(config.runs))
-    return Planned(tuple(runs), later.pending if only_look else ())
-
-
-def plan_runs(plan: Plan, *, only_look: bool = False) -> Planned:
-    """The runs of a settled plan, see :func:`prepare`. Raises BenchError also if a method cannot split its batches."""
-    config = plan.runs[0]
-    planned = prepare(
-        partial(make_all, plan.runs, known_methods(config.plugins)), config, only_look=only_look
-    )
-    check_chunks(planned.runs, config.chunk)
-    return planned
-
-
-def _noted(later: Later, reference: Reference) -> Reference:
-    """The reference; if it is not on this machine, ``later`` gets what would be fetched."""
-    if reference.path is None and reference.hub:
-        later.note(describe_pending(reference.source or reference.name))
-    return reference
-
-
-def announce(pending: Sequence[Pending], into: Path) -> None:
-    """Print what is fetched now. Raises FetchFailed, and prints no table, if there is no network."""
-    try:
-        check_network(url for item in pending for url in item.urls)
-    except FetchFailed as error:
-        from huggingface_hub.constants import HF_HUB_CACHE
-
-        raise FetchFailed(
-            f"{error.message}; not on this machine: {', '.join(item.name for item in pending)}",
-            f"run the same command on a machine with a network, then copy {into} and {HF_HUB_CACHE} here",
-        ) from None
-    warn(f"fetched now, data into {into}:")
-    for line in terminal(pending_grid(pending), width(), indent=2):
-        warn(line.plain)
-
-
-def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
-    """Names, sizes and licences; below them the sum and, with ``terms``, the terms of use and the notes, once each."""
-    archives = {name: sets for item in pending for name, sets in item.archives.items()}
-    notes = [
-        f"{_size(pending)} in all; sizes marked ? are known to the hub alone",
-        *(f"accepted by fetching: {item.terms}" for item in pending if item.terms),
-        *(f"{name} holds {', '.join(sets)}" for name, sets in archives.items() if len(sets) > 1),
-        *(note for item in pending for note in item.notes),
-    ]
-    return grid(
-        ("", Column("MB", right=True), "licence", Column("from", wrap=24)),
-        [
-            (
-                item.name,
-                "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
-                item.licence,
-                item.where,
-            )
-            for item in pending
-        ],
-        notes=list(dict.fromkeys(notes)) if terms else [notes[0], "terms of use and notes: --all"],
-    )
-
-
-def _size(pending: Sequence[Pending]) -> str:
-    return size(sum(item.bytes or 0 for item in pending))
-
-
-# --- ``bench run --dry-run``: the runs that a command means, what they would take, and what is fetched for them ---
+    pass
 
 
 @dataclass(frozen=True)
@@ -384,7 +240,7 @@ def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     if needed:
         parts.append(f"up to {size(needed)} on disk")
     if to_fetch:
-        parts.append(f"{_size(to_fetch)} to fetch")
+        parts.append(f"{pending_size(to_fetch)} to fetch")
     return "; ".join(parts)
 
 
@@ -421,134 +277,3 @@ def as_data(
                 "printed": dict(run.expect) if run.expect else None,
                 "chunk": row.chunk or None,
             }
-
-
-# --- progress on standard error: rich's bars on a terminal, a plain line every so often elsewhere ---
-
-
-EVERY = 10.0  # seconds between two plain lines
-
-
-class Bars(Progress):
-    """A bar for each phase that works, and a line of numbers below them."""
-
-    numbers = ""
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        yield self.make_tasks_table(self.tasks)
-        yield Text(self.numbers, no_wrap=True, overflow="ellipsis")
-
-
-class RunReporter:
-    """Lines when runs start and end; between them bars or, with ``plain``, a line every ten seconds without control characters.
-
-    rich counts and times in both cases; with ``plain`` it draws nothing. Its last task is the current phase.
-    """
-
-    def __init__(self, plain: bool = True) -> None:
-        self.plain, self.label, self.count = plain, "", 1
-        self.console = Console(stderr=True, highlight=False)
-        self.bars = Bars(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(separator="/"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=self.console,
-            transient=True,
-            refresh_per_second=4,
-            speed_estimate_period=1e9,  # the mean of the whole phase: scores on the dev set are slower
-            get_time=time.monotonic,
-            disable=plain,
-            expand=True,
-        )
-        self.fields: dict[str, Any] = {}
-        self.last = time.monotonic()  # when a plain line was printed
-
-    def plan(self, runs: Sequence[Any]) -> None:
-        """Begin a list of runs."""
-        self.count = len(runs)
-
-    def start(self, label: str, number: int | None = None) -> None:
-        """Begin a run; ``number``: its place in the list, from 1."""
-        self.label = f"{label} ({number} of {self.count})" if number and self.count > 1 else label
-        if self.plain:
-            self._say("starts")
-        else:
-            self.console.print(self.label, style="bold", markup=False)
-
-    def phase(self, name: str, total: int | None = None) -> None:
-        """Begin a phase. A score on the dev set is within the training, which goes on afterwards."""
-        self._end_phases(but="train" if name in ("train", "dev") else "")
-        if name == "dev" or not self.bars.tasks:
-            self.bars.add_task(name, total=total)
-            self.last = self.last if name == "dev" else time.monotonic()
-
-    def advance(self, done: int, **fields: Any) -> None:
-        if not self.bars.tasks:
-            return
-        task = self.bars.tasks[-1]
-        self.fields |= fields
-        self.bars.update(task.id, completed=done, total=fields.get("total"))
-        numbers = self._numbers(task)
-        self.bars.numbers = "  ".join(numbers)
-        if self.plain and time.monotonic() - self.last >= EVERY:
-            self.last = time.monotonic()
-            self._say_progress()
-
-    def _say_progress(self) -> None:
-        counts = [_count(task) for task in self.bars.tasks]
-        self._say("  ".join([*counts, self.bars.numbers]).rstrip())
-
-    def note(self, text: str) -> None:
-        self._say(text, "dim")
-
-    def done(self, line: str) -> None:
-        """End a run with a line."""
-        self._end_phases()
-        self._say(line)
-
-    def _end_phases(self, but: str = "") -> None:
-        for task in self.bars.tasks:
-            if task.description != but:
-                self.bars.remove_task(task.id)
-        if not self.bars.tasks:
-            self.fields, self.bars.numbers = {}, ""
-
-    def _numbers(self, task: Task) -> list[str]:
-        """Task, loss, the best dev score and its step, speed: those that are known."""
-        fields = self.fields
-        speed = task.speed if task.description == "encode" else fields.get("sentences_per_second")
-        return [
-            part
-            for part in (
-                fields.get("task"),
-                fields.get("loss") is not None and f"loss {fields['loss']:.4f}",
-                fields.get("best") is not None
-                and f"dev best {fields['best']:.2f} at {fields['best_step']}",
-                speed and f"{speed:.0f} sentences/s",
-            )
-            if part
-        ]
-
-    def _say(self, text: str, style: str = "") -> None:
-        if self.plain:
-            print(f"{self.label}: {text}" if self.label else text, file=sys.stderr, flush=True)
-        else:
-            self.console.print(Padding.indent(Text(text, style), 2))
-
-
-def _count(task: Task) -> str:
-    """ "train 125 of 1000", and the remaining time if it is known."""
-    of = f" of {task.total:g}" if task.total else ""
-    remaining = f"  {duration(task.time_remaining)} left" if task.time_remaining else ""
-    return f"{task.description} {task.completed:g}{of}{remaining}"
-
-
-@contextmanager
-def reporting(plain: bool) -> Iterator[RunReporter]:
-    """A reporter that suits standard error: bars on a terminal, lines elsewhere or with ``plain``."""
-    reporter = RunReporter(plain or not sys.stderr.isatty())
-    with nullcontext() if reporter.plain else reporter.bars:
-        yield reporter
