@@ -12,23 +12,22 @@ import click
 from msgspec import structs
 from rich.console import Console
 
+from bench.base.collector import no_collection
 from bench.base.errors import BenchError, RecordDamaged
 from bench.base.files import write_or_fail
+from bench.base.terminal import warn
 from bench.base.text import list_names, plural
 from bench.board.board import answer, board_tables, judged_tables
 from bench.cli.options import (
-    check_names,
-    comma_list,
+    check_known_names,
     data_option,
     json_text,
-    matching,
-    no_collection,
     print_columns,
     print_grid,
     runs_option,
     say,
+    select_named,
     suite_file_option,
-    warn,
 )
 from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
@@ -38,6 +37,7 @@ from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
 from bench.records.copies import distinct_runs
 from bench.records.store import Run, RunsFolder, read_record
+from bench.session.values import comma_list
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import as_data, items_grid, print_tables, render
 from bench.show.tables.seeds import seeds_data, seeds_grid
@@ -228,7 +228,7 @@ def choose(
         warn(f"left out, damaged: {problem.message}")
     for key, text in filters.items():
         fields, names = FIELDS.get(key, (key,)), comma_list(text)
-        fitting = matching(
+        fitting = select_named(
             fitting,
             [{getattr(run.record, field) or "none" for field in fields} for run in fitting],
             key,
@@ -261,7 +261,7 @@ def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
     for key, text in filters.items():
         if names := comma_list(text):
-            check_names(
+            check_known_names(
                 key,
                 names,
                 {getattr(score, key) or "none" for run in runs for score in run.record.scores},

@@ -12,10 +12,10 @@ import click
 
 from bench.base.errors import DIFFERS, BenchError, DataDamaged, DataMissing, Finding, UnknownName
 from bench.base.files import write_or_fail
+from bench.base.terminal import warn
 from bench.base.text import plural, size
 from bench.cli import HelpfulGroup, show_error
 from bench.cli.options import (
-    comma_list,
     data_option,
     json_option,
     json_text,
@@ -24,7 +24,6 @@ from bench.cli.options import (
     print_grid,
     print_json,
     say,
-    warn,
 )
 from bench.data.corpora import open_corpus
 from bench.data.fetching import offline_now
@@ -47,8 +46,9 @@ from bench.data.sets import (
 )
 from bench.data.sets.fetch import Fetcher
 from bench.score.suites import expand_suites, suite
-from bench.session.needs import announce
+from bench.session.needs import announce_fetches
 from bench.session.progress import RunReporter
+from bench.session.values import comma_list
 from bench.show.grid import Column, grid
 from bench.show.tables.report import overlap_grid
 
@@ -140,7 +140,7 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -
             f"unset HF_HUB_OFFLINE, or on a machine with a network: bench data fetch {listed} --data DIR; then copy DIR here",
         )
     if pending:
-        announce(pending, store)
+        announce_fetches(pending, store)
     code, fetcher = 0, Fetcher(store, warn)
     for wanted, form in missing:
         try:

@@ -18,6 +18,7 @@ from bench.backbones.folder import FAMILIES, check_mlm_head, read_config
 from bench.base import __version__, devices
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
 from bench.base.files import default_cache
+from bench.base.terminal import warn
 from bench.base.text import plural, size
 from bench.cli.options import (
     data_option,
@@ -26,7 +27,6 @@ from bench.cli.options import (
     print_facts,
     print_findings,
     runs_option,
-    warn,
 )
 from bench.data.sets import DataFolder, data_sets
 from bench.records import RunsFolder

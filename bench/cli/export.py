@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
+from bench.base.terminal import warn
 from bench.cli.options import (
     backbone_offline_option,
     json_option,
     json_text,
     plugin_option,
     runs_option,
-    warn,
 )
 from bench.export import results
 from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores

@@ -7,8 +7,9 @@ import sys
 import click
 
 from bench.base.errors import BenchError
+from bench.base.terminal import warn
 from bench.base.text import plural, size
-from bench.cli.options import print_grid, say, warn
+from bench.cli.options import print_grid, say
 from bench.records.sizes import RunSize, measure_runs, remove_vectors
 from bench.records.store import RunsFolder
 from bench.show.grid import Column, Grid, grid

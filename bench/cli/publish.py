@@ -12,23 +12,23 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from bench.base.collector import no_collection
 from bench.base.errors import printable
+from bench.base.terminal import warn
 from bench.base.text import plural, visible
 from bench.cli.options import (
-    comma_list,
     data_option,
     json_option,
-    no_collection,
     print_grid,
     print_json,
     runs_option,
     suite_file_option,
-    warn,
 )
 from bench.data.sets import DataFolder
 from bench.publish import build
 from bench.publish.submit import submit_runs
 from bench.records.store import RunsFolder
+from bench.session.values import comma_list
 from bench.show.tables.report import report_grids
 
 SHOWN = 20  # lines about runs that are left out

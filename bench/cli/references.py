@@ -10,14 +10,13 @@ import click
 from bench.base.errors import BenchError
 from bench.base.text import list_names, plural
 from bench.cli.options import (
-    check_names,
-    comma_list,
+    check_known_names,
     json_option,
-    matching,
     print_facts,
     print_grid,
     print_json,
     say,
+    select_named,
 )
 from bench.references import (
     PAPERS,
@@ -33,6 +32,7 @@ from bench.references import (
     tables,
 )
 from bench.references.audit import KINDS, Remark, as_data, remarks, show
+from bench.session.values import comma_list
 from bench.show.grid import Cell, Column, Grid, grid
 
 
@@ -109,7 +109,7 @@ def choose_printed(
     paper, table = split_name(name) if name else (None, None)
     numbers = [one for one in results(paper=paper, table=table) if one.own_result or not own]
     for key, values in wanted.items():
-        numbers = matching(
+        numbers = select_named(
             numbers,
             [_names(number, key) for number in numbers],
             key,
@@ -262,7 +262,7 @@ LONG = ("differs", "copied")  # kinds with hundreds of remarks
 
 def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
     """Kind after kind, a line for each remark."""
-    check_names("kind", kinds, KINDS, "of remark")
+    check_known_names("kind", kinds, KINDS, "of remark")
     shown = kinds or (KINDS if as_json else [kind for kind in KINDS if kind not in LONG])
     listed = dict.fromkeys(
         remark for number in numbers for remark in remarks(number) if remark.kind in shown

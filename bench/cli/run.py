@@ -1,43 +1,32 @@
-"""``bench run``: the verb."""
+"""``bench run``: runs here, in several processes, or handed to an engine."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError
+from bench.base.terminal import warn
+from bench.base.text import plural
 from bench.cli import show_error
-from bench.cli.dry_run import show_plan
-from bench.cli.options import (
-    print_grid,
-)
-from bench.cli.run_options import GroupedCommand, plan_of, run_options
-from bench.compare.formatting import suite_scores
-from bench.records import RunRecord, RunsFolder
-from bench.records.record import AVERAGE
+from bench.cli.dry_run import print_plan
+from bench.cli.run_options import GroupedCommand, run_options, typed_options
+from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
 from bench.run import jobs
-from bench.run.config import (
-    ENGINES,
-    Plan,
-    write_plan,
-)
-from bench.run.execute import follow
+from bench.run.config import ENGINES, Plan, write_plan
 from bench.run.plan import PlannedRun
-from bench.session.elsewhere import run_elsewhere
-from bench.session.needs import checked, plan_runs
-from bench.session.progress import reporting
+from bench.session.elsewhere import preview_jobs, submit_jobs, wait_for_jobs, write_commands
+from bench.session.options import plan_from_options
+from bench.session.progress import terminal_reporter
 from bench.session.ranks import launch, rank_process
-from bench.session.runs import run_all
-from bench.show.grid import Column, grid
-
-if TYPE_CHECKING:
-    from bench.method.ranks import Ranks
+from bench.session.session import FOR_EVER, Session
 
 
 @click.command(cls=GroupedCommand)
@@ -67,107 +56,114 @@ def run(
               bench run simcse --set temperature=0.03,0.05 --dry-run --to plan.toml
               bench run --plan plan.toml --on slurm:gpus=1,time=4:00:00
     """
-    plan = plan_of(targets, plan_file, options)
-    if only is not None and plan.runs[0].target.elsewhere:
+    plan = plan_from_options(targets, typed_options(options), plan_file)
+    target = plan.runs[0].target
+    if only is not None and target.elsewhere:
         raise BenchError(
             "--only cannot be combined with --on slurm, ray or commands", "leave --only out"
         )
     if wait:
         plan = plan.replaced(wait_seconds=FOR_EVER)
-    with rank_process(plan.runs[0].device) as (device, ranks):
-        code = (
-            look(plan, dry_run, everything, to, as_json)
-            if dry_run or plan.runs[0].target.elsewhere
-            else do(plan.replaced(device=device), only, ranks, plain or as_json, as_json)
-        )
-        raise click.exceptions.Exit(code)
+    with rank_process(plan.runs[0].device, show_error) as process:
+        if dry_run or target.elsewhere:
+            code = _run_later(plan, dry_run=dry_run, everything=everything, to=to, as_json=as_json)
+        else:
+            plan = plan.replaced(device=process.device)
+            reporter = terminal_reporter(plain or as_json)
+            session = Session.begin(plan, reporter, ranks=process.ranks)
+            code = _run_here(session, only, as_json)
+        process.exit_code = code
+    raise click.exceptions.Exit(code)
 
 
-def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: bool) -> int:
-    """Do the runs of a plan in this process; returns the exit code."""
-    plan = checked(plan, ranks=ranks)
-    config = plan.runs[0]
+def _run_here(session: Session, only: str | None, as_json: bool) -> int:
+    """Do the runs in this process, or start the processes that do; returns the exit code.
+
+    ``only``: the run that this worker does.
+    """
     if only is not None:
         jobs.stop_with_parent()
-    make = partial(plan_runs, plan)
-    planned = (ranks.in_turn(make) if ranks else make()).runs
+    runs = session.plan_runs().runs
     if only is not None:
-        planned = (jobs.only(planned, only),)
-    if config.ranks > 1 and not ranks:
-        return launch(sys.argv[1:], config.ranks)
-    missing, store = show_missing(planned), RunsFolder(config.runs)
-    if ranks and not ranks.lead:
-        follow(planned, config, ranks)
+        runs = (jobs.only(runs, only),)
+    if session.config.ranks > 1 and session.ranks is None:
+        return launch(sys.argv[1:], session.config.ranks)
+    missing = print_missing_sets(runs)
+    if session.ranks is not None and not session.ranks.lead:
+        session.follow(runs)
         return 0
-    with reporting(plain) as reporter:
-        records, code = run_all(planned, store, config, reporter, as_json, ranks=ranks)
-    if not as_json and records:
-        show_result(records, store)
-    return max(code, missing)
+    with session.reporter.display():
+        records, worst = execute_and_report(session, runs, as_json=as_json)
+    if records and not as_json:
+        print_scores(records, session.store)
+    return max(worst, missing)
 
 
-def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: bool) -> int:
+def _run_later(
+    plan: Plan, *, dry_run: bool, everything: bool, to: Path | None, as_json: bool
+) -> int:
     """Show a plan, write it, or hand its runs to workers; returns the exit code."""
     target = plan.runs[0].target
     if target.name in ENGINES:
         jobs.check(target, connect=not dry_run)
-    typed, plan = plan, checked(plan, only_look=dry_run)
-    config = plan.runs[0]
-    whole = plan_runs(plan, only_look=dry_run)
-    missing, store = show_missing(whole.runs), RunsFolder(config.runs)
+    session = Session.begin(plan, only_look=dry_run)
+    prepared = session.plan_runs()
+    missing = print_missing_sets(prepared.runs)
     if to is not None:
-        write_plan(to, typed)
+        write_plan(to, plan)
         click.echo(f"next: bench run --plan {to}")
-    elif config.target.elsewhere:
-        return max(run_elsewhere(plan, whole.runs, store, dry_run), missing)
-    else:
-        show_plan(whole, store, config, as_json, everything=everything)
-    return missing
+        return missing
+    if not session.config.target.elsewhere:
+        print_plan(prepared, session, as_json=as_json, everything=everything)
+        return missing
+    return max(_run_elsewhere(session, prepared.runs), missing)
 
 
-# --- runs, one after the other ---
+def _run_elsewhere(session: Session, runs: Sequence[PlannedRun]) -> int:
+    """Print commands, or hand the runs to an engine; returns the exit code. Raises BenchError.
 
-
-FOR_EVER = 1e9  # seconds
-
-
-def show_missing(planned: Sequence[PlannedRun]) -> int:
-    """Print a line for every missing set, with how to get it; returns the exit code, 1 if a set is missing."""
-    missing = {error.message: error for run in planned for error in run.missing}
-    for error in missing.values():
-        show_error(error, label="missing")
-    if missing:
-        click.echo(
-            "the other sets are scored; a suite with a missing set gets no average", err=True
-        )
-    return int(bool(missing))
-
-
-def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
-    """Print the scores of each run, where the records are, and the next command."""
-    print_grid(
-        grid(
-            ["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)],
-            [
-                (record.run_id, suite, average, ", ".join(tasks))
-                for record in records
-                for suite, average, tasks in suite_scores(record)
-            ],
-        )
+    Slurm needs no process of ours; with Ray this process stays until its runs have ended.
+    """
+    config = session.config
+    warn(
+        f"device {config.device}, precision {config.precision}: from the options, not this machine"
     )
-    click.echo(
-        f"\nrecords: {store.path}"
-        if len(records) > 1
-        else f"\nrecord: {store.folder(records[0].run_id)}"
-    )
-    click.echo(f"next: {next_command(records, store)}")
+    command = shlex.join(["bench", *sys.argv[1:]])
+    if config.target.name == "commands":
+        if session.only_look:
+            raise BenchError("--on commands only prints commands", "leave --dry-run out")
+        lines = write_commands(session, runs, command)
+        if config.target.file is None:
+            click.echo(lines, nl=False)
+        return 0
+    if session.only_look:
+        click.echo(preview_jobs(session, runs), nl=False)
+        return 0
+    with ExitStack() as driving:
+        submission = submit_jobs(session, runs, command, driving)
+        others = f"{submission.others} finished, queued or running"
+        if submission.batch is None:
+            warn(f"nothing to submit: {others}")
+            return 0
+        submitted = f"submitted {plural(len(submission.batch.runs), 'run')} to {config.target.name}"
+        if submission.job_ids:
+            submitted += f" as job {', '.join(submission.job_ids)}"
+        warn(f"{submitted}; {others}")
+        words = ["bench", "runs"]
+        if str(session.store.path) != "runs":
+            words += ["--runs", str(session.store.path)]
+        warn(f"next: {shlex.join(words)}")
+        if config.target.name == "slurm":
+            return 0
+        return _wait_for_ray(submission.batch)
 
 
-def next_command(records: Sequence[RunRecord], store: RunsFolder) -> str:
-    """The command that a person gives next: a comparison if several rows are there, else the run's own page."""
-    words = ["bench", "runs", records[-1].run_id]
-    if len({(record.method, record.variant, record.backbone) for record in records}) > 1:
-        words = ["bench", "compare"]
-    if str(store.path) != "runs":
-        words += ["--runs", str(store.path)]
-    return shlex.join(words)
+def _wait_for_ray(batch: jobs.Batch) -> int:
+    """Wait until the runs have ended; returns 1 if one failed, 130 if some were cancelled."""
+    ended = wait_for_jobs(batch, partial(click.echo, err=True))
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ended.items()))
+    if ended["cancelled"]:
+        warn(f"{counts}; the same command continues them")
+        return 130
+    warn(counts)
+    return 1 if ended["failed"] else 0

@@ -11,12 +11,12 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
+from bench.base.terminal import warn
 from bench.base.text import list_names, value_text, visible
 from bench.board.repeat import repeat
 from bench.cli.free import free_space
 from bench.cli.options import (
-    check_names,
-    comma_list,
+    check_known_names,
     json_option,
     json_text,
     print_columns,
@@ -25,13 +25,13 @@ from bench.cli.options import (
     print_json,
     runs_option,
     say,
-    warn,
 )
 from bench.compare.formatting import heads, suite_scores
 from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
 from bench.records.store import RunsFolder, read_record
 from bench.run import jobs
 from bench.run.config import ENGINES
+from bench.session.values import comma_list
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.tables import report
 
@@ -107,7 +107,7 @@ def runs(
             show(name, runs, everything=everything, as_json=as_json)
         return
     states, methods = comma_list(status), {*comma_list(method)}
-    check_names("status", states, (*STATUSES, RUNNING, QUEUED))
+    check_known_names("status", states, (*STATUSES, RUNNING, QUEUED))
     records, damaged = store.records()
     records += [
         replace(NOT_STARTED, run_id=run_id)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
+from bench.base.terminal import warn
 from bench.base.text import list_names
 from bench.cli.check import run_checks
 from bench.cli.options import (
@@ -18,7 +19,6 @@ from bench.cli.options import (
     print_facts,
     print_grid,
     print_json,
-    warn,
 )
 from bench.score.suites import Suite, suite, suite_names, suite_plugin
 from bench.show.grid import Column, grid

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED
+from bench.base.terminal import warn
 from bench.base.text import plural
 from bench.cli.options import (
     data_option,
@@ -16,7 +17,6 @@ from bench.cli.options import (
     plugin_option,
     print_grid,
     runs_option,
-    warn,
 )
 from bench.data.sets import DataFolder
 from bench.records import RunsFolder

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
-from bench.cli.options import parse_seeds
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import Method
@@ -27,6 +26,7 @@ from bench.run.recipes import (
     read_custom,
 )
 from bench.score.suites import split_names, use_files
+from bench.session.values import parse_seeds
 
 PathLike = str | os.PathLike[str]
 Plugins = PathLike | type[Method] | Sequence[PathLike | type[Method]]
@@ -54,6 +54,12 @@ def path_text(path: Any, argument: str) -> str:
             f"{argument}={path!r:.60}, of type {type(path).__name__}: expected a path or a name"
         )
     return str(os.fspath(path))
+
+
+def check_text(value: Any, argument: str) -> None:
+    """Raise BenchError if an argument is no text."""
+    if not isinstance(value, str):
+        raise BenchError(f"{argument}={value!r:.60}: expected a text")
 
 
 def check_mapping(value: Any, argument: str, example: str) -> None:

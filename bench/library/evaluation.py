@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.paths import recorded_word
 from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
@@ -19,15 +18,17 @@ from bench.library.arguments import (
     as_path,
     check_mapping,
     check_recipe_keys,
+    check_text,
     recipe_texts,
     run_config,
     use_plugins,
 )
-from bench.library.doing import execute_runs
 from bench.library.results import Result
+from bench.library.running import choose_reporter, collect_results
 from bench.records.store import RunsFolder
+from bench.run.config import Plan
 from bench.run.plugins import discover
-from bench.session.needs import prepare
+from bench.session.session import Session
 
 
 def evaluate(
@@ -71,49 +72,56 @@ def evaluate(
     vectors of fixed sentences and of some thousand of those that are scored. Raises BenchError: no model, wrong vectors (shape, NaN, a
     dimension that changes), missing data.
     """
-    files, store = use_plugins(plugins), RunsFolder(as_path(runs))
     values = recipe_texts(settings, recipe)
     if values:
-        every = [plugin.cls for plugin in discover([]).plugins.values()]
-        check_recipe_keys(values, evaluate, every)
+        every_method = [plugin.cls for plugin in discover([]).plugins.values()]
+        check_recipe_keys(values, evaluate, every_method)
     options = {
-        "plugins": list(files),
+        "plugins": list(use_plugins(plugins)),
         "text": text,
         "device": device,
         "fresh": fresh,
         "offline": offline,
         "allow_pickle": allow_pickle,
+        "runs": None if runs is None else str(as_path(runs)),
     }
     config = run_config(options, suites, data)
-    for argument, value in (("name", name), ("prefix", prefix)):
-        if not isinstance(value, str):
-            raise BenchError(f"{argument}={value!r:.60}: expected a text")
+    check_text(name, "name")
+    check_text(prefix, "prefix")
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
     check_mapping(server, "server", 'server={"model": "NAME"}')
     check_prompts(prompts or {}, config.suites)
     encoder = find_model(
         model,
-        runs=store,
+        runs=RunsFolder(as_path(runs)),
         name=name,
         prompt=prefix,
         prompts=prompts,
         values=values,
         server=_server_options(server),
     )
-    is_named = isinstance(model, str | os.PathLike)
-    label = recorded_word(encoder.label) if is_named else type(model).__name__
-    named = f", name={name!r}" if name else ""
     config = replace(
         config,
-        device=devices.choose_device(config.device),
         names=(name,) if name else (),
-        command=f"bench.evaluate({label}, suites={list(config.suites)}{named})",
+        command=_command(model, encoder.label, config.suites, name),
     )
-    (run,) = prepare(partial(plan_model, encoder, config), config).runs
-    if note := check_model(run):
+    session = Session.begin(Plan((config,)), choose_reporter(progress))
+    session = replace(session, store=encoder.store(session.store))
+    (run,) = session.prepare(partial(plan_model, encoder, session.config)).runs
+    note = check_model(run)
+    if note:
         run = replace(run, notes=(note, *run.notes))
-    run = tell_apart(run, encoder.store(store), config)
-    return execute_runs([run], encoder.store(store), config, progress)[0]
+    run = tell_apart(run, session.store, session.config)
+    return collect_results(session, [run])[0]
+
+
+def _command(model: Any, label: str, suites: Sequence[str], name: str) -> str:
+    """Return the call as a record holds it: files and folders by their names, objects by type."""
+    named = recorded_word(label) if isinstance(model, str | os.PathLike) else type(model).__name__
+    arguments = [named, f"suites={list(suites)}"]
+    if name:
+        arguments.append(f"name={name!r}")
+    return f"bench.evaluate({', '.join(arguments)})"
 
 
 def _server_options(server: Mapping[str, Any] | None) -> ServerOptions | None:

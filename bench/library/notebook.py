@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from bench.base.text import duration
@@ -39,10 +41,14 @@ class NotebookReporter(RunReporter):
         super().phase(name, total)
         self._draw()
 
-    def finish(self) -> None:
-        """Draw the end: the lines without bars."""
-        self._end_phases()
-        self._draw(now=True)
+    @contextmanager
+    def display(self) -> Iterator[None]:
+        """Draw, at the end of this context, the lines without bars."""
+        try:
+            yield
+        finally:
+            self._end_phases()
+            self._draw(now=True)
 
     def _say(self, text: str, style: str = "") -> None:
         line = f"{self.label}: {text}" if self.label else text

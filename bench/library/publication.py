@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from bench.cli.options import no_collection
+from bench.base.collector import no_collection
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.publish.build import Outcome, publish

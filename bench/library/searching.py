@@ -28,17 +28,16 @@ from bench.library.arguments import (
     seed_numbers,
 )
 from bench.library.corpora import corpus_place
-from bench.library.doing import QuietReporter, show_progress
 from bench.library.libraries import import_pandas
 from bench.library.plots import plot_trials
 from bench.library.results import STYLE, WIDTH
+from bench.library.running import choose_reporter
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, best_trial
-from bench.records.store import RunsFolder
 from bench.run.config import Plan, with_recipes
 from bench.run.search import Worker, definition, jobs_of, plan_notes
 from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
-from bench.session.needs import checked, plan_runs
+from bench.session.session import Session
 from bench.show.grid import Column, Grid, as_html, grid, terminal
 
 if TYPE_CHECKING:
@@ -184,10 +183,8 @@ def search_recipes(
     options |= {key: value for key, value in optional.items() if value is not None}
     configs = with_recipes(run_config(options, suites, data), options)
     asked = search_options(configs, select, seeds_named=seeds is not None)
-    plan = checked(Plan((asked.config,)))
-    config, planned = plan.runs[0], plan_runs(plan)
-    store = RunsFolder(config.runs)
-    jobs = jobs_of(planned.runs, _space_texts(space), asked.fixed)
+    session = Session.begin(Plan((asked.config,)), choose_reporter(progress))
+    jobs = jobs_of(session.plan_runs().runs, _space_texts(space), asked.fixed)
     study = definition(
         jobs,
         name=name,
@@ -198,14 +195,14 @@ def search_recipes(
         fixed=asked.fixed,
         command=f"bench.search_recipes({', '.join(map(repr, jobs))}, trials={trials})",
     )
-    worker = Worker(store.folder(study.name), study, jobs, config)
-    with show_progress(progress) as shown:
-        reporter = shown or QuietReporter()
+    worker = Worker(session.store.folder(study.name), study, jobs, session.config)
+    with session.reporter.display():
         for note in plan_notes(jobs):
-            reporter.note(note)
-        do_trials(worker, reporter)
-    results, files = write_found(worker)
-    return SearchResult(worker.folder, results, _written(files))
+            session.reporter.note(note)
+        do_trials(worker, session.reporter)
+    search, files = write_found(worker)
+    recipes = {method: file for method, file in files.items() if file is not None}
+    return SearchResult(worker.folder, search, recipes)
 
 
 def _check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
@@ -219,7 +216,3 @@ def _space_texts(space: Mapping[str, str | Sequence[Any]] | None) -> dict[str, s
     for key, values in (space or {}).items():
         texts[key] = values if isinstance(values, str) else ",".join(map(str, values))
     return texts
-
-
-def _written(files: Mapping[str, Path | None]) -> dict[str, Path]:
-    return {method: file for method, file in files.items() if file is not None}

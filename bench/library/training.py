@@ -24,11 +24,10 @@ from bench.library.arguments import (
     seed_numbers,
 )
 from bench.library.corpora import corpus_place
-from bench.library.doing import execute_runs
 from bench.library.results import Results
-from bench.records.store import RunsFolder
+from bench.library.running import choose_reporter, collect_results
 from bench.run.config import Plan, with_recipes
-from bench.session.needs import checked, plan_runs
+from bench.session.session import Session
 
 Setting = Literal["unsupervised", "supervised", "none"]
 
@@ -103,7 +102,13 @@ def train(
         "offline": offline,
         "allow_pickle": allow_pickle,
     }
-    optional = {"setting": setting, "budget": budget, "chunk": chunk, "corpus": place}
+    optional = {
+        "setting": setting,
+        "budget": budget,
+        "chunk": chunk,
+        "corpus": place,
+        "runs": None if runs is None else str(as_path(runs)),
+    }
     options |= {key: value for key, value in optional.items() if value is not None}
     if backbone is not None:
         options["backbones"] = [path_text(one, "backbone") for one in listed(backbone)]
@@ -111,9 +116,9 @@ def train(
         options["names"] = [name]
     options["command"] = _command(methods, options, {**(settings or {}), **recipe})
     config = run_config(options, suites, data)
-    plan = checked(Plan(tuple(with_recipes(config, options))))
-    store = RunsFolder(as_path(runs))
-    return Results(execute_runs(plan_runs(plan).runs, store, plan.runs[0], progress))
+    plan = Plan(tuple(with_recipes(config, options)))
+    session = Session.begin(plan, choose_reporter(progress))
+    return Results(collect_results(session, session.plan_runs().runs))
 
 
 def _command(methods: NamedMethods, options: Mapping[str, Any], values: Mapping[str, Any]) -> str:

@@ -1,1 +1,5 @@
-"""Runs from their options to their records, for the command line and for Python."""
+"""A session: the runs of one command or one call of ``import bench``, from options to records.
+
+The command line and the functions of :mod:`bench.library` both begin a
+:class:`bench.session.session.Session`; neither knows the other.
+"""

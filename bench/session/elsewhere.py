@@ -1,115 +1,122 @@
-"""Runs on other machines: prepared here, and handed to an engine or printed as commands."""
+"""Runs that workers do, on other machines or later: prepared here, and handed to an engine."""
 
 from __future__ import annotations
 
 import shlex
-import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
-
-from bench.backbones import load
+from bench.backbones import Reference, load
 from bench.base.devices import stop_signals
-from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.base.text import plural
+from bench.base.terminal import warn
+from bench.data.corpora import Corpus
 from bench.records import RunsFolder
 from bench.run import jobs
-from bench.run.config import (
-    Plan,
-)
 from bench.run.execute import tokenised
 from bench.run.plan import PlannedRun
-from bench.session.messages import warn
-
-if TYPE_CHECKING:
-    pass
+from bench.session.session import Session
 
 
-def run_elsewhere(
-    plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder, dry_run: bool
-) -> int:
-    """Commands, or jobs of an engine, for the runs of a settled plan; returns the exit code. Raises BenchError.
+@dataclass(frozen=True)
+class Submission:
+    """Runs that were handed to an engine."""
 
-    Slurm needs no process of ours; with Ray this process stays until its runs have ended.
+    batch: jobs.Batch | None
+    """The runs, with the files of their workers; None if no run was left to do."""
+
+    others: int
+    """Runs that are finished, queued or running."""
+
+    job_ids: tuple[str, ...] = ()
+    """Slurm's ids of the jobs."""
+
+
+def preview_jobs(session: Session, runs: Sequence[PlannedRun]) -> str:
+    """Return what an engine would be given: its script, and that of its workers."""
+    batch = jobs.new_batch(session.store, [run.run_id for run in runs], session.config.target)
+    return f"{jobs.script(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
+
+
+def write_commands(session: Session, runs: Sequence[PlannedRun], command: str) -> str:
+    """Prepare workers, and return a command line for each run.
+
+    ``command``: what records say made the runs. The lines are also written into the file of the
+    target, if it names one. Raises BenchError if a file cannot be written.
     """
-    config = plan.runs[0]
-    target = config.target
-    warn(
-        f"device {config.device}, precision {config.precision}: from the options, not this machine"
-    )
-    if dry_run and target.name == "commands":
-        raise BenchError("--on commands only prints commands", "leave --dry-run out")
-    if dry_run:
-        batch = jobs.new_batch(store, [run.run_id for run in planned], target)
-        click.echo(jobs.script(batch))
-        click.echo(f"# {batch.folder / 'worker.sh'}\n{batch.worker}", nl=False)
-        return 0
-    if target.name == "commands":
-        batch = prepared(plan, planned, store)
-        lines = "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
-        if target.file is None:
-            click.echo(lines, nl=False)
-        else:
-            write_or_fail(Path(target.file), lines.encode(), "leave file= out to print them")
-        return 0
-    with ExitStack() as driving:
-        with RunsFolder(store.path / jobs.FOLDER).lock("submission", wait_seconds=300):
-            remaining = jobs.to_submit(planned, store, config.fresh)
-            others = f"{len(planned) - len(remaining)} finished, queued or running"
-            if not remaining:
-                warn(f"nothing to submit: {others}")
-                return 0
-            batch, where = prepared(plan, remaining, store), ""
-            if target.name == "slurm":
-                where = f" as job {', '.join(jobs.submit(batch))}"
-            else:
-                driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
-        warn(f"submitted {plural(len(remaining), 'run')} to {target.name}{where}; {others}")
-        folder = "" if str(store.path) == "runs" else f" --runs {shlex.quote(str(store.path))}"
-        warn(f"next: bench runs{folder}")
-        return 0 if target.name == "slurm" else stay(batch)
+    batch = prepare_workers(session, runs, command)
+    lines = "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
+    file = session.config.target.file
+    if file is not None:
+        write_or_fail(Path(file), lines.encode(), "leave file= out to print them")
+    return lines
 
 
-def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jobs.Batch:
-    """The batch of these runs, on disk. Corpora are tokenised here, so that no worker does it while it holds a GPU."""
-    config = plan.runs[0]
-    corpora = {
-        (run.corpus.sha256, run.corpus.columns, run.corpus.column, run.backbone.revision): (
-            run.corpus,
-            run.backbone,
-        )
-        for run in planned
-        if run.corpus is not None
-        and getattr(run.plugin.cls, "trains_on", None) == "ids"
-        and run.plugin.cls.own_backbone is None
-    }
-    for corpus, backbone in corpora.values():
+def submit_jobs(
+    session: Session, runs: Sequence[PlannedRun], command: str, driving: ExitStack
+) -> Submission:
+    """Hand the runs that are neither finished nor queued to Slurm or Ray.
+
+    ``command``: what records say made the runs. ``driving``: gets the lock of a batch for Ray,
+    which this process holds while it drives the runs (:func:`wait_for_jobs`). Raises BenchError.
+    """
+    store = session.store
+    with RunsFolder(store.path / jobs.FOLDER).lock("submission", wait_seconds=300):
+        remaining = jobs.to_submit(runs, store, session.config.fresh)
+        others = len(runs) - len(remaining)
+        if not remaining:
+            return Submission(None, others)
+        batch = prepare_workers(session, remaining, command)
+        if session.config.target.name == "slurm":
+            return Submission(batch, others, tuple(jobs.submit(batch)))
+        driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
+        return Submission(batch, others)
+
+
+def wait_for_jobs(batch: jobs.Batch, say: Callable[[str], None]) -> Counter[str]:
+    """Do the runs with Ray; returns how many "finished", "failed" or were "cancelled".
+
+    ``say`` gets a line when a run ends. The first SIGINT or SIGTERM cancels the runs, each of which
+    saves its state.
+    """
+    with stop_signals(insistent=False) as should_stop:
+        return Counter(jobs.follow(batch, say, should_stop).values())
+
+
+def prepare_workers(session: Session, runs: Sequence[PlannedRun], command: str) -> jobs.Batch:
+    """Write the files of the workers that do these runs; ``command``: what records say made them.
+
+    Corpora are tokenised here, so that no worker does it while it holds a GPU.
+    """
+    for corpus, backbone in _corpora_to_tokenise(runs):
         warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
         tokenised(corpus, load(backbone, offline=True))
-    batch = jobs.new_batch(store, [run.run_id for run in planned], config.target)
+    config = session.config
+    batch = jobs.new_batch(session.store, [run.run_id for run in runs], config.target)
     gpus = config.target.gpus or 1
     batch.write(
-        plan.replaced(
+        session.plan.replaced(
             on=f"torchrun:{gpus}" if gpus > 1 else "here",
             offline=True,
             fresh=False,
             plugins=jobs.copy_plugins(config.plugins, batch.folder / "plugins"),
-            command=shlex.join(["bench", *sys.argv[1:]]),
+            command=command,
         )
     )
     return batch
 
 
-def stay(batch: jobs.Batch) -> int:
-    """Wait until the runs of Ray have ended; returns 1 if one failed, 130 if some were cancelled."""
-    with stop_signals(insistent=False) as should_stop:
-        ended = Counter(jobs.follow(batch, partial(click.echo, err=True), should_stop).values())
-    counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ended.items()))
-    warn(counted + "; the same command continues them" * bool(ended["cancelled"]))
-    return 130 if ended["cancelled"] else int(bool(ended["failed"]))
+def _corpora_to_tokenise(runs: Sequence[PlannedRun]) -> list[tuple[Corpus, Reference]]:
+    """Return each corpus that a run reads as token ids, once for each backbone."""
+    found = {}
+    for run in runs:
+        cls, corpus = run.plugin.cls, run.corpus
+        if corpus is None or getattr(cls, "trains_on", None) != "ids":
+            continue
+        if cls.own_backbone is None:
+            key = (corpus.sha256, corpus.columns, corpus.column, run.backbone.revision)
+            found[key] = (corpus, run.backbone)
+    return list(found.values())

@@ -1,11 +1,11 @@
-"""Progress on standard error: rich's bars on a terminal, a plain line every so often elsewhere."""
+"""Progress of runs on standard error: bars on a terminal, a plain line every so often elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -22,8 +22,9 @@ from rich.progress import (
 from rich.text import Text
 
 from bench.base.text import duration
+from bench.method import SilentReporter
 
-EVERY = 10.0  # seconds between two plain lines
+SECONDS_BETWEEN_LINES = 10.0
 
 
 class Bars(Progress):
@@ -37,13 +38,20 @@ class Bars(Progress):
 
 
 class RunReporter:
-    """Lines when runs start and end; between them bars or, with ``plain``, a line every ten seconds without control characters.
+    """Shows lines when runs start and end, and between them how far a phase is.
 
-    rich counts and times in both cases; with ``plain`` it draws nothing. Its last task is the current phase.
+    On a terminal a phase has a bar. With ``plain`` it has a line every ten seconds, without control
+    characters. rich counts and times in both cases; its last task is the current phase.
+
+        reporter = terminal_reporter(plain=False)
+        with reporter.display():
+            reporter.start("simcse-builtin-s42")
     """
 
     def __init__(self, plain: bool = True) -> None:
-        self.plain, self.label, self.count = plain, "", 1
+        self.plain = plain
+        self.label = ""
+        self.count = 1
         self.console = Console(stderr=True, highlight=False)
         self.bars = Bars(
             TextColumn("{task.description}", markup=False),
@@ -55,50 +63,61 @@ class RunReporter:
             console=self.console,
             transient=True,
             refresh_per_second=4,
-            speed_estimate_period=1e9,  # the mean of the whole phase: scores on the dev set are slower
+            # the mean of the whole phase, because scores on the dev set take longer than steps
+            speed_estimate_period=1e9,
             get_time=time.monotonic,
             disable=plain,
             expand=True,
         )
         self.fields: dict[str, Any] = {}
-        self.last = time.monotonic()  # when a plain line was printed
+        self.last_line = time.monotonic()  # when a plain line was printed
+
+    @contextmanager
+    def display(self) -> Iterator[None]:
+        """Draw the bars while this context is open; plain lines need none."""
+        if self.plain:
+            yield
+            return
+        with self.bars:
+            yield
 
     def plan(self, runs: Sequence[Any]) -> None:
         """Begin a list of runs."""
         self.count = len(runs)
 
     def start(self, label: str, number: int | None = None) -> None:
-        """Begin a run; ``number``: its place in the list, from 1."""
-        self.label = f"{label} ({number} of {self.count})" if number and self.count > 1 else label
+        """Begin a run. ``number``: its place in the list, from 1."""
+        self.label = label
+        if number and self.count > 1:
+            self.label = f"{label} ({number} of {self.count})"
         if self.plain:
             self._say("starts")
         else:
             self.console.print(self.label, style="bold", markup=False)
 
     def phase(self, name: str, total: int | None = None) -> None:
-        """Begin a phase. A score on the dev set is within the training, which goes on afterwards."""
+        """Begin a phase. A score on the dev set is part of the training, which then goes on."""
         self._end_phases(but="train" if name in ("train", "dev") else "")
-        if name == "dev" or not self.bars.tasks:
-            self.bars.add_task(name, total=total)
-            self.last = self.last if name == "dev" else time.monotonic()
+        if name != "dev" and self.bars.tasks:
+            return
+        self.bars.add_task(name, total=total)
+        if name != "dev":
+            self.last_line = time.monotonic()
 
     def advance(self, done: int, **fields: Any) -> None:
+        """Show that ``done`` steps of the phase are done, with numbers such as the loss."""
         if not self.bars.tasks:
             return
         task = self.bars.tasks[-1]
         self.fields |= fields
         self.bars.update(task.id, completed=done, total=fields.get("total"))
-        numbers = self._numbers(task)
-        self.bars.numbers = "  ".join(numbers)
-        if self.plain and time.monotonic() - self.last >= EVERY:
-            self.last = time.monotonic()
+        self.bars.numbers = "  ".join(self._numbers(task))
+        if self.plain and time.monotonic() - self.last_line >= SECONDS_BETWEEN_LINES:
+            self.last_line = time.monotonic()
             self._say_progress()
 
-    def _say_progress(self) -> None:
-        counts = [_count(task) for task in self.bars.tasks]
-        self._say("  ".join([*counts, self.bars.numbers]).rstrip())
-
     def note(self, text: str) -> None:
+        """Show a line about the run."""
         self._say(text, "dim")
 
     def done(self, line: str) -> None:
@@ -106,28 +125,34 @@ class RunReporter:
         self._end_phases()
         self._say(line)
 
+    def _say_progress(self) -> None:
+        counts = [_count(task) for task in self.bars.tasks]
+        self._say("  ".join([*counts, self.bars.numbers]).rstrip())
+
     def _end_phases(self, but: str = "") -> None:
         for task in self.bars.tasks:
             if task.description != but:
                 self.bars.remove_task(task.id)
         if not self.bars.tasks:
-            self.fields, self.bars.numbers = {}, ""
+            self.fields = {}
+            self.bars.numbers = ""
 
     def _numbers(self, task: Task) -> list[str]:
-        """Task, loss, the best dev score and its step, speed: those that are known."""
+        """Return task, loss, best dev score with its step, and speed, without those not known."""
         fields = self.fields
-        speed = task.speed if task.description == "encode" else fields.get("sentences_per_second")
-        return [
-            part
-            for part in (
-                fields.get("task"),
-                fields.get("loss") is not None and f"loss {fields['loss']:.4f}",
-                fields.get("best") is not None
-                and f"dev best {fields['best']:.2f} at {fields['best_step']}",
-                speed and f"{speed:.0f} sentences/s",
-            )
-            if part
-        ]
+        numbers = []
+        if fields.get("task"):
+            numbers.append(str(fields["task"]))
+        if fields.get("loss") is not None:
+            numbers.append(f"loss {fields['loss']:.4f}")
+        if fields.get("best") is not None:
+            numbers.append(f"dev best {fields['best']:.2f} at {fields['best_step']}")
+        speed = fields.get("sentences_per_second")
+        if task.description == "encode":
+            speed = task.speed
+        if speed:
+            numbers.append(f"{speed:.0f} sentences/s")
+        return numbers
 
     def _say(self, text: str, style: str = "") -> None:
         if self.plain:
@@ -137,15 +162,33 @@ class RunReporter:
 
 
 def _count(task: Task) -> str:
-    """ "train 125 of 1000", and the remaining time if it is known."""
-    of = f" of {task.total:g}" if task.total else ""
-    remaining = f"  {duration(task.time_remaining)} left" if task.time_remaining else ""
-    return f"{task.description} {task.completed:g}{of}{remaining}"
+    """Write "train 125 of 1000", and the remaining time if it is known."""
+    text = f"{task.description} {task.completed:g}"
+    if task.total:
+        text += f" of {task.total:g}"
+    if task.time_remaining:
+        text += f"  {duration(task.time_remaining)} left"
+    return text
 
 
-@contextmanager
-def reporting(plain: bool) -> Iterator[RunReporter]:
-    """A reporter that suits standard error: bars on a terminal, lines elsewhere or with ``plain``."""
-    reporter = RunReporter(plain or not sys.stderr.isatty())
-    with nullcontext() if reporter.plain else reporter.bars:
-        yield reporter
+class QuietReporter(SilentReporter):
+    """Shows nothing of runs."""
+
+    @contextmanager
+    def display(self) -> Iterator[None]:
+        """Draw nothing."""
+        yield
+
+    def plan(self, runs: Sequence[object]) -> None:
+        """Begin a list of runs."""
+
+    def start(self, label: str, number: int | None = None) -> None:
+        """Begin a run."""
+
+    def done(self, line: str) -> None:
+        """End a run."""
+
+
+def terminal_reporter(plain: bool) -> RunReporter:
+    """Return a reporter that suits standard error: bars on a terminal, else plain lines."""
+    return RunReporter(plain or not sys.stderr.isatty())

@@ -1,4 +1,4 @@
-"""Several processes, one for each GPU, that train a run together."""
+"""Several processes, one for each GPU, that train a run together: their start, and their end."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ import sys
 import tempfile
 import traceback
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from bench.base import PLACE
 from bench.base.devices import choose_device, signal_name
 from bench.base.errors import BenchError
-from bench.cli import show_error
 from bench.run.estimates import is_launched
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
-TAIL = 4000  # characters that are shown of the output of a rank that failed
-LOST = 4  # exit code of a rank that ended because another one had
+TAIL = 4000
+"""Characters that are shown of the output of a rank that failed."""
+
+LOST = 4
+"""Exit code of a rank that ended because another one had."""
 
 
 def launch(arguments: Sequence[str], count: int) -> int:
-    """Run ``bench ARGUMENTS`` in ``count`` processes; returns the exit code. If one ends early, the others are ended.
+    """Run ``bench ARGUMENTS`` in ``count`` processes, and return the exit code.
 
-    Rank 0 has this process's terminal. The output of another rank is shown only if that rank failed.
+    If one ends early, the others are ended. Rank 0 has this process's terminal; the output of
+    another rank is shown only if that rank failed.
     """
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException, Std
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -41,11 +43,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("torch.distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
-    os.environ["PYTHONPATH"] = os.pathsep.join(  # of the workers: this very package
-        filter(None, (str(PLACE), os.environ.get("PYTHONPATH")))
-    )
-    os.environ["PYTHONSAFEPATH"] = "1"  # a folder named bench where the user stands is another one
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
+    _set_worker_environment(count)
     with tempfile.TemporaryDirectory(prefix="bench-ranks-") as logs:
         config = LaunchConfig(
             min_nodes=1,
@@ -64,18 +62,29 @@ def launch(arguments: Sequence[str], count: int) -> int:
         try:
             elastic_launch(config, sys.executable)("-m", "bench", *arguments)
         except ChildFailedError as error:
-            return _exit_code(
-                {rank: int(failure.exitcode) for rank, failure in error.failures.items()},
-                count,
-                Path(logs),
-            )
+            codes = {rank: int(failure.exitcode) for rank, failure in error.failures.items()}
+            return _exit_code(codes, count, Path(logs))
         except SignalException:
             return 130
     return 0
 
 
+def _set_worker_environment(count: int) -> None:
+    """Set the variables with which the processes import this very package, and share the cores."""
+    paths = [str(PLACE)]
+    if os.environ.get("PYTHONPATH"):
+        paths.append(os.environ["PYTHONPATH"])
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    # a folder named bench in the working directory would shadow the package
+    os.environ["PYTHONSAFEPATH"] = "1"
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
+
+
 def _exit_code(codes: Mapping[int, int], count: int, logs: Path) -> int:
-    """The launcher's exit code, from those of the ranks that ended early; prints why, unless rank 0 has done so."""
+    """Return the launcher's exit code, and print why, unless rank 0 has done so.
+
+    ``codes``: rank -> exit code, of the ranks that ended early.
+    """
     for rank, code in sorted(codes.items(), reverse=True):
         if code in (LOST, -signal.SIGTERM):  # because another rank had ended
             continue
@@ -86,35 +95,53 @@ def _exit_code(codes: Mapping[int, int], count: int, logs: Path) -> int:
         for file in sorted(logs.rglob(f"{rank}/std*.log")):
             sys.stderr.write(file.read_text(encoding="utf-8", errors="replace")[-TAIL:])
         print("try: the same command; it resumes from the last saved state", file=sys.stderr)
-        return 128 - code if code < 0 else code  # as a shell: an engine starts a killed one again
+        if code < 0:  # as a shell says it: an engine starts a killed process again
+            return 128 - code
+        return code
     return 1
 
 
-@contextmanager
-def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
-    """The device of this process and its ranks; None if it was not started as one of several.
+@dataclass
+class RankProcess:
+    """This process: its device, its ranks, and how it ends."""
 
-    As one of several, the process ends with this context: gloo's threads can outlive the interpreter, which then aborts although
-    nothing was wrong.
+    device: str
+
+    ranks: Ranks | None = None
+    """The processes that train together; None if this one was not started as one of several."""
+
+    exit_code: int = 0
+    """The code with which a process that is one of several ends."""
+
+
+@contextmanager
+def rank_process(device: str, show_error: Callable[[BenchError], None]) -> Iterator[RankProcess]:
+    """Join the other ranks, if this process was started as one of several.
+
+    Then the process ends with this context, with the exit code that was set: gloo's threads can
+    outlive the interpreter, which then aborts although nothing was wrong. ``show_error`` prints an
+    error, which is not raised.
     """
     if not is_launched():
-        yield device, None
+        yield RankProcess(device)
         return
-    rank, code, ranks = os.environ["RANK"], 1, None
+    is_first = os.environ["RANK"] == "0"
+    process = RankProcess(device)
+    code = 1
     try:
         from bench.method.ranks import join, rank_device
 
-        device = rank_device(choose_device(device))
-        ranks = join(device)
-        yield device, ranks
-        code = 0
-    except click.exceptions.Exit as end:
-        code = end.exit_code
+        process.device = rank_device(choose_device(device))
+        process.ranks = join(process.device)
+        yield process
+        code = process.exit_code
     except BenchError as error:
         code = error.exit_code
-        if ranks is not None and ranks.lost and rank != "0":
+        if is_first or process.ranks is None:
+            show_error(error)
+        elif process.ranks.lost:
             code = LOST
-        elif ranks is not None and not ranks.broken and rank != "0":
+        elif not process.ranks.broken:
             code = 0  # rank 0 has the same error and prints it
         else:
             show_error(error)
@@ -123,9 +150,9 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
     except BaseException:
         traceback.print_exc()
     finally:
-        if rank == "0" and ranks is not None and not ranks.broken:
+        if is_first and process.ranks is not None and not process.ranks.broken:
             with suppress(BenchError):
-                ranks.share(None)  # there is nothing more to train
+                process.ranks.share(None)  # there is nothing more to train
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

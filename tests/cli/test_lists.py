@@ -14,10 +14,10 @@ from made_runs import made_runs
 from bench.base.errors import BenchError
 from bench.cli import VERBS, WITHDRAWN
 from bench.cli.methods import year_of
-from bench.cli.options import parse_seeds
 from bench.run.plugins import discover
 from bench.run.recipes import variants_of
 from bench.score.suites import suite_names
+from bench.session.values import parse_seeds
 
 PLUGIN = """
 from bench.method import TorchMethod
