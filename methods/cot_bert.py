@@ -92,7 +92,7 @@ class CoTBERT(TorchMethod):
                     "write {s} for the sentence, once, and {m} for a mask token: the last one is read",
                 )
         if recipe.denoise == "position":
-            check_placed(backbone, "subtracting a template's state", "--variant no-denoise")
+            check_placed(backbone, "subtracting a template's state", "cot-bert+no-denoise")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -35,16 +35,6 @@ VERBS = {
     "data": "Evaluation data and training text: what is here, missing or damaged.",
     "doctor": "What is installed, which device is used, and what to do next.",
 }
-WITHDRAWN = {
-    "show": "bench runs RUN",
-    "push": "bench export RUN --push OWNER/NAME",
-    "backbones": "bench doctor --backbone NAME",
-    "speed": "bench compare --cost, for the time and memory of training",
-    "status": "bench runs",
-    "logs": "bench runs RUN",
-    "cancel": "bench runs RUN, which names the engine's own command",
-}
-"""Verbs of earlier versions -> their replacements."""
 WELCOME = """Sentence embeddings: train, score as the papers do, keep the record, compare.
 
 first
@@ -124,8 +114,6 @@ class Verbs(HelpfulGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            if args[0] in WITHDRAWN:
-                raise BenchError(f"bench {args[0]} was withdrawn", WITHDRAWN[args[0]])
             raise UnknownName("command", args[0], VERBS, hint="bench --help")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name in TAKES_PLUGINS:

@@ -122,7 +122,9 @@ def test_a_table_is_run_again_where_nothing_is_prepared(
 ) -> None:
     """Of PromCSE's table 1: SBERT, whose labelled NLI is built, whitening on SBERT, and SimCSE on triplets; one table of all, first."""
     rows = "sbert-base-whitening,simcse-bert-base (reproduce)"
-    small = "--max-steps 2 --set batch_size=4 --set select_on=last --set components=16 --device cpu"
+    small = (
+        "--set max_steps=2 --set batch_size=4 --set select_on=last --set components=16 --device cpu"
+    )
     command = ("reproduce", "promcse:1", "--rows", rows, *argv(f"{small}"))
     done = bench(*command)
     assert done.exit_code == 0 and "SBERT-base-whitening" in done.stdout, done.output
