@@ -75,6 +75,11 @@ def listed(value: Any) -> list[Any]:
     return list(value)
 
 
+def backbone_names(backbone: PathLike | Sequence[PathLike]) -> list[str]:
+    """Return the backbones that a call names, as texts. Raises BenchError for anything else."""
+    return [path_text(name, "backbone") for name in listed(backbone)]
+
+
 def use_plugins(plugins: Plugins) -> tuple[str, ...]:
     """Register classes of methods, and the suites of Python files; returns the files."""
     files = []
@@ -192,6 +197,24 @@ def classes_of(methods: NamedMethods) -> list[type[Method]]:
     names = [name.partition("+")[0] for name in methods.names]
     names += [read_custom(Path(file)).method for file in methods.recipes]
     return [registry.plugins[name].cls for name in names if name in registry.plugins]
+
+
+def run_options(
+    methods: NamedMethods, values: Mapping[str, str], **options: Any
+) -> dict[str, Any]:
+    """Return the options of a run, for :func:`run_config`, from the arguments of a call.
+
+    ``values``: recipe values, as :func:`recipe_texts` returns them. Options that are None are left
+    out, so that those of a recipe file hold.
+    """
+    given = {key: value for key, value in options.items() if value is not None}
+    return {
+        "methods": list(methods.names),
+        "recipes": list(methods.recipes),
+        "plugins": list(methods.plugins),
+        "set": dict(values),
+        **given,
+    }
 
 
 def run_config(

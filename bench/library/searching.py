@@ -25,6 +25,7 @@ from bench.library.arguments import (
     path_text,
     recipe_texts,
     run_config,
+    run_options,
     seed_numbers,
 )
 from bench.library.corpora import corpus_place
@@ -160,27 +161,22 @@ def search_recipes(
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, search_recipes, classes_of(methods))
-    options: dict[str, Any] = {
-        "methods": list(methods.names),
-        "recipes": list(methods.recipes),
-        "plugins": list(methods.plugins),
-        "set": values,
-        "variant": variant,
-        "precision": precision,
-        "device": device,
-        "offline": offline,
-        "allow_pickle": allow_pickle,
-    }
-    optional = {
-        "setting": setting,
-        "budget": budget,
-        "chunk": chunk,
-        "corpus": corpus_place(corpus),
-        "backbones": None if backbone is None else [path_text(backbone, "backbone")],
-        "seeds": None if seeds is None else seed_numbers(seeds),
-        "runs": None if runs is None else str(as_path(runs)),
-    }
-    options |= {key: value for key, value in optional.items() if value is not None}
+    options = run_options(
+        methods,
+        values,
+        backbones=None if backbone is None else [path_text(backbone, "backbone")],
+        corpus=corpus_place(corpus),
+        seeds=None if seeds is None else seed_numbers(seeds),
+        setting=setting,
+        variant=variant,
+        budget=budget,
+        precision=precision,
+        chunk=chunk,
+        device=device,
+        offline=offline,
+        allow_pickle=allow_pickle,
+        runs=None if runs is None else str(as_path(runs)),
+    )
     configs = with_recipes(run_config(options, suites, data), options)
     asked = search_options(configs, select, seeds_named=seeds is not None)
     session = Session.begin(Plan((asked.config,)), choose_reporter(progress))

@@ -14,13 +14,13 @@ from bench.library.arguments import (
     Plugins,
     Seeds,
     as_path,
+    backbone_names,
     check_recipe_keys,
     classes_of,
     find_methods,
-    listed,
-    path_text,
     recipe_texts,
     run_config,
+    run_options,
     seed_numbers,
 )
 from bench.library.corpora import corpus_place
@@ -86,34 +86,26 @@ def train(
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, train, classes_of(methods))
-    numbers, place = seed_numbers(seeds), corpus_place(corpus)
-    options: dict[str, Any] = {
-        "methods": list(methods.names),
-        "recipes": list(methods.recipes),
-        "plugins": list(methods.plugins),
-        "seeds": numbers,
-        "set": values,
-        "variant": variant,
-        "precision": precision,
-        "text": text,
-        "compile": compile,
-        "device": device,
-        "fresh": fresh,
-        "offline": offline,
-        "allow_pickle": allow_pickle,
-    }
-    optional = {
-        "setting": setting,
-        "budget": budget,
-        "chunk": chunk,
-        "corpus": place,
-        "runs": None if runs is None else str(as_path(runs)),
-    }
-    options |= {key: value for key, value in optional.items() if value is not None}
-    if backbone is not None:
-        options["backbones"] = [path_text(one, "backbone") for one in listed(backbone)]
-    if name:
-        options["names"] = [name]
+    options = run_options(
+        methods,
+        values,
+        backbones=None if backbone is None else backbone_names(backbone),
+        names=[name] if name else None,
+        corpus=corpus_place(corpus),
+        seeds=seed_numbers(seeds),
+        setting=setting,
+        variant=variant,
+        budget=budget,
+        precision=precision,
+        text=text,
+        chunk=chunk,
+        compile=compile,
+        device=device,
+        fresh=fresh,
+        offline=offline,
+        allow_pickle=allow_pickle,
+        runs=None if runs is None else str(as_path(runs)),
+    )
     options["command"] = _command(methods, options, {**(settings or {}), **recipe})
     config = run_config(options, suites, data)
     plan = Plan(tuple(with_recipes(config, options)))
