@@ -199,9 +199,7 @@ def classes_of(methods: NamedMethods) -> list[type[Method]]:
     return [registry.plugins[name].cls for name in names if name in registry.plugins]
 
 
-def run_options(
-    methods: NamedMethods, values: Mapping[str, str], **options: Any
-) -> dict[str, Any]:
+def run_options(methods: NamedMethods, values: Mapping[str, str], **options: Any) -> dict[str, Any]:
     """Return the options of a run, for :func:`run_config`, from the arguments of a call.
 
     ``values``: recipe values, as :func:`recipe_texts` returns them. Options that are None are left
