@@ -107,7 +107,7 @@ class Verbs(HelpfulGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        module = importlib.import_module(f"bench.cli.{'publish' if name == 'submit' else name}")
+        module = importlib.import_module(f"bench.cli.{name}")
         return getattr(module, name)
 
     def resolve_command(

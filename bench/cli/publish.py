@@ -1,4 +1,4 @@
-"""``bench publish``: a new version of the leaderboards, a preview, or a check of those that are there; and ``bench submit``: runs for a pull request."""
+"""``bench publish``: a new version of the leaderboards, a preview, or a check of the versions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,10 @@ from bench.cli.options import (
 )
 from bench.data.sets import DataFolder
 from bench.publish import build
-from bench.publish.submit import submit_runs
-from bench.records.store import RunsFolder
-from bench.session.values import comma_list
 from bench.show.tables.report import report_grids
 
-SHOWN = 20  # lines about runs that are left out
+SHOWN = 20
+"""Lines about runs that are left out."""
 
 
 @click.command()
@@ -95,106 +93,78 @@ def publish(
               bench publish --check
     """
     if check:
-        context.exit(_check(out, as_json))
-    with no_collection(), _progress() as report:
-        outcome = build.publish(
-            out=out,
-            data=DataFolder(data, offline=True) if data is not None else None,
-            report=report,
-            **options,
-        )
-    board = outcome.board
-    lines = [*outcome.refused, *(f"left out: {line}" for line in board.left_out)]
-    more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-    for line in lines[:SHOWN] + more:
+        context.exit(_check_versions(out, as_json))
+    folder = None if data is None else DataFolder(data, offline=True)
+    with no_collection(), _status_line() as report:
+        outcome = build.publish(out=out, data=folder, report=report, **options)
+    lines = [*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out)]
+    for line in lines[:SHOWN]:
         warn(line)
-    if not as_json:
-        _show(outcome)
+    if len(lines) > SHOWN:
+        warn(f"and {len(lines) - SHOWN} more")
+    if as_json:
+        print_json([_outcome_object(outcome)])
     else:
-        print_json(
-            [
-                {
-                    "version": outcome.name,
-                    "new": outcome.folder is not None,
-                    "folder": None if outcome.folder is None else str(outcome.folder),
-                    "runs": len(board.runs),
-                    "methods": list(board.methods),
-                    "answer": board.answer,
-                    "changes": None if board.changes is None else asdict(board.changes),
-                    "left_out": list(board.left_out),
-                    "refused": list(outcome.refused),
-                }
-            ]
-        )
+        _print_outcome(outcome)
     context.exit(1 if outcome.refused else 0)
 
 
-def _show(outcome: build.Outcome) -> None:
+def _outcome_object(outcome: build.Outcome) -> dict[str, Any]:
+    board = outcome.board
+    return {
+        "version": outcome.name,
+        "new": outcome.folder is not None,
+        "folder": None if outcome.folder is None else str(outcome.folder),
+        "runs": len(board.runs),
+        "methods": list(board.methods),
+        "answer": board.answer,
+        "changes": None if board.changes is None else asdict(board.changes),
+        "left_out": list(board.left_out),
+        "refused": list(outcome.refused),
+    }
+
+
+def _print_outcome(outcome: build.Outcome) -> None:
     board = outcome.board
     if outcome.folder is None:
         click.echo(f"nothing is new since {outcome.name}: no new version")
         return
-    counts = {"run": board.runs, "method": board.methods, "table": board.tables}
-    counted = ", ".join(plural(len(things), noun) for noun, things in counts.items())
-    click.echo(
-        f"{outcome.name}: {counted}: {outcome.folder / 'index.html'}\n"
-        f"{visible(board.answer, limit=None)}"
-    )
+    counts = [
+        plural(len(board.runs), "run"),
+        plural(len(board.methods), "method"),
+        plural(len(board.tables), "table"),
+    ]
+    click.echo(f"{outcome.name}: {', '.join(counts)}: {outcome.folder / 'index.html'}")
+    click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
         click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")
 
 
-def _check(out: Path, as_json: bool) -> int:
+def _check_versions(out: Path, as_json: bool) -> int:
+    """Compare every file of every version with its manifest; returns the exit code."""
     from bench.publish.versions import check
 
     reports = check(out)
-    print_json(report.as_object() for report in reports if as_json)
-    for table in () if as_json else report_grids(reports):
-        print_grid(table)
+    if as_json:
+        print_json(report.as_object() for report in reports)
+    else:
+        for table in report_grids(reports):
+            print_grid(table)
     return 1 if any(report.differences for report in reports) else 0
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Shows one line that changes, on a terminal; nothing elsewhere."""
+def _status_line() -> Iterator[Callable[[str, int, int], None]]:
+    """Show one line that changes, on a terminal; nothing elsewhere.
+
+    Yields a function that takes an activity, how many of its things are done, and how many there are.
+    """
 
     def report(activity: str, done: int, of: int) -> None:
-        count = f" ({done + 1} of {of})" if of > 1 else ""
-        status.update(Text(f"{printable(activity)[:60]}{count}"))
+        text = printable(activity)[:60]
+        if of > 1:
+            text += f" ({done + 1} of {of})"
+        status.update(Text(text))
 
     with Console(stderr=True).status("reading runs") as status:
         yield report
-
-
-# --- ``bench submit``: finished runs as folders that a pull request adds to ``leaderboards/submissions`` ---
-
-
-@click.command()
-@click.argument("references", metavar="RUN...", nargs=-1, required=True)
-@click.option("--by", required=True, help="Who ran it: a name, as the board shows it.")
-@click.option(
-    "--to",
-    type=click.Path(path_type=Path),
-    default="leaderboards/submissions",
-    show_default=True,
-    help="Where to write the folders.",
-)
-@click.option("--suite", help="Scores of these suites only (a,b).")
-@runs_option
-def submit(
-    references: tuple[str, ...], by: str, to: Path, suite: str | None, runs: Path | None
-) -> None:
-    """Write finished runs, with their predictions, to folders for a pull request; each is checked as the board checks it.
-
-    RUN is an id, the beginning of ids, or a path. Give all seeds of a row in one command: runs that came in several stand in rows of their
-    own. Nothing is sent. A record holds your command, and the processor and libraries it ran
-    on: look at it before you hand it over.
-
-    \b
-    Example:  bench submit simcse-builtin --by "Ada Lovelace, Example University"
-    """
-    store = RunsFolder(runs)
-    files = dict.fromkeys(file for name in references for file in store.record_files(name))
-    sources = [file.parent.absolute() for file in files]
-    for folder in submit_runs(sources, to, by, comma_list(suite)):
-        click.echo(folder)
