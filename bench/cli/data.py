@@ -11,8 +11,8 @@ import click
 from bench.base.errors import DIFFERS, BenchError, DataDamaged, Finding, UnknownName
 from bench.base.terminal import warn
 from bench.base.text import plural, size
-from bench.cli import HelpfulGroup, show_error
 from bench.cli.data_overlap import overlap
+from bench.cli.errors import show_error
 from bench.cli.options import (
     data_option,
     json_option,
@@ -22,6 +22,7 @@ from bench.cli.options import (
     print_grid,
     print_json,
 )
+from bench.cli.verbs import HelpfulGroup
 from bench.data.fetching import offline_now
 from bench.data.sets import (
     DataFolder,

@@ -16,7 +16,7 @@ from bench.cli.options import (
     plugin_option,
     runs_option,
 )
-from bench.export import results
+from bench.export import Exported, results
 from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
 from bench.records.store import RunsFolder
 
@@ -55,10 +55,12 @@ def export(
     plugins: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Write a finished run's model, with a model card, as a folder that other tools load without this package.
+    """Write a finished run's model, with a model card, as a folder that other tools load without
+    this package.
 
-    RUN is an id, its beginning, or a path. The folder is loaded again and compared with the run's own vectors before it is
-    put in its place or sent. --push needs a token that may write: hf auth login, or HF_TOKEN.
+    RUN is an id, its beginning, or a path. The folder is loaded again and compared with the run's
+    own vectors before it is put in its place or sent. --push needs a token that may write: hf auth
+    login, or HF_TOKEN.
 
     \b
     Example:  bench export simcse-builtin-s42 --to my-model
@@ -76,14 +78,16 @@ def export(
         run_id = write_scores(reference, to, form, store)
         click.echo(json_text({"run": run_id, "to": str(to)}) if as_json else to)
         return
-    if name is None:
-        assert to is not None
-        done = write_model(reference, to, form, store, plugins=plugins, offline=offline, say=warn)
-        pushed = None
+    if to is not None:
+        exported = write_model(
+            reference, to, form, store, plugins=plugins, offline=offline, say=warn
+        )
+        place = {"to": str(to)}
+        line = str(to)
     else:
-        done, pushed = push_model(
+        exported, pushed = push_model(
             reference,
-            name,
+            str(name),
             form,
             store,
             plugins=plugins,
@@ -92,18 +96,21 @@ def export(
             replace=replace,
             say=warn,
         )
-    if not as_json:
-        for line in describe_export(done):
-            warn(line)
-    about: dict[str, Any] = {
-        "run": done.run_id,
-        "format": done.form,
-        "dimensions": done.dimensions,
-        "difference": done.difference,
-        "module_files": list(done.module_files),
-    }
-    if pushed is None:
-        click.echo(json_text({**about, "to": str(to)}) if as_json else to)
+        place = {"name": str(name), "revision": pushed.revision, "url": pushed.url}
+        line = f"{pushed.url}  (revision {pushed.revision})"
+    if as_json:
+        click.echo(json_text(_export_object(exported) | place))
         return
-    about |= {"name": name, "revision": pushed.revision, "url": pushed.url}
-    click.echo(json_text(about) if as_json else f"{pushed.url}  (revision {pushed.revision})")
+    for text in describe_export(exported):
+        warn(text)
+    click.echo(line)
+
+
+def _export_object(exported: Exported) -> dict[str, Any]:
+    return {
+        "run": exported.run_id,
+        "format": exported.form,
+        "dimensions": exported.dimensions,
+        "difference": exported.difference,
+        "module_files": list(exported.module_files),
+    }

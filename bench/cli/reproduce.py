@@ -12,8 +12,8 @@ import click
 
 from bench.base.errors import BenchError, FetchFailed
 from bench.base.terminal import warn
-from bench.cli import show_error
 from bench.cli.dry_run import print_plan
+from bench.cli.errors import show_error
 from bench.cli.method_facts import describe_method
 from bench.cli.method_tables import print_method_part
 from bench.cli.options import print_columns, print_json, say

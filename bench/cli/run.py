@@ -15,8 +15,8 @@ import click
 from bench.base.errors import BenchError
 from bench.base.terminal import warn
 from bench.base.text import plural
-from bench.cli import show_error
 from bench.cli.dry_run import print_plan
+from bench.cli.errors import show_error
 from bench.cli.run_options import GroupedCommand, run_options, typed_options
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
 from bench.run import jobs

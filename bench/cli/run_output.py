@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from bench.base.errors import RunFailed
-from bench.cli import show_error
+from bench.cli.errors import show_error
 from bench.cli.options import print_grid, print_json
 from bench.compare.formatting import suite_scores
 from bench.records import RunRecord, RunsFolder

@@ -9,7 +9,8 @@ import click
 import pytest
 from commands import bench, error_line
 
-from bench.cli import TAKES_PLUGINS, VERBS, main, with_plugin_options
+from bench.cli import VERBS, main
+from bench.cli.verbs import TAKES_PLUGINS, with_plugin_options
 
 ROOT = Path(__file__).resolve().parents[2]
 
