@@ -61,7 +61,8 @@ from bench.show.tables.scores import render
     "size",
     type=float,
     metavar="POINTS",
-    help="How many seeds find a difference of so many points from the baseline in 80 of 100 tables.",
+    help="How many seeds find a difference of so many points from the baseline in 80 of 100 "
+    "tables.",
 )
 @click.option("--together", is_flag=True, help="All backbones, settings and budgets in one table.")
 @click.option(

@@ -105,7 +105,8 @@ def print_seeds_for(
 ) -> None:
     """Print how many seeds find a difference of ``size`` points.
 
-    Of the first table that can say it; ``everything``: of all tables. Raises BenchError if none can.
+    Of the first table that can say it; ``everything``: of all tables. Raises BenchError if none
+    can.
     """
     by_id = {run.record.run_id: run for run in runs}
     records = {run_id: run.record for run_id, run in by_id.items()}

@@ -63,10 +63,12 @@ def overlap(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Sentences of the evaluation sets that also occur in CORPUS (a file, or builtin): the same, or nearly the same.
+    """Sentences of the evaluation sets that also occur in CORPUS (a file, or builtin): the same, or
+    nearly the same.
 
-    The same: equal letters and digits, ignoring case, punctuation and white space. Nearly the same: the two share at least 4 of 5
-    of their words. A run counts this, too, for the tasks that it scores: bench runs RUN --all.
+    The same: equal letters and digits, ignoring case, punctuation and white space. Nearly the same:
+    the two share at least 4 of 5 of their words. A run counts this, too, for the tasks that it
+    scores: bench runs RUN --all.
 
     \b
     Example:  bench data overlap nli.csv --data DIR

@@ -155,7 +155,7 @@ def _print_fetches(pending: Sequence[Pending], session: Session, *, terms: bool)
 
 
 def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
-    """Lay out a line for each row, numbered if there are several; notes are footnotes, once each."""
+    """Lay out a line for each row, numbered if there are several; notes are footnotes."""
     footnotes: dict[str, int] = {}
     lines = []
     for number, row in enumerate(rows, 1):
@@ -213,7 +213,7 @@ def _state(row: PlanRow) -> str:
 
 
 def _differences(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
-    """Return the recipe values, "temperature=0.1", that other rows of the same name do not share."""
+    """Return recipe values, "temperature=0.1", that not all rows of this name have."""
     namesakes = [other for other in rows if _name(other.first) == _name(row.first)]
     differences = []
     for key, value in row.first.recipe.items():

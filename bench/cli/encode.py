@@ -72,8 +72,8 @@ def encode(
 ) -> None:
     """Encode your sentences: row i of the output belongs to row i of FILE.
 
-    RUN is an id, its beginning, or a path. FILE is text: .txt (one sentence a line), .csv, .tsv or .jsonl, plain or with .gz or
-    .xz appended. Sentences and vectors are held in memory.
+    RUN is an id, its beginning, or a path. FILE is text: .txt (one sentence a line), .csv, .tsv or
+    .jsonl, plain or with .gz or .xz appended. Sentences and vectors are held in memory.
 
     \b
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
@@ -140,7 +140,8 @@ def _write_vectors(
 ) -> dict[str, Any]:
     """Write vectors, whole or not at all, as .npy or .parquet, and facts about them as OUT.json.
 
-    ``vectors_ND``: row i for text i. Returns the facts. Raises BenchError if they cannot be written.
+    ``vectors_ND``: row i for text i. Returns the facts. Raises BenchError if they cannot be
+    written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

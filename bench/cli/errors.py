@@ -21,7 +21,7 @@ OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG
 
 
 def drop_output(stream: TextIO) -> None:
-    """Discard what is left of the output, so that the interpreter does not fail on it at its end."""
+    """Discard what is left of the output, so that the interpreter does not fail on it."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -39,7 +39,7 @@ def check_streams() -> None:
 
 
 def check_places(words: Sequence[str]) -> None:
-    """Raise BenchError for a path that no record could hold, and if the working directory is gone."""
+    """Raise BenchError for a path that no record could hold, or a lost working directory."""
     try:
         here = os.getcwd()
     except OSError as error:

@@ -52,7 +52,8 @@ SERVER = "A server"
     "names",
     type=comma_list,
     metavar="TEXT",
-    help="Names of the models in tables, separated by commas.  [default: as card, folder or file say]",
+    help="Names of the models in tables, separated by commas.  [default: as card, folder or file "
+    "say]",
 )
 @grouped_option(
     WHAT,
@@ -75,7 +76,8 @@ SERVER = "A server"
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, dtype=bf16.",
+    help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, "
+    "dtype=bf16.",
 )
 @grouped_option(SERVER, "--model", "server_model", help="The model, as the server calls it.")
 @grouped_option(
@@ -124,8 +126,8 @@ def evaluate(
 ) -> None:
     """Score finished encoders and print one table; one record per model in the runs folder.
 
-    MODEL is a hub name, a folder, a run, vectors:FILE.npz, or a server's http://HOST/v1/embeddings with --model NAME.
-    FILE.py defines a suite.
+    MODEL is a hub name, a folder, a run, vectors:FILE.npz, or a server's http://HOST/v1/embeddings
+    with --model NAME. FILE.py defines a suite.
 
     \b
     Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts

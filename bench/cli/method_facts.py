@@ -17,8 +17,8 @@ from bench.run.recipes import HELP, TRAINING, Entry, merge, read, variants_of, w
 def describe_method(plugin: Plugin) -> dict[str, Any]:
     """Return everything about a method.
 
-    ``about`` is the docstring of the class, or else of its module; ``keys`` are the recipe keys with
-    their defaults; the ``values`` of a recipe are complete, merged as for a run.
+    ``about`` is the docstring of the class, or else of its module; ``keys`` are the recipe keys
+    with their defaults; the ``values`` of a recipe are complete, merged as for a run.
     """
     cls = plugin.cls
     file = read(plugin.folder, plugin.name)

@@ -29,7 +29,7 @@ COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory",
 
 
 def print_run(reference: str, runs: Path | None, *, everything: bool, as_json: bool) -> None:
-    """Print a screenful about one run, or all its tables. ``runs``: the folder, if one was given."""
+    """Print a screenful about one run, or all its tables. ``runs``: the folder, if typed."""
     file = RunsFolder(runs).record_file(reference)
     record = with_status_now(read_record(file), RunsFolder(file.parent.parent))
     if as_json:

@@ -44,7 +44,8 @@ SHOWN = 20
 @click.option(
     "--check",
     is_flag=True,
-    help="Publish nothing: compare every file of every version with its manifest. Exit code 1 if anything was altered.",
+    help="Publish nothing: compare every file of every version with its manifest. Exit code 1 if "
+    "anything was altered.",
 )
 @click.option(
     "--preview",
@@ -54,11 +55,13 @@ SHOWN = 20
 @click.option(
     "--submissions",
     type=click.Path(path_type=Path),
-    help="Also the runs in this folder, each checked and every score computed again. Exit code 1 if one is refused.",
+    help="Also the runs in this folder, each checked and every score computed again. Exit code 1 "
+    "if one is refused.",
 )
 @click.option(
     "--baseline",
-    help="The row that the others are compared with, fixed before the scores are seen.  [default: simcse]",
+    help="The row that the others are compared with, fixed before the scores are seen.  [default: "
+    "simcse]",
 )
 @click.option("--title", help="Heading of the pages.  [default: as the last version]")
 @click.option(
@@ -67,7 +70,8 @@ SHOWN = 20
 @click.option(
     "--predictions-url",
     metavar="URL",
-    help="Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
+    help="Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at "
+    "this address. The manifest "
     "names it by sha256 and size.",
 )
 @data_option
@@ -82,9 +86,11 @@ def publish(
     data: Path | None,
     **options: Any,
 ) -> None:
-    """A new version of the leaderboards in OUT, from the runs in a folder and from what papers printed: pages, Markdown, data.
+    """A new version of the leaderboards in OUT, from the runs in a folder and from what papers
+    printed: pages, Markdown, data.
 
-    A published version never changes. If nothing is new since the last one, none is made. --runs may be the runs of a version.
+    A published version never changes. If nothing is new since the last one, none is made. --runs
+    may be the runs of a version.
 
     \b
     Example:  bench publish --note "a small backbone, not the papers' setting"
@@ -157,7 +163,8 @@ def _check_versions(out: Path, as_json: bool) -> int:
 def _status_line() -> Iterator[Callable[[str, int, int], None]]:
     """Show one line that changes, on a terminal; nothing elsewhere.
 
-    Yields a function that takes an activity, how many of its things are done, and how many there are.
+    Yields a function that takes an activity, how many of its things are done, and how many there
+    are.
     """
 
     def report(activity: str, done: int, of: int) -> None:

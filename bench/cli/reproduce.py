@@ -72,7 +72,8 @@ from bench.show.figures import missing_library
     WHAT,
     "--released",
     is_flag=True,
-    help="Score the checkpoints that authors released (bench references checkpoints); train nothing.",
+    help="Score the checkpoints that authors released (bench references checkpoints); train "
+    "nothing.",
 )
 @grouped_option(
     WHAT,
@@ -99,11 +100,13 @@ def reproduce(
     plain: bool,
     **options: Any,
 ) -> None:
-    """Run a paper's table or figure again, and show our scores beside the printed ones: consistent, differs, or not tested.
+    """Run a paper's table or figure again, and show our scores beside the printed ones: consistent,
+    differs, or not tested.
 
-    Without a name it lists every table and figure, with yes or no. A figure is drawn from its runs, on a page. What is missing is
-    fetched first, as by bench run. The same command again repeats nothing that is done and continues what was interrupted;
-    several processes with the same command share the runs. With --set or --budget a run is a trial, not a reproduction.
+    Without a name it lists every table and figure, with yes or no. A figure is drawn from its runs,
+    on a page. What is missing is fetched first, as by bench run. The same command again repeats
+    nothing that is done and continues what was interrupted; several processes with the same command
+    share the runs. With --set or --budget a run is a trial, not a reproduction.
 
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run
@@ -173,7 +176,8 @@ def _prepare_table(
 def _run_stages(session: Session, order: Sequence[TableRun], registry: Registry) -> int:
     """Do all that can be run, then the runs that need those; returns the exit code.
 
-    A run that cannot be planned is left out with a line. Raises the first such error if none can be.
+    A run that cannot be planned is left out with a line. Raises the first such error if none can
+    be.
     """
     worst = 0
     first_stage = [run for run in order if not run.on]

@@ -46,9 +46,9 @@ def run(
 ) -> None:
     """Train methods and score them; one record per run in the runs folder.
 
-    METHOD is a name of bench methods, with a variant as METHOD+VARIANT. FILE.py defines methods or suites. RECIPE.toml is a recipe, as
-    bench search writes it. Give the command
-    again to continue: finished runs are not repeated.
+    METHOD is a name of bench methods, with a variant as METHOD+VARIANT. FILE.py defines methods or
+    suites. RECIPE.toml is a recipe, as bench search writes it. Give the command again to continue:
+    finished runs are not repeated.
 
     \b
     Example:  bench run simcse --suite sts --data DIR --corpus wiki.txt.xz

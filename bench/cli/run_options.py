@@ -64,7 +64,8 @@ MAIN_OPTIONS = (
         "backbones",
         type=comma_list,
         metavar="TEXT",
-        help="Hub names, folders, or builtin, separated by commas; NAME=FOLDER sets its name in tables.  [default: builtin]",
+        help="Hub names, folders, or builtin, separated by commas; NAME=FOLDER sets its name in "
+        "tables.  [default: builtin]",
     ),
     grouped_option(
         WHAT,
@@ -85,7 +86,8 @@ MAIN_OPTIONS = (
         "suites",
         multiple=True,
         metavar="SUITE",
-        help="Suites, separated by commas, or all; SUITE:TASK for one task; a file of yours (pairs.tsv, classification:texts.csv). "
+        help="Suites, separated by commas, or all; SUITE:TASK for one task; a file of yours "
+        "(pairs.tsv, classification:texts.csv). "
         "May be repeated.  [default: sts]",
     ),
     grouped_option(
@@ -93,13 +95,15 @@ MAIN_OPTIONS = (
         "--text",
         type=lambda text: ",".join(comma_list(text)),
         metavar="TEXT",
-        help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.  "
+        help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, "
+        "any, other-<hash>.  "
         "[default: tokenised]",
     ),
     grouped_option(
         WHAT,
         "--corpus",
-        help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, stsb-train, syncse-partial, syncse-scratch, target), "
+        help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, "
+        "stsb-train, syncse-partial, syncse-scratch, target), "
         "hub:OWNER/NAME:COLUMN, or sha256:HASH of a text that is here.  [default: the recipe's]",
     ),
     grouped_option(
@@ -108,12 +112,14 @@ MAIN_OPTIONS = (
         "pairs",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Change a recipe value; KEY=A,B,C makes a run for each. compile=true compiles the encoder. May be repeated.",
+        help="Change a recipe value; KEY=A,B,C makes a run for each. compile=true compiles the "
+        "encoder. May be repeated.",
     ),
     grouped_option(
         WHAT,
         "--budget",
-        help="How long to train: 60steps, 2epochs, 10m, 2h, 1e6sentences, 3e7tokens, 2gpu-h.  [default: as the recipe says]",
+        help="How long to train: 60steps, 2epochs, 10m, 2h, 1e6sentences, 3e7tokens, 2gpu-h.  "
+        "[default: as the recipe says]",
     ),
     grouped_option(
         WHAT,
@@ -125,7 +131,8 @@ MAIN_OPTIONS = (
     grouped_option(
         HOW,
         "--device",
-        help="auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: auto]",
+        help="auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: "
+        "auto]",
     ),
     grouped_option(
         HOW,
@@ -144,7 +151,8 @@ MAIN_OPTIONS = (
         HOW,
         "--on",
         metavar="TARGET",
-        help="Where: torchrun:N (N processes share every batch), slurm:gpus=1,partition=gpu,time=4:00:00, ray:cpus=4,memory=16G, "
+        help="Where: torchrun:N (N processes share every batch), "
+        "slurm:gpus=1,partition=gpu,time=4:00:00, ray:cpus=4,memory=16G, "
         "or commands (print a command for each run).  [default: here]",
     ),
     grouped_option(HOW, "--fresh", is_flag=True, help="Run again, even what is finished."),

@@ -1,4 +1,4 @@
-"""What the verbs that do runs print about them: missing data, failures, scores, the next command."""
+"""Output of the verbs that do runs: missing data, failures, scores, the next command."""
 
 from __future__ import annotations
 

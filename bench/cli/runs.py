@@ -80,7 +80,8 @@ def runs(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """The runs of a folder, newest first, with what Slurm and Ray have queued; with RUN its scores, recipe, training and cost.
+    """The runs of a folder, newest first, with what Slurm and Ray have queued; with RUN its scores,
+    recipe, training and cost.
 
     RUN is an id, its beginning, or a path.
 

@@ -1,4 +1,6 @@
-"""``bench search``: the same search for the recipe values of every method, so that a comparison compares methods."""
+"""``bench search``: the same search for the recipe values of every method, so that a comparison
+compares methods.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,8 @@ from bench.show.figures import missing_library, write_figures
     type=click.IntRange(1, 999),
     default=12,
     show_default=True,
-    help="Trials per method, besides its unchanged recipe. The same command with more trials continues a search.",
+    help="Trials per method, besides its unchanged recipe. The same command with more trials "
+    "continues a search.",
 )
 @grouped_option(
     WHAT,
@@ -73,7 +76,8 @@ from bench.show.figures import missing_library, write_figures
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a recipe value; it is the same in all trials and is not searched. May be repeated.",
+    help="Change a recipe value; it is the same in all trials and is not searched. May be "
+    "repeated.",
 )
 @grouped_option(
     WHAT,
@@ -81,12 +85,14 @@ from bench.show.figures import missing_library, write_figures
     "spaces",
     multiple=True,
     metavar="KEY=VALUES",
-    help="Search these values instead of those in recipe files: KEY=A,B,C, KEY=LOW..HIGH, KEY=log:LOW..HIGH. May be repeated.",
+    help="Search these values instead of those in recipe files: KEY=A,B,C, KEY=LOW..HIGH, "
+    "KEY=log:LOW..HIGH. May be repeated.",
 )
 @grouped_option(
     WHAT,
     "--select",
-    help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with --suite check, or with the backbone or corpus builtin]",
+    help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev "
+    "with --suite check, or with the backbone or corpus builtin]",
 )
 @grouped_option(
     WHAT,
@@ -94,14 +100,16 @@ from bench.show.figures import missing_library, write_figures
     "suites",
     multiple=True,
     metavar="SUITE",
-    help="What the methods will be scored on later, to report the dev set's overlap with it. It is not scored now.  [default: sts]",
+    help="What the methods will be scored on later, to report the dev set's overlap with it. It is "
+    "not scored now.  [default: sts]",
 )
 @grouped_option(
     WHAT,
     "--seeds",
     type=parse_seeds,
     metavar="TEXT",
-    help="Seeds of every trial, whose score is their mean. Published runs need other seeds.  [default: 901]",
+    help="Seeds of every trial, whose score is their mean. Published runs need other seeds.  "
+    "[default: 901]",
 )
 @grouped_option(
     HOW,
@@ -137,10 +145,13 @@ def search(
     plain: bool,
     **options: Any,
 ) -> None:
-    """Search for the values of recipes: the same trials, budget, seeds and dev set for each method. No test score is computed.
+    """Search for the values of recipes: the same trials, budget, seeds and dev set for each method.
 
-    Each trial is trained and gets a dev score. The best values become a recipe file, which bench run takes. The same command
-    continues a search that was killed; several processes with the same command share the trials.
+    No test score is computed.
+
+    Each trial is trained and gets a dev score. The best values become a recipe file, which bench
+    run takes. The same command continues a search that was killed; several processes with the same
+    command share the trials.
 
     \b
     Example:  bench search simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean

@@ -21,7 +21,7 @@ FIELDS = {
     "backbone": ("backbone", "backbone_name"),
     "method": ("method", "method_name", "label"),
 }
-"""Filter -> the attributes of a record that it compares; other filters are attributes themselves."""
+"""Filter -> attributes of a record that it compares; other filters are attributes themselves."""
 
 
 def select_runs(

@@ -57,7 +57,8 @@ all commands: bench --help"""
 
 
 class HelpfulGroup(click.Group):
-    """A group that prints help if no command is named, and the help of a command if --help is typed.
+    """A group that prints help if no command is named, and the help of a command if --help is
+    typed.
 
     --help counts even after an option that would take it as its value.
     """

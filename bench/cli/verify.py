@@ -56,12 +56,13 @@ def verify(
     offline: bool,
     as_json: bool,
 ) -> None:
-    """Compute every score again from its stored predictions, and every hash from the files. Exit
-    code 1 if anything differs or cannot be computed again.
+    """Compute every score again from its stored predictions, and every hash from the files.
+
+    Exit code 1 if anything differs or cannot be computed again.
 
     RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version
-    (leaderboards/v4, or v4). Without any, all runs in the runs folder. Predictions of a version that
-    are stored elsewhere are fetched by their hash; not with --offline.
+    (leaderboards/v4, or v4). Without any, all runs in the runs folder. Predictions of a version
+    that are stored elsewhere are fetched by their hash; not with --offline.
 
     \b
     Example:  bench verify simcse-builtin-s42

@@ -1,4 +1,7 @@
-"""Training text that a Python program holds, as a corpus file in the cache, so that a run is identified by what it was trained on."""
+"""Training text of a Python program, written as a corpus file into the cache.
+
+So a run is identified by the text that it was trained on.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,12 @@ EXPECTED = (
 
 
 def corpus_place(corpus: Any) -> str | None:
-    """The value of ``--corpus`` for what ``bench.train`` was given: a path or a name as it is, anything else as a file in the cache.
+    """Return the value of ``--corpus`` for a corpus of ``bench.train``.
 
-    The file's name is a hash of its content: the same rows are the same corpus. Sentences without line breaks become a .txt, which is
-    what a file with the same lines is. Raises CorpusError, which names the row, for what is no training text.
+    A path or a name stays as it is; anything else becomes a file in the cache, named by a hash of
+    its content: the same rows are the same corpus. Sentences without line breaks become a .txt, as
+    a file with these lines would be. Raises CorpusError, which names the row, for anything that is
+    no training text.
     """
     if corpus is None:
         return None
@@ -59,12 +64,15 @@ def _kind_of(corpus: Any) -> str:
 
 
 def _is_frame(corpus: Any) -> bool:
-    """Tell whether it is a table of pandas, without importing pandas."""
+    """Say if a corpus is a table of pandas, without importing pandas."""
     return hasattr(corpus, "iloc") and hasattr(corpus, "columns")
 
 
 def _rows_of_columns(corpus: Any) -> Iterator[dict[str, Any]]:
-    """The rows of a dictionary of columns. Raises CorpusError for a dictionary of splits, and for columns of different lengths."""
+    """Yield the rows of a dictionary of columns.
+
+    Raises CorpusError for a dictionary of splits, and for columns of different lengths.
+    """
     if not isinstance(corpus, Mapping):
         raise CorpusError(f"corpus={corpus!r:.60}, of type {type(corpus).__name__}", EXPECTED)
     if any(hasattr(part, "column_names") for part in corpus.values()):
@@ -79,8 +87,8 @@ def _rows_of_columns(corpus: Any) -> Iterator[dict[str, Any]]:
         columns[name] = list(cells)
     lengths = {name: len(cells) for name, cells in columns.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise CorpusError(f"{WHERE}: columns of different lengths: {said}", EXPECTED)
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise CorpusError(f"{WHERE}: columns of different lengths: {listed}", EXPECTED)
     for cells in zip(*columns.values(), strict=True):
         yield dict(zip(columns, cells, strict=True))
 
@@ -96,15 +104,19 @@ def _write_sentences(rows: Iterable[Any]) -> Path:
             )
         sentences.append(sentence)
     _refuse_files(sentences)
-    breaks = any("\n" in one or "\r" in one for one in sentences)
-    if breaks or sentences[0].startswith("\ufeff"):
-        lines = [json.dumps({"sentence": one}, ensure_ascii=False) for one in sentences]
+    has_breaks = any("\n" in sentence or "\r" in sentence for sentence in sentences)
+    if has_breaks or sentences[0].startswith("\ufeff"):
+        lines = []
+        for sentence in sentences:
+            lines.append(json.dumps({"sentence": sentence}, ensure_ascii=False))
         return _write("sentences", ".jsonl", lines)
     return _write("sentences", ".txt", sentences)
 
 
 def _refuse_files(sentences: Sequence[str]) -> None:
-    """Raise BenchError if every sentence is the name of a file: a list of files would be trained on as sentences."""
+    """Raise BenchError if every sentence is the name of a file: a list of files would be trained on
+    as sentences.
+    """
     if len(sentences) > 100:
         return
     for sentence in sentences:
@@ -117,7 +129,7 @@ def _refuse_files(sentences: Sequence[str]) -> None:
 
 
 def _records_of_texts(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Pairs, and pairs with hard negatives, under the names of our columns."""
+    """Yield pairs, and pairs with hard negatives, under the names of our columns."""
     names: tuple[str, ...] = ()
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Sequence) or isinstance(row, str | bytes):
@@ -135,13 +147,17 @@ def _records_of_texts(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
             if not isinstance(cell, str):
                 raise CorpusError(
                     f"{WHERE}: row {number} has {cell!r:.60}, of type {type(cell).__name__}",
-                    "labels and scores need their names: {'sent0': ..., 'sent1': ..., 'score': 0.8}",
+                    "labels and scores need their names: "
+                    "{'sent0': ..., 'sent1': ..., 'score': 0.8}",
                 )
         yield dict(zip(names, row, strict=True))
 
 
 def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
-    """Rows with named cells, as JSON lines with our columns. What is not training text is named in a warning, and left out."""
+    """Write rows with named cells as JSON lines with our columns.
+
+    Columns that are no training text are left out, with a warning.
+    """
     first = next(rows)
     layout = find_layout(WHERE, dict(first), exact=False)
     if layout.unread:
@@ -165,7 +181,10 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
 
 
 def _write(kind: str, suffix: str, lines: Sequence[str]) -> Path:
-    """Write the lines into the cache, unless they are there. Raises CorpusError for a text that is not Unicode."""
+    """Write the lines into the cache, unless they are there.
+
+    Raises CorpusError for a text that is not Unicode.
+    """
     try:
         content = "".join(f"{line}\n" for line in lines).encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""``bench.evaluate``."""
+"""``bench.evaluate``: score a finished encoder."""
 
 from __future__ import annotations
 
@@ -51,26 +51,32 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     **recipe: Any,
 ) -> Result:
-    """Score a finished encoder; its record goes to the runs folder, as with ``bench evaluate``.
+    """Score a finished encoder as ``bench evaluate`` does, and write its record into the runs
+    folder.
 
         bench.evaluate(encode, suites="check", name="mine")
         bench.evaluate("bert-base-uncased", suites=["sts", "transfer"], data="DATA", pooling="mean")
 
-    ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so, a mapping of sentences to vectors, or
-    what ``bench evaluate`` takes: a hub name, a folder, a run, ``vectors:FILE``, a server's address. ``suites``: names, as
-    ``bench suites`` lists them, or files of your own. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched. ``name``:
-    what tables call the model. ``prefix`` is put before every sentence, or around it with "[X]"; ``prompts`` has others by task or suite.
-    ``server`` is {"model": ..., "batch": ..., "dimensions": ..., "key_env": ..., "empty_text": ...}.
+    ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so,
+    a mapping of sentences to vectors, or an argument of ``bench evaluate``: a hub name, a folder, a
+    run, ``vectors:FILE``, a server's address. ``suites``: names, as ``bench suites`` lists them, or
+    files of your own. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched.
+    ``name``: the model's name in tables. ``prefix`` is put before every sentence, or around it with
+    "[X]"; ``prompts`` has others by task or suite. ``server`` is {"model": ..., "batch": ...,
+    "dimensions": ..., "key_env": ..., "empty_text": ...}.
 
-    ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any". ``device``: "auto", "cpu", "cuda:1",
-    "mps". ``fresh`` scores again what was scored. ``offline`` opens no connection. ``allow_pickle`` accepts weights in a pickle.
-    ``plugins``: Python files with suites, or with the method of a run, and Method classes. ``runs``: the folder of the runs; None:
-    $BENCH_RUNS, or ./runs. ``progress``: lines and bars. Every other keyword is a recipe value of a folder or hub model:
-    ``pooling="mean"``, ``max_length=128``, ``dtype="bf16"``; ``settings`` are such values as a dictionary.
+    ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
+    ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` scores again. ``offline`` opens no
+    connection. ``allow_pickle`` accepts weights in a pickle. ``plugins``: Python files with suites,
+    or with the method of a run, and Method classes. ``runs``: the folder of the runs; None:
+    $BENCH_RUNS, or ./runs. ``progress``: show lines and bars. Every other keyword is a recipe value
+    of a folder or hub model: ``pooling="mean"``, ``max_length=128``, ``dtype="bf16"``; ``settings``
+    are such values as a dictionary.
 
-    The same call again repeats nothing, unless the object has changed: it is identified by its weights (a SentenceTransformer), or by its
-    vectors of fixed sentences and of some thousand of those that are scored. Raises BenchError: no model, wrong vectors (shape, NaN, a
-    dimension that changes), missing data.
+    The same call again repeats nothing, unless the object has changed: it is identified by its
+    weights (a SentenceTransformer), or by its vectors of fixed sentences and of some thousand of
+    those that are scored. Raises BenchError if there is no model, for wrong vectors (shape, NaN, a
+    dimension that changes), and for missing data.
     """
     values = recipe_texts(settings, recipe)
     if values:

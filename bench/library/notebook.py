@@ -1,4 +1,4 @@
-"""The progress of runs in a notebook: lines and a bar in one output that is drawn again, without widgets."""
+"""Progress of runs in a notebook: lines and a bar in one output, redrawn without widgets."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from typing import Any
 from bench.base.text import duration
 from bench.session.progress import RunReporter
 
-REDRAW = 0.25  # seconds between two drawings, at least
-SHOWN = 40  # lines: of many runs the last ones
+REDRAW = 0.25
+"""Seconds between two drawings, at least."""
+
+SHOWN = 40
+"""Lines that are drawn, the last ones of many."""
 
 
 def in_notebook() -> bool:
-    """Tell whether this process is the kernel of a notebook."""
+    """Say if this process is the kernel of a notebook."""
     library = sys.modules.get("IPython")
     if library is None:
         return False
@@ -25,7 +28,7 @@ def in_notebook() -> bool:
 
 
 class NotebookReporter(RunReporter):
-    """The lines of a :class:`bench.session.progress.RunReporter` and a bar for each phase that works, as HTML."""
+    """Shows the lines of a RunReporter and a bar for each phase that works, as HTML."""
 
     def __init__(self) -> None:
         super().__init__(plain=True)
@@ -78,11 +81,13 @@ class NotebookReporter(RunReporter):
         if len(rows) > SHOWN:
             rows = [f"... {len(rows) - SHOWN} lines before", *rows[-SHOWN:]]
         for task in self.bars.tasks:
-            of = f" of {task.total:g}" if task.total else ""
-            left = f", {duration(task.time_remaining)} left" if task.time_remaining else ""
+            text = f"{task.description} {task.completed:g}"
+            if task.total:
+                text += f" of {task.total:g}"
+            if task.time_remaining:
+                text += f", {duration(task.time_remaining)} left"
             bar = f"<progress max='{task.total or 1:g}' value='{task.completed:g}'></progress>"
-            words = html.escape(f"{task.description} {task.completed:g}{of}{left}")
-            rows.append(f"{bar} {words}")
+            rows.append(f"{bar} {html.escape(text)}")
         if self.bars.numbers:
             rows.append(html.escape(self.bars.numbers))
         return "<br>".join(rows)

@@ -1,4 +1,4 @@
-"""``bench.publish_runs``."""
+"""``bench.publish_runs``: write a version of the leaderboards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.publish.build import Outcome, publish
 
-SHOWN = 20  # runs that are left out, of which a warning tells
+SHOWN = 20
+"""Warnings about runs that are left out."""
 
 
 def publish_runs(
@@ -26,17 +27,21 @@ def publish_runs(
     data: PathLike | None = None,
     plugins: Plugins = (),
 ) -> Outcome:
-    """Write a new version of the leaderboards in ``out``, from the runs in a folder: what ``bench publish`` does.
+    """Write a new version of the leaderboards into ``out``, from the runs in a folder, as ``bench
+    publish`` does.
 
         bench.publish_runs(preview=True).folder
 
-    ``runs``: the folder of the runs, which may be that of a version; None: $BENCH_RUNS, or ./runs. ``submissions``: also the runs in this
-    folder, each checked. ``baseline``: the row that the others are compared with; None: simcse. ``title``, ``note``: None takes those of the
-    last version. ``predictions_url``: where the predictions will be, if not in the version. ``preview`` writes ``out``/preview, which the
-    next preview replaces, and no version. ``data``: the folder with evaluation data. ``plugins``: Python files with suites.
+    ``runs``: the folder of the runs, perhaps of a version; None: $BENCH_RUNS, or ./runs.
+    ``submissions``: also the runs in this folder, each checked. ``baseline``: the row that the
+    others are compared with; None: simcse. ``title``, ``note``: None takes those of the last
+    version. ``predictions_url``: the address where the predictions will be, if not in the version.
+    ``preview`` writes ``out``/preview, which the next preview replaces, and no version. ``data``:
+    the folder with evaluation data. ``plugins``: Python files with suites.
 
-    Returns what was made: ``folder`` is None if nothing is new since the last version, ``name`` is the version's, ``refused`` are
-    submissions that did not pass. Runs that are left out are warnings. Raises BenchError; then nothing is written.
+    Returns the outcome: ``folder`` is None if nothing is new since the last version, ``name`` is
+    the version's, ``refused`` are submissions that did not pass. Runs that are left out are
+    warnings. Raises BenchError; then nothing is written.
     """
     use_plugins(plugins)
     with no_collection():

@@ -1,4 +1,4 @@
-"""``bench.search_recipes``."""
+"""``bench.search_recipes``: search for the values of recipes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from bench.library.plots import plot_trials
 from bench.library.results import STYLE, WIDTH
 from bench.library.running import choose_reporter
 from bench.library.training import Setting
-from bench.records.searches import RECIPE, Search, best_trial
+from bench.records.searches import RECIPE, Search, Trial, best_trial
 from bench.run.config import Plan, with_recipes
 from bench.run.search import Worker, definition, jobs_of, plan_notes
 from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
@@ -51,15 +51,23 @@ MOST_TRIALS = 999
 
 @dataclass(frozen=True, repr=False)
 class SearchResult:
-    """The trials of a search, and the recipes that it found. ``result.recipes["simcse"]`` is the recipe file with the best values, which ``bench.train`` takes."""
+    """The trials of a search, and the recipes that it found.
+
+    ``result.recipes["simcse"]`` is the recipe file with the best values, which ``bench.train``
+    takes.
+    """
 
     folder: Path
     search: Search
     recipes: Mapping[str, Path]
-    """Method -> its recipe file; without the methods of which no trial has a score."""
+    """Method -> its recipe file, without methods that have no trial with a score."""
 
     def frame(self) -> pd.DataFrame:
-        """One row for each trial: method, trial (0: the recipe as it is), state, dev, steps, seconds, and its values. Needs pandas."""
+        """Return a row for each trial. Needs pandas.
+
+        Columns: method, trial (0: the unchanged recipe), state, dev, steps, seconds, and its
+        values.
+        """
         rows = [
             {
                 "method": method,
@@ -76,17 +84,19 @@ class SearchResult:
         return import_pandas().DataFrame(rows)
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the expected best dev score against the number of trials (Dodge et al. 2019). Raises BenchError without matplotlib."""
+        """Draw the expected best dev score against the number of trials (Dodge et al. 2019).
+
+        Raises BenchError if matplotlib is not installed.
+        """
         return plot_trials(self.search.trials, self.search.study.select_on, axes)
 
     def _grid(self) -> Grid:
         rows = []
         for method, trials in self.search.trials.items():
-            recipe = next((one.score for one in trials if one.number == RECIPE), None)
+            unchanged = [trial for trial in trials if trial.number == RECIPE]
             best = best_trial(trials)
-            scores = (recipe, None if best is None else best.score)
-            cells = ["" if score is None else f"{score:.2f}" for score in scores]
-            rows.append([method, *cells, values_of(best)])
+            recipe_score = _score_text(unchanged[0] if unchanged else None)
+            rows.append([method, recipe_score, _score_text(best), values_of(best)])
         return grid(
             [
                 "method",
@@ -138,19 +148,24 @@ def search_recipes(
     settings: Mapping[str, Any] | None = None,
     **recipe: Any,
 ) -> SearchResult:
-    """Search for the values of recipes, with the same trials, budget, seeds and dev set for each method: what ``bench search`` does.
+    """Search for values of recipes as ``bench search`` does, with the same trials, budget, seeds
+    and dev set for each method.
 
         found = bench.search_recipes(["simcse", "promcse"], trials=12, budget="500steps")
         bench.train(list(found.recipes.values()), seeds="1-5")
 
-    ``trials``: for each method, besides its unchanged recipe; the same call with more continues a search. ``space``: what is searched in
-    place of what recipe files say: {"temperature": [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}. ``select``: the dev set; None: STS-B dev,
-    or captions dev with the suite check, or with the backbone or corpus builtin. ``seeds``: of every trial, whose score is their mean; None:
-    901, because published runs need others. ``sampler``, ``pruner``: how Optuna chooses values, and ends trials early. ``name``: of the
-    search and its folder; None: a hash of its options. ``suites``: what will be scored later, to report the dev set's overlap with it;
-    nothing is scored now. Every other argument is as in :func:`bench.train`; a value of the recipe is then the same in all trials.
+    ``trials``: trials of each method, besides its unchanged recipe; the same call with more
+    continues a search. ``space``: search these values instead of those in recipe files:
+    {"temperature": [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}. ``select``: the dev set; None:
+    STS-B dev, or captions dev with the suite check, or with the backbone or corpus builtin.
+    ``seeds``: seeds of every trial, which is scored by their mean; None: 901, because published
+    runs need others. ``sampler``, ``pruner``: how Optuna chooses values, and ends trials early.
+    ``name``: name of the search and its folder; None: a hash of its options. ``suites``: the suites
+    that will be scored later, to report the dev set's overlap with them; nothing is scored now.
 
-    Several processes with the same call share the trials. Raises BenchError, also if Optuna is not installed.
+    Every other argument is as in :func:`bench.train`; a value of the recipe is then the same in all
+    trials. Several processes with the same call share the trials. Raises BenchError, also if Optuna
+    is not installed.
     """
     check_optuna()
     _check_choice("sampler", sampler, ("random", "grid", "tpe"))
@@ -201,13 +216,20 @@ def search_recipes(
     return SearchResult(worker.folder, search, recipes)
 
 
+def _score_text(trial: Trial | None) -> str:
+    """Return the dev score of a trial; "" if it has none."""
+    if trial is None or trial.score is None:
+        return ""
+    return f"{trial.score:.2f}"
+
+
 def _check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
         raise UnknownName(argument, value, choices)
 
 
 def _space_texts(space: Mapping[str, str | Sequence[Any]] | None) -> dict[str, str]:
-    """The values to search as ``--space`` takes them."""
+    """Return the values to search as ``--space`` takes them."""
     texts = {}
     for key, values in (space or {}).items():
         texts[key] = values if isinstance(values, str) else ",".join(map(str, values))

@@ -1,4 +1,4 @@
-"""``bench.train``."""
+"""``bench.train``: train methods and score them."""
 
 from __future__ import annotations
 
@@ -58,30 +58,34 @@ def train(
     settings: Mapping[str, Any] | None = None,
     **recipe: Any,
 ) -> Results:
-    """Train methods, a run for each method, backbone and seed, and score each: what ``bench run`` does.
+    """Train methods and score them as ``bench run`` does: a run for each method, backbone and seed.
 
         bench.train("simcse", corpus="wiki.txt", seeds=[1, 2], batch_size=128)
         bench.train([MyLoss, "simcse"], corpus=["A sentence.", "Another one."], suites="check")
 
-    ``method``: a name of ``bench methods`` ("promcse", with a variant "promcse+eh"), a Method class of this script or notebook, a Python
-    file with methods, a recipe file, or a list of these. ``backbone``: a hub name, a folder, "builtin", or several; None: the recipe
-    file's, else "builtin". ``corpus``: a file, a name that recipes use, a list of sentences or of pairs, columns as a dictionary, a
-    datasets.Dataset, a DataFrame; None: the recipe's. What is no file is written to the cache under the hash of its content.
-    ``seeds``: a number, several, or "1-5". ``suites``: names of ``bench suites``, or files of your own. ``data``: the folder with
-    evaluation data; None: $BENCH_DATA, or fetched. ``name``: what tables call the backbone.
+    ``method``: a name of ``bench methods`` ("promcse", with a variant "promcse+eh"), a Method class
+    of this script or notebook, a Python file with methods, a recipe file, or a list of these.
+    ``backbone``: a hub name, a folder, "builtin", or several; None: the recipe file's, else
+    "builtin". ``corpus``: a file, a name that recipes use, a list of sentences or of pairs, columns
+    as a dictionary, a datasets.Dataset, a DataFrame; None: the recipe's. Anything but a file is
+    written to the cache under the hash of its content. ``seeds``: a number, several, or "1-5".
+    ``suites``: names of ``bench suites``, or files of your own. ``data``: the folder with
+    evaluation data; None: $BENCH_DATA, or fetched. ``name``: the backbone's name in tables.
 
-    ``setting``: None is the one with a recipe for the backbone. ``variant``: of the methods that name none. ``budget``: "500steps", "10m",
-    "2epochs". ``precision``: "auto", "fp32", "bf16". ``text``: the form of the sets that have several: "tokenised", "raw",
-    "tokenised,raw", "any". ``chunk``: rows of a batch in memory at a time, with the same gradient, or "auto". ``compile``: torch compiles
-    the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` runs again what is finished. ``offline`` opens no connection.
-    ``allow_pickle`` accepts backbones whose weights are a pickle. ``plugins``: further Python files and classes, with suites or methods.
-    ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: lines and bars.
+    ``setting``: None is the one with a recipe for the backbone. ``variant``: the variant of methods
+    that name none. ``budget``: "500steps", "10m", "2epochs". ``precision``: "auto", "fp32", "bf16".
+    ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
+    ``chunk``: rows of a batch in memory at a time, with the same gradient, or "auto". ``compile``:
+    torch compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats
+    finished runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones whose weights
+    are a pickle. ``plugins``: further Python files and classes, with suites or methods. ``runs``:
+    the folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: show lines and bars.
 
-    Every other keyword is a value of the recipe: ``batch_size=128``, ``temperature=0.1``; a list, ``temperature=[0.05, 0.1]``, is a run for
-    each. ``settings`` are such values as a dictionary.
+    Every other keyword is a value of the recipe: ``batch_size=128``, ``temperature=0.1``; a list,
+    ``temperature=[0.05, 0.1]``, is a run for each. ``settings`` are such values as a dictionary.
 
-    Finished runs are not repeated, interrupted ones resume. Raises BenchError for the first run that fails, and UnknownName, with the
-    nearest names, for an unknown argument.
+    Finished runs are not repeated, interrupted ones resume. Raises BenchError for the first run
+    that fails, and UnknownName, with the nearest names, for an unknown argument.
     """
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
@@ -114,27 +118,30 @@ def train(
 
 
 def _command(methods: NamedMethods, options: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """The call as a record holds it: files and folders relative to the working directory, or by their names."""
+    """Return the call as a record holds it: files and folders relative to the working directory, or
+    by their names.
+    """
     named = [*methods.names, *map(recorded_path, methods.recipes)]
-    backbones = [recorded_path(one) for one in options.get("backbones", ["builtin"])]
+    backbones = [recorded_path(name) for name in options.get("backbones", ["builtin"])]
     corpus = options.get("corpus")
-    known = None if corpus is None else recorded_path(corpus)
+    if corpus is not None:
+        corpus = recorded_path(corpus)
     parts = [
-        repr(_alone(named)),
-        f"backbone={_alone(backbones)!r}",
-        f"corpus={known!r}",
+        repr(_one_or_list(named)),
+        f"backbone={_one_or_list(backbones)!r}",
+        f"corpus={corpus!r}",
         f"seeds={options['seeds']}",
     ]
     parts += [f"{key}={_recorded(value)!r}" for key, value in values.items()]
     return f"bench.train({', '.join(parts)})"
 
 
-def _alone(values: list[str]) -> str | list[str]:
+def _one_or_list(values: list[str]) -> str | list[str]:
     return values[0] if len(values) == 1 else values
 
 
 def _recorded(value: Any) -> Any:
-    """A recipe value as a record shows it; a file or a folder by its name."""
+    """Return a recipe value as a record shows it; a file or a folder by its name."""
     if isinstance(value, str | os.PathLike):
         text = os.fspath(value)
         return recorded_path(text) if os.path.exists(text) else text

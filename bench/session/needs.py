@@ -1,4 +1,6 @@
-"""Data, corpora and backbones that runs need and this machine lacks: what they are, and their fetching."""
+"""Data, corpora and backbones that runs need and this machine lacks: what they are, and their
+fetching.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command's runs: settled, planned with all that they need, and executed one after the other."""
+"""The runs of a command: settled, planned with all that they need, and executed in turn."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ class Session:
     ) -> Session:
         """Settle device, precision and processes of a plan. The arguments are the fields.
 
-        Raises BenchError for a data folder that does not exist, and for what this machine cannot do.
+        Raises BenchError for a data folder that does not exist, and for what this machine cannot
+        do.
         """
         DataFolder(plan.runs[0].data).check_root()
         if offline_now():
