@@ -97,7 +97,7 @@ def _findings_by_name(
 
 
 def _check_toml(file: Path) -> str:
-    """Return what a file is: a plan or a recipe. Raises BenchError if it cannot be used."""
+    """Say if a file is a plan or a recipe. Raises BenchError if it cannot be used."""
     if file.is_file() and "[[run]]" in file.read_text(encoding="utf-8", errors="replace"):
         return f"{file}: a plan of {len(read_plan(file).runs)} [[run]]"
     recipe = read_custom(file)

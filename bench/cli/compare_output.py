@@ -135,7 +135,7 @@ def print_seeds_for(
 def print_items(
     runs: Sequence[Run], tasks: Sequence[str], top: int, data: Path | None, form: str
 ) -> None:
-    """Print the items on which two runs disagree most, ``top`` for each task.
+    """Print the items that divide two runs most, ``top`` for each task.
 
     Raises BenchError unless there are two runs.
     """

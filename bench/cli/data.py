@@ -52,7 +52,7 @@ def data() -> None:
 @data_option
 @json_option
 def list_data(name: str | None, data: Path | None, as_json: bool) -> None:
-    """What every suite and corpus needs, and how much of it is here (judged by file names; quick).
+    """List the data of every suite and corpus, and how much of it is here (judged by file names).
 
     With a NAME, everything about that set.  Example: bench data list STS12 --data DIR
     """

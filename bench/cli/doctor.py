@@ -76,7 +76,7 @@ def doctor(
 
 
 def describe_backbone(name: str, *, fetch: bool) -> dict[str, Any]:
-    """Return facts about a backbone, some of which only loading it shows.
+    """Return facts about a backbone; a backbone that is on this machine is loaded.
 
     Raises BenchError if it cannot be loaded.
     """

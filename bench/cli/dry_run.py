@@ -1,4 +1,4 @@
-"""``bench run --dry-run``: the runs of a plan, what each would take, and what would be fetched."""
+"""``bench run --dry-run``: the runs of a plan, with estimates, and missing data to fetch."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PlanRow:
 def print_plan(
     prepared: PreparedRuns, session: Session, *, as_json: bool, everything: bool = False
 ) -> None:
-    """Print the plan and what it would fetch; write nothing. ``everything``: default values too."""
+    """Print the plan and its fetches; write nothing. ``everything``: default values too."""
     config = session.config
     chunk = config.chunk if isinstance(config.chunk, int) else None
     rows = plan_rows(prepared.runs, session.store, config.device, chunk)
@@ -87,7 +87,7 @@ def print_plan(
 def plan_rows(
     planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
 ) -> list[PlanRow]:
-    """Group runs by everything except the seed, and estimate what each takes on a device or card.
+    """Group runs by everything except the seed, and estimate time and memory on a device or card.
 
     ``chunk``: rows of a batch that are held in memory at a time.
     """
@@ -141,7 +141,7 @@ def _device_text(device: str, precision: str) -> str:
 
 
 def _print_fetches(pending: Sequence[Pending], session: Session, *, terms: bool) -> None:
-    """Print what a run would fetch, and how to fetch it into the data folder beforehand."""
+    """Print the fetches of a run, and how to fetch into the data folder beforehand."""
     config = session.config
     if config.offline:
         say("not on this machine; --offline forbids fetching", hang=2, blank=True)
@@ -289,7 +289,7 @@ def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
 def _plan_objects(
     rows: Sequence[PlanRow], pending: Sequence[Pending], device: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield an object for each run, for JSON. ``pending``: what the whole command would fetch."""
+    """Yield an object for each run, for JSON. ``pending``: the fetches of the whole command."""
     fields = ("name", "kind", "bytes", "licence", "where")
     to_fetch = [{field: getattr(item, field) for field in fields} for item in pending]
     for row in rows:
@@ -301,6 +301,8 @@ def _run_object(
     run: PlannedRun, row: PlanRow, to_fetch: Sequence[Mapping[str, Any]], device: str
 ) -> dict[str, Any]:
     values = run.recipe.values_with_source()
+    is_finished = run not in row.pending and run not in row.unscored
+    chunk = row.chunk if row.chunk else None
     return {
         "run_id": None if run.provisional else run.run_id,
         "fingerprint": None if run.provisional else run.fingerprint,
@@ -318,7 +320,7 @@ def _run_object(
         "to_fetch": to_fetch,
         "device": device,
         "precision": run.precision,
-        "finished": run not in row.pending and run not in row.unscored,
+        "finished": is_finished,
         "printed": dict(run.expect) if run.expect else None,
-        "chunk": row.chunk or None,
+        "chunk": chunk,
     }

@@ -29,7 +29,7 @@ def drop_output(stream: TextIO) -> None:
 def check_streams() -> None:
     """End with a line if the process was started without a standard output.
 
-    Without a standard error, what it would say is discarded.
+    Without a standard error, its lines are discarded.
     """
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives

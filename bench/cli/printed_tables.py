@@ -1,4 +1,4 @@
-"""What papers printed, as tables: papers, checkpoints, a table with its footnotes, the audit."""
+"""Numbers that papers printed: papers, checkpoints, tables with footnotes, the audit."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def print_checkpoints(as_json: bool) -> None:
 
 
 def _scoring(checkpoint: Checkpoint) -> str:
-    """Return the method by which a checkpoint is scored, with its recipe values and prefix."""
+    """Return the method that scores a checkpoint, with its recipe values and prefix."""
     words = [checkpoint.ours, *(f"{key}={value}" for key, value in checkpoint.set.items())]
     text = " ".join(words)
     if checkpoint.prefix:

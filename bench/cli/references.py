@@ -49,7 +49,7 @@ def references(
     kind: str | None,
     as_json: bool,
 ) -> None:
-    """What papers printed, as data.
+    """Print the numbers of papers, and where they do not fit.
 
     Without a name: the papers and their tables. With one: the table as printed, with remarks.
     ``checkpoints``: the models that authors released, the printed row of each, and how it is scored

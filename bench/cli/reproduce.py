@@ -100,7 +100,7 @@ def reproduce(
     plain: bool,
     **options: Any,
 ) -> None:
-    """Run a paper's table or figure again, and show our scores beside the printed ones: consistent,
+    """Run a paper's table or figure again, and show our scores next to the printed ones: consistent,
     differs, or not tested.
 
     Without a name it lists every table and figure, with yes or no. A figure is drawn from its runs,
@@ -146,14 +146,8 @@ def reproduce(
         prepared = _prepare_table(session, order, registry)
         if as_json:
             print_plan(prepared, session, as_json=True)
-            return
-        count = sum(len(seeds_of(run, table_runs, config.seeds)) for run in order)
-        say(f"{name}: {count or 'no'} runs")
-        print_printed_rows(order)
-        if prepared.runs:
-            click.echo()
-            print_plan(prepared, session, as_json=False, everything=everything)
-        print_skipped(table_runs)
+        else:
+            _print_table_plan(name, session, prepared, table_runs, everything)
         return
     with session.reporter.display():
         code = _run_stages(session, order, registry)
@@ -164,6 +158,24 @@ def reproduce(
         write_comparison_page(page, part, table_runs, session.store, config.text)
         click.echo(f"page: {page}", err=as_json)
     raise click.exceptions.Exit(code)
+
+
+def _print_table_plan(
+    name: str,
+    session: Session,
+    prepared: PreparedRuns,
+    table_runs: Sequence[TableRun],
+    everything: bool,
+) -> None:
+    """Print the printed rows with their runs, the plan, and the rows that are not run."""
+    order = in_order(table_runs)
+    count = sum(len(seeds_of(run, table_runs, session.config.seeds)) for run in order)
+    say(f"{name}: {count or 'no'} runs")
+    print_printed_rows(order)
+    if prepared.runs:
+        click.echo()
+        print_plan(prepared, session, as_json=False, everything=everything)
+    print_skipped(table_runs)
 
 
 def _prepare_table(
@@ -207,8 +219,8 @@ def _list_parts(as_json: bool) -> None:
     """Print every table and figure of the papers: if it can be run again, how, or why not."""
     if as_json:
         for part in contents():
-            again = {"again": part.how != NO, "command": part.command or None}
-            print_json([{**asdict(part), **again}])
+            can_run = part.how != NO
+            print_json([{**asdict(part), "again": can_run, "command": part.command or None}])
         return
     rows = []
     for part in contents():

@@ -77,14 +77,18 @@ def _compared_cells(
     table_runs: Sequence[TableRun], store: RunsFolder, text: str
 ) -> dict[str, list[Reproduced]]:
     """Return title of a printed row and its run -> the results of its cells."""
-    rows = [(run, row) for run in table_runs if not run.why_not for row in run.rows]
+    titles = []
     compared = []
-    for run, row in rows:
+    for run in table_runs:
+        if run.why_not:
+            continue
         records = [record for record, _ in finished(run, store)]
-        compared.append(Beside(row.cells, records, run.differs_from(row.first)))
+        for row in run.rows:
+            titles.append(_title(run, row.first))
+            compared.append(Beside(row.cells, records, run.differs_from(row.first)))
     by_title: dict[str, list[Reproduced]] = {}
-    for (run, row), cells in zip(rows, judge_rows(compared, text), strict=True):
-        by_title.setdefault(_title(run, row.first), []).extend(cells)
+    for title, cells in zip(titles, judge_rows(compared, text), strict=True):
+        by_title.setdefault(title, []).extend(cells)
     return by_title
 
 
@@ -96,7 +100,7 @@ def _title(run: TableRun, cell: ReferenceResult) -> str:
     if not cell.own_result:
         facts.append(f"copied from {cell.source}")
     title = f"{cell.label} ({', '.join(facts)}): {run.name}"
-    seeds = seed_ranges([one.seed for one in run.planned if one.seed is not None])
+    seeds = seed_ranges(planned.seed for planned in run.planned if planned.seed is not None)
     if seeds:
         title += f"; seeds {seeds}"
     return title

@@ -69,7 +69,7 @@ def print_scores(records: Sequence[RunRecord], store: RunsFolder) -> None:
 
 
 def _command_after_runs(records: Sequence[RunRecord], store: RunsFolder) -> str:
-    """Return what a person types next: a comparison of several rows, else the page of the run."""
+    """Return the next command of a person: a comparison of several rows, else the run's page."""
     rows = {(record.method, record.variant, record.backbone) for record in records}
     words = ["bench", "runs", records[-1].run_id]
     if len(rows) > 1:

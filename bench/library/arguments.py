@@ -62,7 +62,7 @@ def path_text(path: Any, argument: str) -> str:
     return str(os.fspath(path))
 
 
-def check_text(value: Any, argument: str) -> None:
+def check_is_text(value: Any, argument: str) -> None:
     """Raise BenchError if an argument is no text."""
     if not isinstance(value, str):
         raise BenchError(f"{argument}={value!r:.60}: expected a text")
@@ -225,11 +225,13 @@ def classes_of(methods: NamedMethods) -> list[type[Method]]:
     return [registry.plugins[name].cls for name in names if name in registry.plugins]
 
 
-def run_options(methods: NamedMethods, values: Mapping[str, str], **options: Any) -> dict[str, Any]:
+def call_options(
+    methods: NamedMethods, values: Mapping[str, str], **options: Any
+) -> dict[str, Any]:
     """Return the options of a run, for :func:`run_config`, from the arguments of a call.
 
     ``values``: recipe values, as :func:`recipe_texts` returns them. Options that are None are left
-    out, so that those of a recipe file hold.
+    out, so that a recipe file decides them.
     """
     given = {key: value for key, value in options.items() if value is not None}
     return {
@@ -251,16 +253,19 @@ def run_config(
     folder = as_path(data or os.environ.get("BENCH_DATA") or None, "data")
     DataFolder(folder).check_root()
     names = ",".join(path_text(suite, "suites") for suite in listed(suites))
+    is_offline = options.get("offline", False) or offline_now()
     table = {
         **options,
         "suites": list(split_names(names)),
-        "data": folder and str(folder),
-        "offline": options.get("offline", False) or offline_now(),
+        "data": None if folder is None else str(folder),
+        "offline": is_offline,
     }
     try:
         return from_table(table)
     except ValueError as error:
-        problem, _, place = str(error).partition(" - at `$.")
-        name = place.rstrip("`").partition("[")[0]
-        words = problem.replace("`", "").replace(" | null", " or None")
-        raise BenchError(f"{name}={table.get(name)!r:.60}: {words}" if name else words) from None
+        problem, _, path = str(error).partition(" - at `$.")
+        message = problem.replace("`", "").replace(" | null", " or None")
+        name = path.rstrip("`").partition("[")[0]
+        if name:
+            message = f"{name}={table.get(name)!r:.60}: {message}"
+        raise BenchError(message) from None

@@ -16,9 +16,9 @@ from bench.library.arguments import (
     PathLike,
     Plugins,
     as_path,
+    check_is_text,
     check_mapping,
     check_recipe_keys,
-    check_text,
     recipe_texts,
     run_config,
     use_plugins,
@@ -92,8 +92,8 @@ def evaluate(
         "runs": None if runs is None else str(as_path(runs)),
     }
     config = run_config(options, suites, data)
-    check_text(name, "name")
-    check_text(prefix, "prefix")
+    check_is_text(name, "name")
+    check_is_text(prefix, "prefix")
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
     check_mapping(server, "server", 'server={"model": "NAME"}')
     check_prompts(prompts or {}, config.suites)

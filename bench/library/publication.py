@@ -35,7 +35,7 @@ def publish_runs(
     ``runs``: the folder of the runs, perhaps of a version; None: $BENCH_RUNS, or ./runs.
     ``submissions``: also the runs in this folder, each checked. ``baseline``: the row that the
     others are compared with; None: simcse. ``title``, ``note``: None takes those of the last
-    version. ``predictions_url``: the address where the predictions will be, if not in the version.
+    version. ``predictions_url``: the future address of the predictions, if not in the version.
     ``preview`` writes ``out``/preview, which the next preview replaces, and no version. ``data``:
     the folder with evaluation data. ``plugins``: Python files with suites.
 

@@ -58,7 +58,7 @@ class Tables:
     def frame(self) -> pd.DataFrame:
         """Return a row for each cell, with interval, difference, p and verdict. Needs pandas.
 
-        The columns are those of ``bench compare --format csv``.
+        The columns are the same as in ``bench compare --format csv``.
         """
         return import_pandas().DataFrame(list(cell_rows(self.tables)), columns=list(HEADING))
 

@@ -18,6 +18,7 @@ from bench.library.arguments import (
     Plugins,
     Seeds,
     as_path,
+    call_options,
     check_mapping,
     check_recipe_keys,
     classes_of,
@@ -25,7 +26,6 @@ from bench.library.arguments import (
     path_text,
     recipe_texts,
     run_config,
-    run_options,
     seed_numbers,
 )
 from bench.library.corpora import corpus_place
@@ -176,7 +176,7 @@ def search_recipes(
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, search_recipes, classes_of(methods))
-    options = run_options(
+    options = call_options(
         methods,
         values,
         backbones=None if backbone is None else [path_text(backbone, "backbone")],

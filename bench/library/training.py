@@ -15,12 +15,12 @@ from bench.library.arguments import (
     Seeds,
     as_path,
     backbone_names,
+    call_options,
     check_recipe_keys,
     classes_of,
     find_methods,
     recipe_texts,
     run_config,
-    run_options,
     seed_numbers,
 )
 from bench.library.corpora import corpus_place
@@ -77,8 +77,8 @@ def train(
     ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
     ``chunk``: rows of a batch in memory at a time, with the same gradient, or "auto". ``compile``:
     torch compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats
-    finished runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones whose weights
-    are a pickle. ``plugins``: further Python files and classes, with suites or methods. ``runs``:
+    finished runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones with weights
+    in a pickle. ``plugins``: further Python files and classes, with suites or methods. ``runs``:
     the folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: show lines and bars.
 
     Every other keyword is a value of the recipe: ``batch_size=128``, ``temperature=0.1``; a list,
@@ -90,7 +90,7 @@ def train(
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, train, classes_of(methods))
-    options = run_options(
+    options = call_options(
         methods,
         values,
         backbones=None if backbone is None else backbone_names(backbone),

@@ -36,7 +36,7 @@ class Submission:
 
 
 def preview_jobs(session: Session, runs: Sequence[PlannedRun]) -> str:
-    """Return what an engine would be given: its script, and that of its workers."""
+    """Return the scripts of an engine and of its workers, without submitting them."""
     batch = jobs.new_batch(session.store, [run.run_id for run in runs], session.config.target)
     return f"{jobs.script(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
 
@@ -77,10 +77,10 @@ def submit_jobs(
 
 
 def wait_for_jobs(batch: jobs.Batch, say: Callable[[str], None]) -> Counter[str]:
-    """Do the runs with Ray; returns how many "finished", "failed" or were "cancelled".
+    """Do the runs with Ray; returns the counts of "finished", "failed" and "cancelled".
 
-    ``say`` gets a line when a run ends. The first SIGINT or SIGTERM cancels the runs, each of which
-    saves its state.
+    ``say`` gets a line when a run ends. The first SIGINT or SIGTERM cancels the runs, and each saves
+    its state.
     """
     with stop_signals(insistent=False) as should_stop:
         return Counter(jobs.follow(batch, say, should_stop).values())

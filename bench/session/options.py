@@ -20,7 +20,7 @@ def plan_from_options(
 
     ``targets``: names of methods, with commas, plugin files and recipe files. ``typed``: option ->
     its value; fields of a RunConfig, and "pairs", the texts KEY=VALUE of ``--set``. ``plan_file``:
-    the plan whose values the options replace. Registers the suites of plugin files. Raises
+    a plan; the options replace its values. Registers the suites of plugin files. Raises
     BenchError.
     """
     values = {key: value for key, value in typed.items() if key in FIELDS}

@@ -101,7 +101,7 @@ class Session:
 
     @property
     def config(self) -> RunConfig:
-        """The first run's options; those of the whole command are the same in all runs."""
+        """The options of the first run; all runs share the options of the whole command."""
         return self.plan.runs[0]
 
     def prepare(self, make: MakeRuns) -> PreparedRuns:
