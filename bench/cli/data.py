@@ -107,8 +107,9 @@ def check_data(name: str | None, data: Path | None, as_json: bool) -> None:
 @data_option
 @json_option
 def fetch_data(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -> None:
-    """Get data sets and corpora from their sources, into --data DIR (which may then be copied to a
-    machine without a network).
+    """Get data sets and corpora from their sources, into --data DIR.
+
+    DIR may then be copied to a machine without a network.
 
     Names, sizes, licences and terms are shown first; every file is checked; an interrupted download
     resumes. Complete sets are not fetched again.  Example: bench data fetch sts wiki1m --data DIR

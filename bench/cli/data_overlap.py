@@ -63,8 +63,9 @@ def overlap(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Sentences of the evaluation sets that also occur in CORPUS (a file, or builtin): the same, or
-    nearly the same.
+    """Count the sentences of evaluation sets that CORPUS (a file, or builtin) has, too.
+
+    Counted are the same sentences, and nearly the same ones.
 
     The same: equal letters and digits, ignoring case, punctuation and white space. Nearly the same:
     the two share at least 4 of 5 of their words. A run counts this, too, for the tasks that it

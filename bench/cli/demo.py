@@ -60,8 +60,9 @@ NOTE = (
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
 @plain_option
 def demo(out: Path, seeds: str, steps: int, browse: bool, plain: bool) -> None:
-    """Train and score on the data in the package: nothing is fetched; about two minutes on two CPU
-    cores.
+    """Train and score on the data in the package, in about two minutes on two CPU cores.
+
+    Nothing is fetched.
 
     Four untrained poolings of one encoder, and SimCSE trained for half a minute on Wikipedia
     sentences, scored on pairs of image captions that people rated: is training better than the best

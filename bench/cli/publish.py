@@ -86,8 +86,9 @@ def publish(
     data: Path | None,
     **options: Any,
 ) -> None:
-    """A new version of the leaderboards in OUT, from the runs in a folder and from what papers
-    printed: pages, Markdown, data.
+    """Write a new version of the leaderboards into OUT: pages, Markdown, data.
+
+    It has the runs in a folder, and the numbers that papers printed.
 
     A published version never changes. If nothing is new since the last one, none is made. --runs
     may be the runs of a version.

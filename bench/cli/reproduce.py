@@ -100,8 +100,9 @@ def reproduce(
     plain: bool,
     **options: Any,
 ) -> None:
-    """Run a paper's table or figure again, and show our scores next to the printed ones: consistent,
-    differs, or not tested.
+    """Run a paper's table or figure again, and compare our scores with the printed ones.
+
+    Each is consistent, differs, or is not tested.
 
     Without a name it lists every table and figure, with yes or no. A figure is drawn from its runs,
     on a page. What is missing is fetched first, as by bench run. The same command again repeats

@@ -47,8 +47,7 @@ def _skipped_rows(table_runs: Sequence[TableRun]) -> list[tuple[str, str]]:
 def print_comparison(
     table_runs: Sequence[TableRun], store: RunsFolder, text: str, as_json: bool
 ) -> None:
-    """Print every printed cell next to ours, and if as many new runs as the paper had would give
-    it.
+    """Print every printed cell next to ours, with the verdict on it.
 
     ``text``: the text form that is compared.
     """

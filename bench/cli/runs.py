@@ -80,8 +80,9 @@ def runs(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """The runs of a folder, newest first, with what Slurm and Ray have queued; with RUN its scores,
-    recipe, training and cost.
+    """List the runs of a folder, newest first, with those that Slurm and Ray have queued.
+
+    With RUN: its scores, recipe, training and cost.
 
     RUN is an id, its beginning, or a path.
 

@@ -1,6 +1,4 @@
-"""``bench search``: the same search for the recipe values of every method, so that a comparison
-compares methods.
-"""
+"""``bench search``: search for recipe values, with the same effort for every method."""
 
 from __future__ import annotations
 

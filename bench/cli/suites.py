@@ -42,7 +42,7 @@ def suites(
     plugins: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Suites of tasks; with a NAME everything about one: protocol, metric, data, counts.
+    """List the suites of tasks; with a NAME show its protocol, metric, data and counts.
 
     \b
     Example:  bench suites sts

@@ -57,10 +57,9 @@ all commands: bench --help"""
 
 
 class HelpfulGroup(click.Group):
-    """A group that prints help if no command is named, and the help of a command if --help is
-    typed.
+    """A group that prints its help if no command is named.
 
-    --help counts even after an option that would take it as its value.
+    --help shows the help of a command even after an option that would take it as its value.
     """
 
     # what is printed if no command is named; "": the help

@@ -36,9 +36,7 @@ Seeds = int | str | Iterable[int]
 
 @dataclass(frozen=True)
 class NamedMethods:
-    """The methods of a call: their names, and the plugin and recipe files that were named with
-    them.
-    """
+    """The methods of a call: names, plugin files and recipe files."""
 
     names: tuple[str, ...]
     plugins: tuple[str, ...]
@@ -181,9 +179,7 @@ def recipe_texts(settings: Mapping[str, Any] | None, values: Mapping[str, Any]) 
 def check_recipe_keys(
     values: Iterable[str], function: Callable[..., Any], classes: Iterable[type[Method]]
 ) -> None:
-    """Raise UnknownName, with the nearest names, for a keyword that is no argument and no recipe
-    value.
-    """
+    """Raise UnknownName for a keyword that is no argument and no recipe value."""
     arguments = [
         name
         for name, parameter in inspect.signature(function).parameters.items()

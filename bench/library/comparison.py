@@ -21,8 +21,7 @@ def compare_runs(
     together: bool = False,
     runs: PathLike | None = None,
 ) -> Tables:
-    """Compare runs: means over seeds, intervals, which rows are better than the baseline, and which
-    may be the best.
+    """Compare runs as ``bench compare`` does: means over seeds, intervals, verdicts.
 
         bench.compare_runs(results, baseline="simcse").plot()
 

@@ -114,9 +114,7 @@ def _write_sentences(rows: Iterable[Any]) -> Path:
 
 
 def _refuse_files(sentences: Sequence[str]) -> None:
-    """Raise BenchError if every sentence is the name of a file: a list of files would be trained on
-    as sentences.
-    """
+    """Raise BenchError if every sentence is the name of a file, so that no name is trained on."""
     if len(sentences) > 100:
         return
     for sentence in sentences:

@@ -88,14 +88,14 @@ def encode_sentences(
     offline: bool = False,
     plugins: Plugins = (),
 ) -> np.ndarray:
-    """Encode sentences with the model of a finished run: (n, d) float32, row i for sentence i, as
-    ``bench encode`` does.
+    """Encode sentences with the model of a finished run, as ``bench encode`` does.
 
         vectors = bench.encode_sentences("simcse-builtin-s42", ["A sentence.", "Another one."])
 
     ``run``: an id, its beginning, a folder or a result. ``sentences``: a list, or a file.
-    ``column``: the column of a file with several; "all": every cell, row by row. Everything else is
-    as in :func:`load_run`, which saves time if there are many calls. Raises BenchError.
+    ``column``: the column of a file with several; "all": every cell, row by row. Returns (n, d)
+    float32, row i for sentence i. Everything else is as in :func:`load_run`, which saves time if
+    there are many calls. Raises BenchError.
     """
     if isinstance(sentences, str | os.PathLike):
         if not os.path.exists(os.path.expanduser(sentences)):

@@ -51,8 +51,7 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     **recipe: Any,
 ) -> Result:
-    """Score a finished encoder as ``bench evaluate`` does, and write its record into the runs
-    folder.
+    """Score a finished encoder as ``bench evaluate`` does; its record goes to the runs folder.
 
         bench.evaluate(encode, suites="check", name="mine")
         bench.evaluate("bert-base-uncased", suites=["sts", "transfer"], data="DATA", pooling="mean")

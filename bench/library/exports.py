@@ -26,8 +26,7 @@ def export_run(
     plugins: Plugins = (),
     progress: bool = True,
 ) -> Path | str:
-    """Write a finished run's model, with a model card, as a folder for other tools, as ``bench
-    export`` does.
+    """Write a finished run's model for other tools, with a model card, as ``bench export`` does.
 
         bench.export_run(result, "my-model")
         bench.export_run(result, push="me/my-model", private=True)

@@ -62,7 +62,7 @@ class NotebookReporter(RunReporter):
         self._draw(now=True)
 
     def _say_progress(self) -> None:
-        """A line every ten seconds is for logs; here there is a bar."""
+        """Show nothing: lines are for logs, and here there is a bar."""
 
     def _draw(self, now: bool = False) -> None:
         if not now and time.monotonic() - self.drawn < REDRAW:

@@ -27,8 +27,7 @@ def publish_runs(
     data: PathLike | None = None,
     plugins: Plugins = (),
 ) -> Outcome:
-    """Write a new version of the leaderboards into ``out``, from the runs in a folder, as ``bench
-    publish`` does.
+    """Write a new version of the leaderboards into ``out``, as ``bench publish`` does.
 
         bench.publish_runs(preview=True).folder
 

@@ -73,8 +73,9 @@ class Tables:
 
 
 class Results(tuple["Result", ...]):
-    """Several runs, in order: ``results[0]`` is the first, ``results["RUN"]`` the one with this id
-    or name.
+    """Several runs, in order.
+
+    ``results[0]`` is the first, ``results["RUN"]`` the one with this id or name.
     """
 
     def __getitem__(self, which: Any) -> Any:
@@ -88,8 +89,7 @@ class Results(tuple["Result", ...]):
         raise UnknownName("run", which, [result.run_id for result in self], "among these")
 
     def table(self) -> Tables:
-        """Return the tables of these runs, in the papers' form: a row is a method, its value the
-        mean over seeds.
+        """Return the tables of these runs: a row is a method, its value the mean over seeds.
 
         In a script ``print(results.table())`` shows them.
         """
@@ -152,8 +152,7 @@ class Result:
         return dict(self.record.provenance.backbone.model)
 
     def __getitem__(self, task: str) -> Score:
-        """Return the score of a task: "STS-B", or "sts/Avg." if several suites have one of that
-        name.
+        """Return the score of a task: "STS-B", or "sts/Avg." if suites share the name.
 
         "STS-B@raw" names a text form; else it is the first. Case and punctuation may be omitted:
         "stsb" is "STS-B". Raises UnknownName.

@@ -148,8 +148,7 @@ def search_recipes(
     settings: Mapping[str, Any] | None = None,
     **recipe: Any,
 ) -> SearchResult:
-    """Search for values of recipes as ``bench search`` does, with the same trials, budget, seeds
-    and dev set for each method.
+    """Search for values of recipes, with the same effort for each method, as ``bench search`` does.
 
         found = bench.search_recipes(["simcse", "promcse"], trials=12, budget="500steps")
         bench.train(list(found.recipes.values()), seeds="1-5")

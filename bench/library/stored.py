@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 
 def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
-    """Read every run of a runs folder, or of several, by id; a damaged record is omitted with a
-    warning.
+    """Read every run of a runs folder, or of several, by id.
 
         bench.load_runs().frame()
         bench.load_runs(["runs", "leaderboards/v4/runs"]).table()
 
-    ``folder``: one, or several; None: $BENCH_RUNS, or ./runs. Copies of a run count once. Raises
-    BenchError if two different runs have one id.
+    ``folder``: one, or several; None: $BENCH_RUNS, or ./runs. Copies of a run count once; a damaged
+    record is left out, with a warning. Raises BenchError if two different runs have one id.
     """
     results = []
     for path in listed(folder):

@@ -118,9 +118,7 @@ def train(
 
 
 def _command(methods: NamedMethods, options: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """Return the call as a record holds it: files and folders relative to the working directory, or
-    by their names.
-    """
+    """Return the call as a record holds it, without absolute paths."""
     named = [*methods.names, *map(recorded_path, methods.recipes)]
     backbones = [recorded_path(name) for name in options.get("backbones", ["builtin"])]
     corpus = options.get("corpus")

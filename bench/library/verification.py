@@ -76,8 +76,7 @@ def verify_runs(
     offline: bool = False,
     plugins: Plugins = (),
 ) -> Reports:
-    """Compute every score again from its stored predictions, and every hash, as ``bench verify``
-    does.
+    """Compute every score and hash again from stored files, as ``bench verify`` does.
 
         assert bench.verify_runs("leaderboards/v4").agree
 

@@ -79,8 +79,8 @@ def submit_jobs(
 def wait_for_jobs(batch: jobs.Batch, say: Callable[[str], None]) -> Counter[str]:
     """Do the runs with Ray; returns the counts of "finished", "failed" and "cancelled".
 
-    ``say`` gets a line when a run ends. The first SIGINT or SIGTERM cancels the runs, and each saves
-    its state.
+    ``say`` gets a line when a run ends. The first SIGINT or SIGTERM cancels the runs, and each
+    saves its state.
     """
     with stop_signals(insistent=False) as should_stop:
         return Counter(jobs.follow(batch, say, should_stop).values())

@@ -1,6 +1,4 @@
-"""Data, corpora and backbones that runs need and this machine lacks: what they are, and their
-fetching.
-"""
+"""Data, corpora and backbones that runs need and this machine lacks."""
 
 from __future__ import annotations
 
