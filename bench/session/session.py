@@ -129,7 +129,7 @@ class Session:
             fetcher = Fetcher(fetched_folder(), warn)
             runs = make(DataFolder(root, fetcher=fetcher), get_backbone)
         if not config.target.elsewhere:
-            check_disk(runs, RunsFolder(config.runs))
+            check_disk(runs, self.store)
         return PreparedRuns(tuple(runs))
 
     def plan_runs(self) -> PreparedRuns:
