@@ -194,14 +194,14 @@ def _print_sets(
     if len(states) == 1 and name is not None:
         print_facts(_set_facts(*states[0]))
         return
-    columns = [
+    columns = (
         "set",
         Column("for", wrap=12),
         Column("items", right=True),
         Column("MB", right=True),
         Column("here", wrap=12),
         Column("licence", wrap=24, drop=1),
-    ]
+    )
     rows = []
     findings = []
     for wanted, state in states:

@@ -154,7 +154,7 @@ def _data_states(folder: DataFolder) -> list[dict[str, Any]]:
     Judged by the names of files.
     """
     found = set()
-    scored = set()
+    scored: set[str] = set()
     for name, wanted in data_sets().items():
         scored.update(wanted.suites)
         if folder.look(wanted).status == "found":

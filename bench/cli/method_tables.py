@@ -149,7 +149,7 @@ def _printed_grid(facts: Facts) -> Grid:
     """Lay out the averages that papers print."""
     fields = ("metric", "setting", "backbone", "variant", "printed", "paper", "table")
     averages = [result for result in facts["references"] if result["task"] == "Avg."]
-    columns = [
+    columns = (
         "metric",
         "setting",
         Column("backbone", wrap=12),
@@ -157,7 +157,7 @@ def _printed_grid(facts: Facts) -> Grid:
         Column("Avg.", right=True),
         "paper",
         "table",
-    ]
+    )
     return grid(
         columns,
         sorted({tuple(result[field] for field in fields) for result in averages}),

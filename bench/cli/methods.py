@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -75,7 +76,7 @@ def methods(
 
 
 def _list_methods(registry: Registry, as_json: bool) -> None:
-    methods = []
+    methods: list[dict[str, Any]] = []
     for plugin in (registry[name] for name in registry):
         methods.append(
             {
@@ -95,13 +96,13 @@ def _list_methods(registry: Registry, as_json: bool) -> None:
     for facts in sorted(methods, key=lambda facts: facts["settings"] == ("none",)):
         shown = [facts[key] for key in ("name", "year", "family", "summary")]
         rows.append([*shown, ", ".join(facts["settings"])])
-    columns = [
+    columns = (
         "method",
         "year",
         Column("family", wrap=12),
         Column("summary", wrap=24),
         Column("settings", wrap=12, drop=1),
-    ]
+    )
     print_grid(grid(columns, rows, notes=["one method: bench methods NAME"]))
 
 

@@ -49,14 +49,14 @@ def print_checkpoints(as_json: bool) -> None:
                 checkpoint.note,
             )
         )
-    columns = [
+    columns = (
         "hub",
         "table",
         "Avg.",
         Column("scored by", wrap=20),
         Column("also scored in", wrap=10, drop=2),
         Column("note", wrap=20, drop=1),
-    ]
+    )
     print_grid(grid(columns, lines, whole="--json"))
 
 
@@ -82,12 +82,12 @@ def print_papers() -> None:
                 ", ".join(dict.fromkeys(number.setting for number in numbers)),
             )
         )
-    columns = [
+    columns = (
         "table",
         Column("rows", right=True),
         Column("metric", wrap=12),
         Column("settings", wrap=12),
-    ]
+    )
     note = "one table: bench references PAPER:TABLE; all remarks: bench references --audit"
     print_facts(PAPERS.items())
     click.echo()
@@ -194,12 +194,12 @@ def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
     lines = []
     for (*names, why), tasks in groups.items():
         lines.append((*names, list_names(filter(None, dict.fromkeys(tasks)), 1), why))
-    columns = [
+    columns = (
         "table",
         Column("setting", drop=2),
         Column("row", wrap=16),
         Column("backbone", drop=1),
         Column("cell", wrap=8),
         Column("remark", wrap=24),
-    ]
+    )
     return grid(columns, lines, title=title, whole="--json")

@@ -88,13 +88,13 @@ def _print_suite(facts: dict[str, Any]) -> None:
     )
     if not facts["tasks"]:
         return
-    columns = [
+    columns = (
         "task",
         Column("items", right=True),
         "metric",
         "protocol",
         Column("sub-datasets", wrap=20),
-    ]
+    )
     print_grid(grid(columns, [_task_row(task) for task in facts["tasks"]]), blank=True)
 
 
