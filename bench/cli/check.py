@@ -9,13 +9,14 @@ from typing import NoReturn
 
 import click
 
-from bench.base.errors import Finding
+from bench.base.findings import Finding
 from bench.base.terminal import warn
 from bench.cli.options import data_option, json_option, print_findings, print_json
 from bench.data.sets import DataFolder
 from bench.run.config import read_plan
 from bench.run.plugins import discover
-from bench.run.recipes import check_values, read_custom
+from bench.run.recipe_checks import check_values
+from bench.run.recipe_files import read_custom
 from bench.score.suites import suite, suite_names, suite_plugin, use_files
 from bench.session.values import parse_overrides
 

@@ -20,7 +20,7 @@ from bench.compare.items import disagreements, read_texts
 from bench.compare.seeds import seeds_for
 from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
-from bench.records.store import Run
+from bench.records.run import Run
 from bench.show.tables.scores import as_data, items_grid, print_tables
 from bench.show.tables.seeds import seeds_data, seeds_grid
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from bench.base.errors import DIFFERS, BenchError, DataDamaged, Finding, UnknownName
+from bench.base.errors import BenchError, DataDamaged, UnknownName
+from bench.base.findings import DIFFERS, Finding
 from bench.base.terminal import warn
-from bench.base.text import plural, size
+from bench.base.text import plural, format_bytes
 from bench.cli.data_overlap import overlap
 from bench.cli.errors import show_error
 from bench.cli.options import (
@@ -239,7 +240,7 @@ def _set_facts(wanted: DataSet, state: State) -> list[tuple[str, str]]:
         (wanted.name, wanted.title),
         ("needed by", _use_of(wanted)),
         (wanted.unit, ", ".join(f"{split} {count:,}" for split, count in wanted.items.items())),
-        ("size", f"{size(wanted.bytes)} in {plural(len(wanted.files), 'file')}"),
+        ("size", f"{format_bytes(wanted.bytes)} in {plural(len(wanted.files), 'file')}"),
     ]
     facts += [(key, getattr(wanted, key)) for key in ("licence", "terms", "source", "cite")]
     facts += [

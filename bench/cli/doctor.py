@@ -14,12 +14,14 @@ import click
 
 from bench import backbones
 from bench.backbones.dropout import own_dropout
-from bench.backbones.folder import FAMILIES, check_mlm_head, read_config
+from bench.backbones.folder import read_config
+from bench.backbones.families import FAMILIES, check_mlm_head
 from bench.base import __version__, devices
-from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
-from bench.base.files import default_cache
+from bench.base.errors import BenchError
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
+from bench.base.cache import default_cache
 from bench.base.terminal import warn
-from bench.base.text import plural, size
+from bench.base.text import plural, format_bytes
 from bench.cli.options import (
     data_option,
     json_option,
@@ -82,7 +84,7 @@ def describe_backbone(name: str, *, fetch: bool) -> dict[str, Any]:
     """
     reference = backbones.resolve(name)
     if fetch:
-        reference = backbones.fetch(reference, offline=False, allow_pickle=False, say=warn)
+        reference = backbones.fetch_backbone(reference, offline=False, allow_pickle=False, say=warn)
     facts = {"name": name, "about": backbones.KNOWN.get(name, ""), "revision": reference.revision}
     if reference.path is None:
         return {**facts, "files": "not on this machine; a run fetches them, and --fetch does now"}
@@ -143,7 +145,7 @@ def diagnose_machine(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "runs": str(store.path.resolve()),
         "records": len(store.ids()),
         "cache": str(default_cache()),
-        "disk free": size(shutil.disk_usage(disk).free),
+        "disk free": format_bytes(shutil.disk_usage(disk).free),
     }
     return facts | {"next": _useful_command(facts, data, runs)}
 

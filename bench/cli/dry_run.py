@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bench.base.devices import device_line
-from bench.base.text import duration, list_names, plural, seed_ranges, size
+from bench.base.text import format_duration, list_names, plural, seed_ranges, format_bytes
 from bench.cli.options import print_grid, print_json, say
 from bench.data.sets import Pending
 from bench.method.contract import Value
@@ -20,17 +20,18 @@ from bench.records.record import is_given_by_user
 from bench.run.estimates import (
     USABLE,
     Estimate,
-    card_named,
     disk_bytes,
     estimate,
     fitting_chunk,
     is_trained,
-    memory_here,
     speeds_of_earlier_runs,
 )
-from bench.run.execute import is_scored
-from bench.run.plan import PlannedRun, learns
-from bench.run.recipes import merge
+from bench.run.cards import memory_here
+from bench.run.cards import card_named
+from bench.run.done import is_scored
+from bench.run.planned import PlannedRun
+from bench.run.planned import learns
+from bench.run.recipes import merge_recipe
 from bench.session.needs import PreparedRuns, pending_grid, pending_size
 from bench.session.session import Session
 from bench.show.grid import Cell, Column, Grid, grid
@@ -190,7 +191,7 @@ def _run_cells(
     cells["steps"] = "" if guess.steps is None else f"{guess.steps:,}"
     cells["GiB"] = "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}"
     cells["fits with"] = "" if row.chunk is None else f"--chunk {row.chunk or 'none'}"
-    cells["time/run"] = "" if guess.seconds is None else duration(guess.seconds)
+    cells["time/run"] = "" if guess.seconds is None else format_duration(guess.seconds)
     cells["state"] = _state(row)
     cells["printed"] = f"{run.expect['value']:.2f}" if run.expect else ""
     return cells
@@ -238,7 +239,9 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
         if run.corpus is not None:
             counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
             lines.append((name, "corpus", run.corpus.name, counted))
-        defaults = merge(run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting))
+        defaults = merge_recipe(
+            run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting)
+        )
         for key, value in run.recipe.values_with_source().items():
             if everything or _matters(key, value, row, defaults):
                 source = f"{value.source} ({value.note})" if value.note else value.source
@@ -276,11 +279,11 @@ def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     if unscored:
         parts.append(f"{plural(unscored, 'finished run')} to score")
     if seconds:
-        parts.append(f"about {duration(seconds)} of training")
+        parts.append(f"about {format_duration(seconds)} of training")
     if has_unknown_times:
         parts.append("not counting rows whose time is unknown")
     if disk:
-        parts.append(f"up to {size(disk)} on disk")
+        parts.append(f"up to {format_bytes(disk)} on disk")
     if to_fetch:
         parts.append(f"{pending_size(to_fetch)} to fetch")
     return "; ".join(parts)

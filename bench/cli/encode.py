@@ -13,12 +13,14 @@ import click
 import numpy as np
 from msgspec import to_builtins
 
-from bench.base.devices import choose_device, stop_signals
+from bench.base.devices import choose_device
+from bench.base.signals import stop_signals
 from bench.base.errors import BenchError
-from bench.base.files import files_sha256, write_or_fail
+from bench.base.files import write_or_fail
+from bench.base.hashes import files_sha256
 from bench.base.reading import list_plain_files
 from bench.base.terminal import warn
-from bench.base.text import size
+from bench.base.text import format_bytes
 from bench.cli.options import (
     backbone_offline_option,
     json_option,
@@ -29,7 +31,9 @@ from bench.cli.options import (
 )
 from bench.data.corpora import open_corpus
 from bench.records import RunsFolder
-from bench.run.plan import TrainedRun, find_run, load_run
+from bench.run.finished import TrainedRun
+from bench.run.finished import find_run
+from bench.run.finished import load_finished_run
 from bench.score.suites import check_vectors
 from bench.session.progress import terminal_reporter
 
@@ -88,14 +92,14 @@ def encode(
     reporter = terminal_reporter(plain or as_json)
     with reporter.display(), stop_signals() as should_stop:
         reporter.start(f"{run.record.run_id}: {file} to {out}")
-        method = load_run(
+        method = load_finished_run(
             run, device=device, offline=offline, reporter=reporter, should_stop=should_stop
         )
         reporter.phase("encode", len(texts))
         try:
             vectors_ND = method.encode(texts)
         except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
-            from bench.training.loop import explain_out_of_memory
+            from bench.training.memory import explain_out_of_memory
 
             explain_out_of_memory(error, "encoding", device)
             raise
@@ -103,7 +107,7 @@ def encode(
         facts = _write_vectors(out, texts, vectors_ND, origin)
         reporter.label = ""
         reporter.done(
-            f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"
+            f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {format_bytes(facts['bytes'])}"
         )
     if as_json:
         click.echo(json_text({"to": str(out), **facts}))

@@ -67,7 +67,7 @@ def usage_error(error: click.UsageError) -> BenchError:
         return BenchError(message, "bench --help")
     options = {name for param in context.command.params for name in param.opts}
     if isinstance(error, click.NoSuchOption) and "--set" in options:
-        from bench.run.recipes import setter
+        from bench.run.recipe_checks import setter
 
         command = setter(error.option_name)
         if command.partition(" ")[0] in options:

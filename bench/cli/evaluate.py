@@ -28,7 +28,7 @@ from bench.data.sets import DataFolder
 from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import RunConfig
-from bench.run.plan import scored_sentences_of
+from bench.run.scored_tasks import scored_sentences_of
 from bench.session.needs import PreparedRuns
 from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter

@@ -8,7 +8,7 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.terminal import warn
-from bench.base.text import plural, size
+from bench.base.text import plural, format_bytes
 from bench.cli.options import print_grid, say
 from bench.records.sizes import RunSize, measure_runs, remove_vectors
 from bench.records.store import RunsFolder
@@ -33,7 +33,7 @@ def free_space(store: RunsFolder, yes: bool) -> None:
         say("no stored vectors: nothing can be removed without losing a result")
         return
     say(
-        f"stored vectors take {size(vectors)}; they only save time when the same model is scored "
+        f"stored vectors take {format_bytes(vectors)}; they only save time when the same model is scored "
         "on more"
     )
     if not yes and not sys.stdin.isatty():
@@ -46,7 +46,7 @@ def free_space(store: RunsFolder, yes: bool) -> None:
     freed, left = remove_vectors(store)
     for line in left:
         warn(f"left as it is: {line}")
-    click.echo(f"removed {size(freed)}")
+    click.echo(f"removed {format_bytes(freed)}")
 
 
 def _size_grid(sizes: list[RunSize]) -> Grid:
@@ -71,4 +71,4 @@ def _row(name: str, runs: list[RunSize]) -> list[str]:
         sum(run.rest for run in runs),
         sum(run.total for run in runs),
     ]
-    return [name, *(size(part) if part else "" for part in parts)]
+    return [name, *(format_bytes(part) if part else "" for part in parts)]

@@ -9,9 +9,13 @@ from typing import Any
 
 from bench.method import Method
 from bench.references import results
-from bench.run.plan import learns
+from bench.run.planned import learns
 from bench.run.plugins import Plugin
-from bench.run.recipes import HELP, TRAINING, Entry, merge, read, variants_of, whole_entry
+from bench.run.recipe_defaults import HELP
+from bench.run.recipes import merge_recipe, variants_of, whole_entry
+from bench.run.recipe_defaults import TRAINING
+from bench.run.recipe_files import read_recipes
+from bench.run.recipe_files import Entry
 
 
 def describe_method(plugin: Plugin) -> dict[str, Any]:
@@ -21,7 +25,7 @@ def describe_method(plugin: Plugin) -> dict[str, Any]:
     with their defaults; the ``values`` of a recipe are complete, merged as for a run.
     """
     cls = plugin.cls
-    file = read(plugin.folder, plugin.name)
+    file = read_recipes(plugin.folder, plugin.name)
     printed = file.printed.get("method", plugin.name)
     return {
         "name": plugin.name,
@@ -53,7 +57,9 @@ def _describe_keys(cls: type[Method]) -> dict[str, dict[str, Any]]:
     """Return recipe key -> its default and meaning; keys that every training has, and its own."""
     is_trained = any(learns(cls, setting) for setting in cls.settings)
     described = {}
-    for key, value in merge(cls, None, "", {}, trained=is_trained).values_with_source().items():
+    for key, value in (
+        merge_recipe(cls, None, "", {}, trained=is_trained).values_with_source().items()
+    ):
         if key in cls.defaults or key in TRAINING:
             described[key] = {
                 "default": value.value,
@@ -71,7 +77,7 @@ def _describe_recipe(cls: type[Method], entry: Entry) -> dict[str, Any]:
     whole = whole_entry(
         cls, [entry], entry.setting, entry.backbone, entry.variant, trained=is_trained
     )
-    merged = merge(cls, whole, entry.variant, {}, trained=is_trained)
+    merged = merge_recipe(cls, whole, entry.variant, {}, trained=is_trained)
     return {
         "setting": entry.setting,
         "backbone": entry.backbone,

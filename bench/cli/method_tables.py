@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from bench.base.text import lines, plural, value_text
+from bench.base.text import plural, value_text
+from bench.base.foreign_text import printable_lines
 from bench.cli.options import print_facts, print_grid, say
 from bench.show.grid import Column, Grid, grid
 
@@ -38,7 +39,7 @@ def print_method(facts: Facts, *, everything: bool = False) -> None:
             f"bench methods {facts['name']} --all"
         )
         return
-    click.echo("\n".join([*lines(facts["about"]), ""]))
+    click.echo("\n".join([*printable_lines(facts["about"]), ""]))
     print_method_part(facts, "recipes")
     _print_grids([_disagreement_grid(facts), _printed_grid(facts), *_template_grids(facts)])
 

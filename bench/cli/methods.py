@@ -15,7 +15,8 @@ from bench.cli.method_tables import print_method
 from bench.cli.options import json_option, json_text, plugin_option, print_grid
 from bench.run.config import split_variant
 from bench.run.plugins import Registry
-from bench.run.recipes import check_variant, read, variants_of
+from bench.run.recipes import check_variant, variants_of
+from bench.run.recipe_files import read_recipes
 from bench.session.session import known_methods
 from bench.show.grid import Column, grid
 
@@ -82,7 +83,7 @@ def _list_methods(registry: Registry, as_json: bool) -> None:
             {
                 "name": plugin.name,
                 "year": year_of(plugin.cls.paper),
-                "family": read(plugin.folder, plugin.name).family,
+                "family": read_recipes(plugin.folder, plugin.name).family,
                 "settings": plugin.cls.settings,
                 "variants": list(variants_of(plugin.cls)),
                 "summary": plugin.cls.summary,

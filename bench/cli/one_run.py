@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from bench.base.text import value_text, visible
+from bench.base.text import value_text
+from bench.base.foreign_text import make_visible
 from bench.board.repeat import repeat
 from bench.cli.options import json_text, print_columns, print_facts, print_grid, say
 from bench.compare.formatting import suite_scores
@@ -84,7 +85,7 @@ def _print_summary(record: RunRecord, folder: Path, runs: Path | None) -> None:
         ]
     )
     click.echo()
-    click.echo(visible(repeat([record]), limit=None))
+    click.echo(make_visible(repeat([record]), limit=None))
     words = ["bench", "runs", record.run_id]
     if runs is not None:
         words += ["--runs", str(runs)]

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from bench.base.errors import UNCHECKED, Finding, UnknownName
+from bench.base.errors import UnknownName
+from bench.base.findings import UNCHECKED, Finding
 from bench.base.terminal import terminal_width
-from bench.base.text import lines
+from bench.base.foreign_text import printable_lines
 from bench.show.grid import Column, Grid, grid, terminal
 
 T = TypeVar("T")
@@ -137,7 +138,7 @@ def say(text: str, indent: int = 0, hang: int = 0, *, blank: bool = False) -> No
     Lines after the first are indented by ``hang`` more. ``blank``: print an empty line before it.
     """
     wrapped = textwrap.wrap(
-        " ".join(lines(text)),
+        " ".join(printable_lines(text)),
         max(terminal_width(), NARROWEST_PARAGRAPH),
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + hang),

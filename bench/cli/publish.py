@@ -15,7 +15,8 @@ from rich.text import Text
 from bench.base.collector import no_collection
 from bench.base.errors import printable
 from bench.base.terminal import warn
-from bench.base.text import plural, visible
+from bench.base.text import plural
+from bench.base.foreign_text import make_visible
 from bench.cli.options import (
     data_option,
     json_option,
@@ -142,7 +143,7 @@ def _print_outcome(outcome: build.Outcome) -> None:
         plural(len(board.tables), "table"),
     ]
     click.echo(f"{outcome.name}: {', '.join(counts)}: {outcome.folder / 'index.html'}")
-    click.echo(visible(board.answer, limit=None))
+    click.echo(make_visible(board.answer, limit=None))
     if board.changes is not None:
         click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")
 

@@ -35,7 +35,9 @@ from bench.cli.run_output import execute_and_report, print_missing_sets
 from bench.references import NO, RECIPES, SCORES, TEMPLATES, contents, find_part
 from bench.run.config import Plan
 from bench.run.plugins import Registry
-from bench.run.reproduce import TableRun, in_order, plan_runs, runs_of, seeds_of, with_set
+from bench.run.table_run import TableRun
+from bench.run.reproduce import runs_in_order, plan_table_runs, seeds_of, with_set
+from bench.run.printed_runs import runs_of
 from bench.session.needs import PreparedRuns
 from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter
@@ -133,7 +135,7 @@ def reproduce(
         part, registry, filters=filters or (), backbones=backbones or (), released=released
     )
     table_runs = with_set(table_runs, registry, config.values)
-    order = in_order(table_runs)
+    order = runs_in_order(table_runs)
     if part.how != SCORES and not dry_run:
         lacks = missing_library("bench reproduce")
         if lacks is not None:
@@ -169,7 +171,7 @@ def _print_table_plan(
     everything: bool,
 ) -> None:
     """Print the printed rows with their runs, the plan, and the rows that are not run."""
-    order = in_order(table_runs)
+    order = runs_in_order(table_runs)
     count = sum(len(seeds_of(run, table_runs, session.config.seeds)) for run in order)
     say(f"{name}: {count or 'no'} runs")
     print_printed_rows(order)
@@ -183,7 +185,9 @@ def _prepare_table(
     session: Session, table_runs: Sequence[TableRun], registry: Registry
 ) -> PreparedRuns:
     """Plan the runs of printed rows, and fetch what they need."""
-    return session.prepare(partial(plan_runs, table_runs, session.config, registry, session.store))
+    return session.prepare(
+        partial(plan_table_runs, table_runs, session.config, registry, session.store)
+    )
 
 
 def _run_stages(session: Session, order: Sequence[TableRun], registry: Registry) -> int:

@@ -14,7 +14,8 @@ from bench.cli.options import print_columns, print_json, say
 from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
 from bench.records import RunsFolder
 from bench.references import SCORES, Part, ReferenceResult
-from bench.run.reproduce import TableRun, finished
+from bench.run.table_run import TableRun
+from bench.run.reproduce import finished_runs_of
 from bench.show.pages.printed import paper_figure, render
 
 
@@ -81,7 +82,7 @@ def _compared_cells(
     for run in table_runs:
         if run.why_not:
             continue
-        records = [record for record, _ in finished(run, store)]
+        records = [record for record, _ in finished_runs_of(run, store)]
         for row in run.rows:
             titles.append(_title(run, row.first))
             compared.append(Beside(row.cells, records, run.differs_from(row.first)))
@@ -123,7 +124,7 @@ def write_comparison_page(
     """
     figure = None
     if part.how != SCORES:
-        runs = {run.name: finished(run, store) for run in table_runs}
+        runs = {run.name: finished_runs_of(run, store) for run in table_runs}
         figure = paper_figure(part, {name: ours for name, ours in runs.items() if ours})
     compared = _compared_cells(table_runs, store, text)
     page = render(

@@ -20,8 +20,9 @@ from bench.cli.errors import show_error
 from bench.cli.run_options import GroupedCommand, run_options, typed_options
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
 from bench.run import jobs
-from bench.run.config import ENGINES, Plan, write_plan
-from bench.run.plan import PlannedRun
+from bench.run.target import ENGINES
+from bench.run.config import Plan, write_plan
+from bench.run.planned import PlannedRun
 from bench.session.elsewhere import preview_jobs, submit_jobs, wait_for_jobs, write_commands
 from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter

@@ -13,7 +13,7 @@ from bench.cli.options import print_grid, print_json
 from bench.compare.formatting import suite_scores
 from bench.records import RunRecord, RunsFolder
 from bench.records.record import AVERAGE
-from bench.run.plan import PlannedRun
+from bench.run.planned import PlannedRun
 from bench.session.needs import missing_sets
 from bench.session.session import Session
 from bench.show.grid import Column, grid

@@ -26,7 +26,7 @@ from bench.compare.formatting import heads
 from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
 from bench.records.store import RunsFolder
 from bench.run import jobs
-from bench.run.config import ENGINES
+from bench.run.target import ENGINES
 from bench.session.values import comma_list
 from bench.show.grid import Cell, Column, Grid, grid
 

@@ -11,7 +11,7 @@ import click
 from msgspec import to_builtins
 
 from bench.base.terminal import warn
-from bench.base.text import duration
+from bench.base.text import format_duration
 from bench.cli.options import print_columns, print_grid, print_json, say
 from bench.cli.run_options import (
     HOW,
@@ -32,16 +32,18 @@ from bench.records.searches import (
 )
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
-from bench.run.search import (
-    Job,
-    Worker,
-    definition,
-    jobs_of,
-    plan_notes,
-    search_facts,
-    short,
-)
-from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
+from bench.run.search.study import SearchedMethod
+from bench.run.search.worker import SearchWorker
+from bench.run.search.found import search_facts
+from bench.run.search.study import define_study
+from bench.run.search.study import plan_notes
+from bench.run.search.study import find_searched_methods
+from bench.run.search.space import short_value
+from bench.run.search.prepare import check_optuna
+from bench.run.search.trials import run_trials
+from bench.run.search.trials import describe_values
+from bench.run.search.trials import write_found
+from bench.run.search.prepare import search_options
 from bench.session.needs import pending_grid
 from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter
@@ -166,8 +168,8 @@ def search(
     for text in spaces:
         key, _, values = text.partition("=")
         searched[key] = values
-    jobs = jobs_of(prepared.runs, searched, asked.fixed)
-    study = definition(
+    jobs = find_searched_methods(prepared.runs, searched, asked.fixed)
+    study = define_study(
         jobs,
         name=name,
         trials=trials,
@@ -183,11 +185,11 @@ def search(
         if prepared.to_fetch and not as_json:
             print_grid(pending_grid(prepared.to_fetch), indent=2)
         return
-    worker = Worker(session.store.folder(study.name), study, jobs, session.config)
+    worker = SearchWorker(session.store.folder(study.name), study, jobs, session.config)
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with session.reporter.display():
-        do_trials(worker, session.reporter)
+        run_trials(worker, session.reporter)
     results, files = write_found(worker)
     facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
@@ -202,7 +204,9 @@ def search(
         say(f"next: bench run {' '.join(written)} --seeds 1-5")
 
 
-def _print_space(jobs: Mapping[str, Job], study: Study, session: Session, as_json: bool) -> None:
+def _print_space(
+    jobs: Mapping[str, SearchedMethod], study: Study, session: Session, as_json: bool
+) -> None:
     """Print the plan: each recipe key with the source of its bounds, and the time of all trials."""
     device = session.config.device
     earlier = speeds_of_earlier_runs(session.store, device)
@@ -215,10 +219,12 @@ def _print_space(jobs: Mapping[str, Job], study: Study, session: Session, as_jso
     rows = []
     for method, job in jobs.items():
         for key, axis in job.space.items():
-            rows.append((method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source))
+            rows.append(
+                (method, key, short_value(job.runs[0].recipe[key]), axis.text(), axis.source)
+            )
     print_columns(rows, headings=("method", "key", "now", "searched", "source"))
     say(
-        f"{study.name}: {study.words}; about {duration(seconds)} for all methods in one process",
+        f"{study.name}: {study.words}; about {format_duration(seconds)} for all methods in one process",
         blank=True,
     )
     say(study.overlap)
@@ -227,7 +233,7 @@ def _print_space(jobs: Mapping[str, Job], study: Study, session: Session, as_jso
 def _print_results(folder: Path, search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the results so far as a table, and write figures if matplotlib is installed.
 
-    ``facts``: method -> its facts, as :func:`bench.run.search.search_facts` returns them.
+    ``facts``: method -> its facts, as :func:`bench.run.search.found.search_facts` returns them.
     """
     rows = [_result_row(method, trials, facts[method]) for method, trials in search.trials.items()]
     headings = ("method", "recipe", "best", "expected best", "trials", "values of the best")
@@ -252,7 +258,7 @@ def _result_row(method: str, trials: Sequence[Trial], facts: Mapping[str, Any]) 
         _score_text(facts["dev"]),
         " ".join(f"{curve[count - 1]:.2f}" for count in counts),
         ", ".join(f"{count} {state}" for state, count in states.items()),
-        values_of(best_trial(trials)),
+        describe_values(best_trial(trials)),
     ]
 
 

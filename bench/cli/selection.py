@@ -14,7 +14,8 @@ from bench.cli.options import check_known_names, select_named
 from bench.compare.senders import with_senders
 from bench.records.copies import distinct_runs
 from bench.records.record import Score
-from bench.records.store import Run, RunsFolder, read_record
+from bench.records.run import Run
+from bench.records.store import RunsFolder, read_record
 from bench.session.values import comma_list
 
 FIELDS = {

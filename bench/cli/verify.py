@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bench.base.errors import AGREES, DIFFERS, UNCHECKED
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED
 from bench.base.terminal import warn
 from bench.base.text import plural
 from bench.cli.options import (

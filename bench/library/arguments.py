@@ -17,14 +17,12 @@ from bench.data.sets import DataFolder
 from bench.method import Method
 from bench.run.config import RunConfig, as_typed, from_table, split_variant
 from bench.run.plugins import Plugin, discover, from_file, register_class
-from bench.run.recipes import (
-    OF_ENCODERS,
-    ON_REQUEST,
-    OTHER_NAMES,
-    TRAINING,
-    plain_key,
-    read_custom,
-)
+from bench.run.recipe_checks import OF_ENCODERS
+from bench.run.recipe_checks import plain_key
+from bench.run.recipe_checks import OTHER_NAMES
+from bench.run.recipe_defaults import ON_REQUEST
+from bench.run.recipe_defaults import TRAINING
+from bench.run.recipe_files import read_custom
 from bench.score.suites import split_names, use_files
 from bench.session.values import parse_seeds
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, CorpusError
-from bench.base.files import default_cache, write_or_fail
+from bench.base.files import write_or_fail
+from bench.base.cache import default_cache
 from bench.base.text import list_names
 from bench.data.corpora.columns import find_layout, negative_names
 

@@ -16,8 +16,9 @@ from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_p
 from bench.library.results import Result
 from bench.method import Method
 from bench.records.store import RunsFolder
-from bench.run.plan import TrainedRun, find_run
-from bench.run.plan import load_run as load_method
+from bench.run.finished import TrainedRun
+from bench.run.finished import find_run
+from bench.run.finished import load_finished_run as load_method
 from bench.score.suites import check_vectors
 
 if TYPE_CHECKING:

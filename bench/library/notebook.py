@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bench.base.text import duration
+from bench.base.text import format_duration
 from bench.session.progress import RunReporter
 
 REDRAW = 0.25
@@ -85,7 +85,7 @@ class NotebookReporter(RunReporter):
             if task.total:
                 text += f" of {task.total:g}"
             if task.time_remaining:
-                text += f", {duration(task.time_remaining)} left"
+                text += f", {format_duration(task.time_remaining)} left"
             bar = f"<progress max='{task.total or 1:g}' value='{task.completed:g}'></progress>"
             rows.append(f"{bar} {html.escape(text)}")
         if self.bars.numbers:

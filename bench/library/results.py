@@ -17,8 +17,10 @@ from bench.library.libraries import import_pandas
 from bench.library.plots import plot_tables
 from bench.records.copies import distinct_runs
 from bench.records.record import AVERAGE, RunRecord, Score
-from bench.records.store import COLUMNS, Run, tidy_rows
-from bench.run.recipes import plain_key
+from bench.records.tidy import COLUMNS
+from bench.records.tidy import tidy_rows
+from bench.records.run import Run
+from bench.run.recipe_checks import plain_key
 from bench.show.grid import as_html
 from bench.show.tables.scores import HEADING, cell_rows, drawn, render, score_grid
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bench.base.errors import BenchError
 from bench.library.notebook import NotebookReporter, in_notebook
 from bench.library.results import Result
-from bench.run.plan import PlannedRun
+from bench.run.planned import PlannedRun
 from bench.session.needs import missing_sets
 from bench.session.progress import QuietReporter, RunReporter, terminal_reporter
 from bench.session.session import Session

@@ -36,8 +36,15 @@ from bench.library.running import choose_reporter
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, Trial, best_trial
 from bench.run.config import Plan, with_recipes
-from bench.run.search import Worker, definition, jobs_of, plan_notes
-from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
+from bench.run.search.worker import SearchWorker
+from bench.run.search.study import define_study
+from bench.run.search.study import plan_notes
+from bench.run.search.study import find_searched_methods
+from bench.run.search.prepare import check_optuna
+from bench.run.search.trials import run_trials
+from bench.run.search.trials import describe_values
+from bench.run.search.trials import write_found
+from bench.run.search.prepare import search_options
 from bench.session.session import Session
 from bench.show.grid import Column, Grid, as_html, grid, terminal
 
@@ -96,7 +103,7 @@ class SearchResult:
             unchanged = [trial for trial in trials if trial.number == RECIPE]
             best = best_trial(trials)
             recipe_score = _score_text(unchanged[0] if unchanged else None)
-            rows.append([method, recipe_score, _score_text(best), values_of(best)])
+            rows.append([method, recipe_score, _score_text(best), describe_values(best)])
         return grid(
             [
                 "method",
@@ -194,8 +201,8 @@ def search_recipes(
     configs = with_recipes(run_config(options, suites, data), options)
     asked = search_options(configs, select, seeds_named=seeds is not None)
     session = Session.begin(Plan((asked.config,)), choose_reporter(progress))
-    jobs = jobs_of(session.plan_runs().runs, _space_texts(space), asked.fixed)
-    study = definition(
+    jobs = find_searched_methods(session.plan_runs().runs, _space_texts(space), asked.fixed)
+    study = define_study(
         jobs,
         name=name,
         trials=trials,
@@ -205,11 +212,11 @@ def search_recipes(
         fixed=asked.fixed,
         command=f"bench.search_recipes({', '.join(map(repr, jobs))}, trials={trials})",
     )
-    worker = Worker(session.store.folder(study.name), study, jobs, session.config)
+    worker = SearchWorker(session.store.folder(study.name), study, jobs, session.config)
     with session.reporter.display():
         for note in plan_notes(jobs):
             session.reporter.note(note)
-        do_trials(worker, session.reporter)
+        run_trials(worker, session.reporter)
     search, files = write_found(worker)
     recipes = {method: file for method, file in files.items() if file is not None}
     return SearchResult(worker.folder, search, recipes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from bench.base.errors import UNCHECKED, Finding
+from bench.base.findings import UNCHECKED, Finding
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.library.libraries import import_pandas

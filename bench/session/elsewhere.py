@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.backbones import Reference, load
-from bench.base.devices import stop_signals
+from bench.base.signals import stop_signals
 from bench.base.files import write_or_fail
 from bench.base.terminal import warn
 from bench.data.corpora import Corpus
 from bench.records import RunsFolder
 from bench.run import jobs
-from bench.run.execute import tokenised
-from bench.run.plan import PlannedRun
+from bench.run.weights import tokenise_for
+from bench.run.planned import PlannedRun
 from bench.session.session import Session
 
 
@@ -93,7 +93,7 @@ def prepare_workers(session: Session, runs: Sequence[PlannedRun], command: str) 
     """
     for corpus, backbone in _corpora_to_tokenise(runs):
         warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
-        tokenised(corpus, load(backbone, offline=True))
+        tokenise_for(corpus, load(backbone, offline=True))
     config = session.config
     batch = jobs.new_batch(session.store, [run.run_id for run in runs], config.target)
     gpus = config.target.gpus or 1

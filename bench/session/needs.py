@@ -9,10 +9,10 @@ from pathlib import Path
 from bench.backbones import Reference, describe_pending
 from bench.base.errors import BenchError, FetchFailed
 from bench.base.terminal import terminal_width, warn
-from bench.base.text import size
+from bench.base.text import format_bytes
 from bench.data.fetching import check_network
 from bench.data.sets import Later, Pending
-from bench.run.plan import PlannedRun
+from bench.run.planned import PlannedRun
 from bench.show.grid import Column, Grid, grid, terminal
 
 
@@ -91,4 +91,4 @@ def _terms_and_notes(pending: Sequence[Pending]) -> list[str]:
 
 def pending_size(pending: Sequence[Pending]) -> str:
     """Return the total size as text, without those that are unknown."""
-    return size(sum(item.bytes or 0 for item in pending))
+    return format_bytes(sum(item.bytes or 0 for item in pending))

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from bench.base.text import duration
+from bench.base.text import format_duration
 from bench.method import SilentReporter
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -167,7 +167,7 @@ def _count(task: Task) -> str:
     if task.total:
         text += f" of {task.total:g}"
     if task.time_remaining:
-        text += f"  {duration(task.time_remaining)} left"
+        text += f"  {format_duration(task.time_remaining)} left"
     return text
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base import PLACE
-from bench.base.devices import choose_device, signal_name
+from bench.base.devices import choose_device
+from bench.base.signals import signal_name
 from bench.base.errors import BenchError
-from bench.run.estimates import is_launched
+from bench.run.settle import is_launched
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.backbones import Reference, fetch
+from bench.backbones import Reference, fetch_backbone
 from bench.base.devices import device_line
 from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
 from bench.base.terminal import warn
@@ -19,9 +19,14 @@ from bench.data.sets.fetch import Fetcher
 from bench.method import Value
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
-from bench.run.estimates import check_chunks, check_disk, settled
-from bench.run.execute import execute, follow
-from bench.run.plan import PlannedRun, make_all, with_value
+from bench.run.settle import check_chunks
+from bench.run.estimates import check_disk
+from bench.run.settle import settle_config
+from bench.run.execute import execute
+from bench.run.other_ranks import follow_first_rank
+from bench.run.planned import PlannedRun
+from bench.run.plan import plan_configs
+from bench.run.planned import with_value
 from bench.run.plugins import Registry, discover
 from bench.session.needs import PreparedRuns, announce_fetches, note_backbone
 from bench.session.progress import QuietReporter, RunReporter
@@ -90,7 +95,7 @@ class Session:
         DataFolder(plan.runs[0].data).check_root()
         if offline_now():
             plan = plan.replaced(offline=True)
-        configs = [settled(config, only_look=only_look, ranks=ranks) for config in plan.runs]
+        configs = [settle_config(config, only_look=only_look, ranks=ranks) for config in plan.runs]
         return cls(
             plan=replace(plan, runs=tuple(configs)),
             store=RunsFolder(configs[0].runs),
@@ -115,7 +120,7 @@ class Session:
         config = self.config
         root = Path(config.data) if config.data else None
         get_backbone = partial(
-            fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn
+            fetch_backbone, offline=config.offline, allow_pickle=config.allow_pickle, say=warn
         )
         later = Later(beside_root=self.only_look)
         if config.offline and not self.only_look:
@@ -143,7 +148,7 @@ class Session:
 
     def _plan_runs(self) -> PreparedRuns:
         methods = known_methods(self.config.plugins)
-        prepared = self.prepare(partial(make_all, self.plan.runs, methods))
+        prepared = self.prepare(partial(plan_configs, self.plan.runs, methods))
         check_chunks(prepared.runs, self.config.chunk)
         return prepared
 
@@ -175,10 +180,10 @@ class Session:
                     locked.append((number, run))
             to_do = locked
 
-    def follow(self, runs: Sequence[PlannedRun]) -> None:
+    def follow_first_rank(self, runs: Sequence[PlannedRun]) -> None:
         """Train the runs that the first rank executes, until there are no more; for other ranks."""
         assert self.ranks is not None
-        follow(runs, self.config, self.ranks)
+        follow_first_rank(runs, self.config, self.ranks)
 
     def _show_start(self, run: PlannedRun, number: int, notes_shown: set[str]) -> None:
         """Show the run, its device, and its notes that no earlier run had."""
