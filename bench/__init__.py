@@ -1,4 +1,5 @@
-"""The benchmark harness for sentence embeddings: train a method, score it, keep the record, compare.
+# ruff: noqa: F405 - the functions are those of bench.library
+"""A benchmark harness for sentence embeddings: train a method, score it, keep the record, compare.
 
     import bench
 
@@ -8,7 +9,8 @@
     result.table(); result["STS-B"].value; result.frame()
     bench.frame()  # every run of ./runs as a data frame
 
-The functions are in :mod:`bench.library`, which is imported when one of them is first named: ``import bench`` alone loads nothing.
+The functions are in :mod:`bench.library`, which is imported when one of them is first named:
+``import bench`` alone loads nothing.
 """
 
 from __future__ import annotations
@@ -21,24 +23,12 @@ from bench.base import __version__
 
 if TYPE_CHECKING:
     from bench.base.errors import BenchError
-    from bench.library import (
-        compare_runs,
-        encode_sentences,
-        evaluate,
-        export_run,
-        frame,
-        load_run,
-        load_runs,
-        publish_runs,
-        search_recipes,
-        train,
-        verify_runs,
-    )
+    from bench.library import *  # noqa: F403
 
-# In a clone, methods/ stands beside bench/; the wheel has it as bench/methods/.
-_BESIDE = Path(__file__).parent.parent
-if (_BESIDE / "methods" / "simcse.py").is_file():
-    __path__.append(str(_BESIDE))
+# a clone has methods/ next to bench/, the wheel has bench/methods/
+_CLONE = Path(__file__).parent.parent
+if (_CLONE / "methods" / "simcse.py").is_file():
+    __path__.append(str(_CLONE))
 
 __all__ = [
     "BenchError",

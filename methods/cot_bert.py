@@ -128,7 +128,7 @@ class CoTBERT(TorchMethod):
                     "the last one is read",
                 )
         if recipe.denoise == "position":
-            check_placed(backbone, "subtracting a template's state", "--variant no-denoise")
+            check_placed(backbone, "subtracting a template's state", "cot-bert+no-denoise")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

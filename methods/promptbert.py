@@ -146,7 +146,7 @@ class PromptBERT(TorchMethod):
         if (
             recipe.debias_train or recipe.debias_at_dev or recipe.debias_at_test
         ):  # the template keeps its positions
-            check_placed(backbone, "subtracting a template's bias", "--variant no-debias")
+            check_placed(backbone, "subtracting a template's bias", "promptbert+no-debias")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -1,4 +1,4 @@
-"""The options of a run as one config: --on, --budget, plans as TOML, and the names that options had before."""
+"""The options of a run as one config: --on, --budget, and plans as TOML."""
 
 from __future__ import annotations
 
@@ -105,20 +105,6 @@ def test_a_plan_has_the_runs_of_the_command_that_wrote_it(tmp_path: Path) -> Non
     assert bench(*argv(words), "--dry-run", "--to", file).exit_code == 0
     assert sorted(ids("run", "--plan", file)) == sorted(ids(*argv(words)))
     assert len(ids("run", "--plan", file, "--seeds", "3")) == 5
-
-
-def test_options_of_the_version_before_mean_the_same_runs_with_a_line() -> None:
-    new = "run simcse+mlm --suite check --corpus builtin --set max_steps=5 --device cpu"
-    old = "run --method simcse --variant mlm --suite check --corpus builtin --max-steps 5"
-    old += " --device cpu --auto-batch --executor local"
-    assert ids(*argv(new)) == ids(*argv(old))
-    lines = bench(*argv(old), "--dry-run").stderr.splitlines()
-    assert [line.partition(": now ")[0] for line in lines] == [
-        "--variant",
-        "--max-steps",
-        "--auto-batch",
-        "--executor",
-    ]
 
 
 def test_bench_run_has_at_most_28_options() -> None:

@@ -85,14 +85,14 @@ def test_a_changed_recipe_value_makes_the_run_that_asking_for_it_makes(
 ) -> None:
     (run,) = planned(registry, corpus=corpus)
     (asked,) = planned(registry, corpus=corpus, overrides={"batch_size": "7"})
-    made, usual = with_value(run, "batch_size", Value(7, "--auto-batch")), Value(64, "before")
+    made, usual = with_value(run, "batch_size", Value(7, "--chunk auto")), Value(64, "before")
     assert made.fingerprint == asked.fingerprint != run.fingerprint and made.run_id == asked.run_id
-    assert made.recipe.values_with_source()["batch_size"] == Value(7, "--auto-batch")
+    assert made.recipe.values_with_source()["batch_size"] == Value(7, "--chunk auto")
     assert with_value(made, "batch_size", usual).fingerprint == run.fingerprint
 
 
 def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str) -> None:
-    """Each method of a list has its own; it is the run that --variant makes."""
+    """Each method of a list has its own; it is the run that METHOD+VARIANT makes."""
     runs = plan_config(
         RunConfig(methods=("simcse+mlm", "simcse", "dcpcse"), suites=("check",), corpus=corpus),
         registry,

@@ -95,8 +95,10 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
 
     import bench
     from bench.base.errors import BenchError
-    from bench.cli.planning import prepare
-    from bench.run.config import RunConfig
+    from bench.records import RunsFolder
+    from bench.run.config import Plan, RunConfig
+    from bench.run.plan import plan_config
+    from bench.session.session import Session
 
     # with what the package carries alone, fingerprints are known
     suite = "check" if backbone == "builtin" else "sts"
@@ -109,7 +111,8 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
         overrides=NEEDS.get(name, {}),
     )
     try:
-        planned = prepare(partial(make, request, registry), request, only_look=True)
+        session = Session(plan=Plan((request,)), store=RunsFolder(None), only_look=True)
+        planned = session.prepare(partial(plan_config, request, registry))
     except BenchError as error:
         return str(error.message).replace(str(Path(bench.__file__).parent), "bench")
     (run,) = planned.runs

@@ -1,4 +1,4 @@
-"""``bench check FILE...``: do methods, suites, recipes and plans keep their contracts?"""
+"""``bench check``: test if methods, suites, recipes and plans keep their contracts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,15 @@ from typing import NoReturn
 import click
 
 from bench.base.findings import Finding
-from bench.cli.options import (
-    data_option,
-    json_option,
-    parse_overrides,
-    print_findings,
-    print_json,
-    warn,
-)
+from bench.base.terminal import warn
+from bench.cli.options import data_option, json_option, print_findings, print_json
 from bench.data.sets import DataFolder
 from bench.run.config import Plan
 from bench.run.plugins import discover
 from bench.run.recipe_checks import check_values
 from bench.run.recipe_files import read_custom
 from bench.score.suites import suite, suite_names, suite_plugin, use_files
+from bench.session.values import parse_overrides
 
 
 @click.command()
@@ -52,49 +47,58 @@ def run_checks(
     *,
     as_json: bool,
 ) -> NoReturn:
-    """Print the findings of each; exit code 1 if a check failed. ``plugins``: files of methods that are named."""
+    """Print the findings of each name, and exit with code 1 if a check failed.
+
+    ``names``: methods, suites, and files of them. ``pairs``: recipe values, KEY=VALUE. ``plugins``:
+    files of methods that are named.
+    """
     failures = 0
     for name in names:
         if name.endswith(".toml"):
             warn(_check_toml(Path(name)))
             continue
-        for checked, findings in _findings(name, parse_overrides(pairs), plugins, data).items():
+        checked = _findings_by_name(name, parse_overrides(pairs), plugins, data)
+        for checked_name, findings in checked.items():
             failed = sum(finding.failed for finding in findings)
             failures += failed
             if as_json:
-                print_json([{"name": checked, "findings": list(map(asdict, findings))}])
-            else:
-                print_findings(findings, checked)
-                click.echo(f"{failed} failed" if failed else "the contract is kept")
+                objects = [asdict(finding) for finding in findings]
+                print_json([{"name": checked_name, "findings": objects}])
+                continue
+            print_findings(findings, checked_name)
+            click.echo(f"{failed} failed" if failed else "the contract is kept")
     raise click.exceptions.Exit(1 if failures else 0)
 
 
-def _findings(
+def _findings_by_name(
     name: str, overrides: Mapping[str, str], plugins: Sequence[Path], data: Path | None
 ) -> dict[str, list[Finding]]:
-    """Of each method and suite that a file defines, or of the one with that name."""
+    """Check each method and suite that a file defines, or the one with that name."""
     from bench.conformance.methods import check_method
     from bench.conformance.suites import check_suite
 
-    folder, file = DataFolder(data), Path(name)
+    folder = DataFolder(data)
     folder.check_root()
     if name in suite_names():
         return {name: check_suite(suite(name), folder)}
-    if file.suffix != ".py":
+    if not name.endswith(".py"):
         return {name: check_method(discover(plugins)[name], overrides)}
+    file = Path(name)
     methods = discover([file]).plugins.values()
     use_files([file])
-    return {
-        one.name: check_method(one, overrides) for one in methods if one.package == str(file)
-    } | {
-        one.suite.name: check_suite(one.suite, folder)
-        for one in filter(None, map(suite_plugin, suite_names()))
-        if one.package == str(file)
-    }
+    findings = {}
+    for method in methods:
+        if method.package == str(file):
+            findings[method.name] = check_method(method, overrides)
+    for suite_name in suite_names():
+        plugin = suite_plugin(suite_name)
+        if plugin is not None and plugin.package == str(file):
+            findings[plugin.suite.name] = check_suite(plugin.suite, folder)
+    return findings
 
 
 def _check_toml(file: Path) -> str:
-    """The file, and what it is. Raises BenchError for a plan or a recipe that cannot be used."""
+    """Say if a file is a plan or a recipe. Raises BenchError if it cannot be used."""
     if file.is_file() and "[[run]]" in file.read_text(encoding="utf-8", errors="replace"):
         return f"{file}: a plan of {len(Plan.read(file).runs)} [[run]]"
     recipe = read_custom(file)

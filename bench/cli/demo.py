@@ -9,24 +9,33 @@ from pathlib import Path
 
 import click
 
+from bench.base.collector import no_collection
 from bench.base.files import write_or_fail
-from bench.cli.options import no_collection, parse_seeds, plain_option, say
-from bench.cli.planning import checked, plan_runs, reporting
-from bench.cli.run import run_all
-from bench.compare.formatting import headline
+from bench.board.board import board_headline
+from bench.cli.options import plain_option, say
+from bench.cli.run_output import execute_and_report
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.corpora import open_corpus_file
 from bench.records import Run, RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
+from bench.session.progress import terminal_reporter
+from bench.session.session import Session
+from bench.session.values import parse_seeds
 from bench.show.pages.board import comparison
 from bench.show.tables.forms import print_score_tables
 
 BATCH = 32
+
 RECIPE = {"batch_size": str(BATCH), "eval_steps": "15", "pooler": "avg_first_last"}
-"""The pooler is the best of the untrained poolings, trained. README.md of bench/builtin says how the values were chosen, on the dev pairs."""
+"""The pooler is the best of the untrained poolings, trained.
+
+README.md of bench/builtin says how the values were chosen, on the dev pairs.
+"""
+
 NOTE = (
-    "A small sample of image captions: enough to see a method work, not a result. What is trained is the mean of the first and the last "
-    "layer (pooler=avg_first_last), not [CLS] as in SimCSE's paper."
+    "A small sample of image captions: enough to see a method work, not a result. What is trained "
+    "is the mean of the first and the last layer (pooler=avg_first_last), not [CLS] as in SimCSE's "
+    "paper."
 )
 
 
@@ -51,10 +60,13 @@ NOTE = (
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
 @plain_option
 def demo(out: Path, seeds: str, steps: int, browse: bool, plain: bool) -> None:
-    """Train and score on the data in the package: nothing is fetched; about two minutes on two CPU cores.
+    """Train and score on the data in the package, in about two minutes on two CPU cores.
 
-    Four untrained poolings of one encoder, and SimCSE trained for half a minute on Wikipedia sentences, scored on pairs of image captions
-    that people rated: is training better than the best pooling?
+    Nothing is fetched.
+
+    Four untrained poolings of one encoder, and SimCSE trained for half a minute on Wikipedia
+    sentences, scored on pairs of image captions that people rated: is training better than the best
+    pooling?
 
     \b
     Example:  bench demo --out /tmp/demo
@@ -69,17 +81,20 @@ def demo(out: Path, seeds: str, steps: int, browse: bool, plain: bool) -> None:
         offline=True,
         runs=str(out / "runs"),
     )
-    plan = checked(Plan((config,)))
-    planned, store = plan_runs(plan).runs, RunsFolder(config.runs)
-    with reporting(plain) as reporter:
-        records, code = run_all(planned, store, plan.runs[0], reporter, False)
+    session = Session.begin(Plan((config,)), terminal_reporter(plain))
+    runs = session.plan_runs().runs
+    with session.reporter.display():
+        records, code = execute_and_report(session, runs)
     if records:
-        show(records, store, out, browse)
+        show_demo(records, session.store, out, browse)
     raise click.exceptions.Exit(code)
 
 
-def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
-    """The table with its verdicts, the sentence with which the page begins, and what to do next. The first method is the baseline."""
+def show_demo(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
+    """Print the table with its verdicts, the page's first sentence, and what to do next.
+
+    The first method is the baseline. Writes the page; ``browse`` opens it.
+    """
     runs = [Run(record, store.folder(record.run_id)) for record in records]
     page = out / "index.html"
     with no_collection():
@@ -87,14 +102,13 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
         text = comparison(runs, tables, "bench demo", NOTE)
     write_or_fail(page, text.encode(), hint="another folder: --out DIR")
     print_score_tables(tables)
-    say(headline(tables))
+    say(board_headline(tables))
     say(NOTE)
-    last, folder = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
-    click.echo(
-        f"page: {page.resolve()}\n"
-        f"next: bench runs {last} {folder}\n"
-        f"      bench encode {last} sentences.txt --to vectors.npy {folder}"
-    )
+    run_id = records[-1].run_id
+    folder = f"--runs {shlex.quote(str(store.path))}"
+    click.echo(f"page: {page.resolve()}")
+    click.echo(f"next: bench runs {run_id} {folder}")
+    click.echo(f"      bench encode {run_id} sentences.txt --to vectors.npy {folder}")
     say("on the sets that papers score (bench data list names them), with DIR where they are:")
     click.echo("      bench run --method simcse --corpus builtin --suite sts --data DIR")
     if browse:

@@ -21,6 +21,7 @@ from bench.base import __version__, devices
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
+from bench.base.terminal import warn
 from bench.base.text import format_bytes, plural
 from bench.cli.options import (
     data_option,
@@ -29,7 +30,6 @@ from bench.cli.options import (
     print_facts,
     print_findings,
     runs_option,
-    warn,
 )
 from bench.data.sets import DataFolder, data_sets
 from bench.records import RunsFolder
@@ -53,10 +53,11 @@ EXTRAS = {
 def doctor(
     backbone: str | None, fetch: bool, data: Path | None, runs: Path | None, as_json: bool
 ) -> None:
-    """What is installed, which device and precision are used and why, which plugins and data are found, and what is next.
+    """Show what is installed, which device and precision are used and why, which plugins and data
+    are found, and what is next.
 
-    With --backbone NAME (a folder, or a name of the hub): its sizes, weights that are missing or unused, and how it splits a
-    sentence into tokens.
+    With --backbone NAME (a folder, or a name of the hub): its sizes, weights that are missing or
+    unused, and how it splits a sentence into tokens.
 
     \b
     Example:  bench doctor --data DIR
@@ -64,18 +65,24 @@ def doctor(
     """
     if fetch and backbone is None:
         raise BenchError("--fetch needs --backbone", "bench doctor --backbone NAME --fetch")
-    facts = diagnose(data, runs) if backbone is None else backbone_facts(backbone, fetch=fetch)
+    if backbone is not None:
+        facts = describe_backbone(backbone, fetch=fetch)
+    else:
+        facts = diagnose_machine(data, runs)
     if as_json:
         click.echo(json_text(facts))
     elif backbone is not None:
         print_facts((key, str(value)) for key, value in facts.items())
     else:
-        print_findings(findings(facts))
+        print_findings(_findings(facts))
         click.echo(f"\nnext: {facts['next']}")
 
 
-def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
-    """What is known about a backbone, and what loading it shows. Raises BenchError if it cannot be loaded."""
+def describe_backbone(name: str, *, fetch: bool) -> dict[str, Any]:
+    """Return facts about a backbone; a backbone that is on this machine is loaded.
+
+    Raises BenchError if it cannot be loaded.
+    """
     reference = backbones.resolve(name)
     if fetch:
         reference = backbones.fetch_backbone(reference, offline=False, allow_pickle=False, say=warn)
@@ -85,11 +92,16 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
     folder = transformer_folder(reference.path)
     config = read_config(folder)
     backbone = backbones.load(reference, offline=True)
-    family, head = FAMILIES.get(backbone.family), "no"
+    head = "no"
     with suppress(BenchError):
         check_mlm_head(backbone.weights or backbone.path)
         head = "yes"
+    deep_prompt = "unknown"
+    family = FAMILIES.get(backbone.family)
+    if family is not None:
+        deep_prompt = "yes" if family.prefix else "no"
     before, after = backbone.special_tokens()
+    ids = [*before, *backbone.ids(["A sentence."])[0], *after]
     return {
         **facts,
         "files": str(folder),
@@ -100,69 +112,73 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
         "positions": config.get("max_position_embeddings"),
         "dropout": own_dropout(config),
         "weights": backbone.report(),
-        "tokens": " ".join(
-            backbone.tokenizer.convert_ids_to_tokens(
-                [*before, *backbone.ids(["A sentence."])[0], *after]
-            )
-        ),
+        "tokens": " ".join(backbone.tokenizer.convert_ids_to_tokens(ids)),
         "MLM head": head,
-        "deep prompt": "unknown" if family is None else "yes" if family.prefix else "no",
+        "deep prompt": deep_prompt,
     }
 
 
-def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
-    """All facts, as JSON. Raises BenchError for a folder that cannot be read."""
+def diagnose_machine(data: Path | None, runs: Path | None) -> dict[str, Any]:
+    """Return facts about this machine. Raises BenchError for a folder that cannot be read."""
     if data is not None and not data.expanduser().is_dir():
         raise BenchError(
             f"--data {data}: no such folder",
             "without --data: what was fetched; bench data fetch sts --data DIR makes one",
         )
-    registry, store = discover(), RunsFolder(runs)
+    registry = discover()
+    store = RunsFolder(runs)
     device = devices.choose_device("auto")
+    extras = {}
+    for extra, names in EXTRAS.items():
+        extras[extra] = all(importlib.util.find_spec(name) for name in names)
+    disk = store.path if store.path.exists() else Path.cwd()
     facts: dict[str, Any] = {
         "bench": __version__,
         "python": platform.python_version(),
         "packages": devices.packages(),
-        "extras": {
-            extra: all(importlib.util.find_spec(name) for name in names)
-            for extra, names in EXTRAS.items()
-        },
+        "extras": extras,
         "device": devices.device_name(device),
         "precision": devices.choose_precision("auto", device),
         "methods": list(registry),
         "left out": list(registry.warnings),
         "builtin": backbones.resolve("builtin").revision[:12],
-        "data": data_state(DataFolder(data)),
+        "data": _data_states(DataFolder(data)),
         "runs": str(store.path.resolve()),
         "records": len(store.ids()),
         "cache": str(default_cache()),
-        "disk free": format_bytes(
-            shutil.disk_usage(store.path if store.path.exists() else Path.cwd()).free
-        ),
+        "disk free": format_bytes(shutil.disk_usage(disk).free),
     }
-    return facts | {"next": next_command(facts, data, runs)}
+    return facts | {"next": _useful_command(facts, data, runs)}
 
 
-def data_state(folder: DataFolder) -> list[dict[str, Any]]:
-    """For each suite whose data is in files: how many tasks it has, and which of them lack theirs, judged by the names of files."""
-    here = {name for name, each in data_sets().items() if folder.look(each).status == "found"}
-    scored = {name for each in data_sets().values() for name in each.suites}
-    return [
-        {
-            "suite": name,
-            "tasks": len(suite(name).tasks),
-            "missing": [task.name for task in suite(name).tasks if here.isdisjoint(task.data)],
-        }
-        for name in suite_names()
-        if name in scored and all(getattr(task, "data", ()) for task in suite(name).tasks)
-    ]
+def _data_states(folder: DataFolder) -> list[dict[str, Any]]:
+    """Return, for each suite with data in files, how many tasks it has, and which lack their data.
+
+    Judged by the names of files.
+    """
+    found = set()
+    scored: set[str] = set()
+    for name, wanted in data_sets().items():
+        scored.update(wanted.suites)
+        if folder.look(wanted).status == "found":
+            found.add(name)
+    states = []
+    for name in suite_names():
+        if name not in scored:
+            continue
+        tasks = suite(name).tasks
+        if all(getattr(task, "data", ()) for task in tasks):
+            missing = [task.name for task in tasks if found.isdisjoint(task.data)]
+            states.append({"suite": name, "tasks": len(tasks), "missing": missing})
+    return states
 
 
-def findings(facts: dict[str, Any]) -> list[Finding]:
-    """A line for each fact about this machine, and for the data of each suite."""
-    about = {
+def _findings(facts: dict[str, Any]) -> list[Finding]:
+    """Return a line for each fact about this machine, and for the data of each suite."""
+    packages = [f"{name} {version}" for name, version in facts["packages"].items()]
+    machine = {
         "bench": f"{facts['bench']}, Python {facts['python']}",
-        "packages": ", ".join(f"{name} {version}" for name, version in facts["packages"].items()),
+        "packages": ", ".join(packages),
         "device": facts["device"],
         "precision": f"{facts['precision']} while training, fp32 for scores",
         "methods": f"{len(facts['methods'])}; bench methods lists them",
@@ -171,40 +187,33 @@ def findings(facts: dict[str, Any]) -> list[Finding]:
         "cache": facts["cache"],
         "disk free": facts["disk free"],
     }
-    lines = [Finding("machine", what, AGREES, text) for what, text in about.items()]
-    lines += [
-        Finding("extra", extra, AGREES, "installed")
-        if whole
-        else Finding(
-            "extra",
-            extra,
-            UNCHECKED,
-            "not installed",
-            hint=f"pip install 'sentence-bench[{extra}]'",
-        )
-        for extra, whole in facts["extras"].items()
-    ]
-    lines += [Finding("plugin", "left out", DIFFERS, text) for text in facts["left out"]]
+    findings = [Finding("machine", what, AGREES, text) for what, text in machine.items()]
+    for extra, is_installed in facts["extras"].items():
+        if is_installed:
+            findings.append(Finding("extra", extra, AGREES, "installed"))
+        else:
+            hint = f"pip install 'sentence-bench[{extra}]'"
+            findings.append(Finding("extra", extra, UNCHECKED, "not installed", hint=hint))
+    for text in facts["left out"]:
+        findings.append(Finding("plugin", "left out", DIFFERS, text))
     for state in facts["data"]:
-        text = f"{state['tasks'] - len(state['missing'])} of {plural(state['tasks'], 'task')}"
-        hint = f"bench data fetch {state['suite']} --data DIR" if state["missing"] else ""
-        lines.append(
-            Finding("data", state["suite"], UNCHECKED if hint else AGREES, text, hint=hint)
-        )
-    return lines
+        here = state["tasks"] - len(state["missing"])
+        text = f"{here} of {plural(state['tasks'], 'task')}"
+        outcome, hint = AGREES, ""
+        if state["missing"]:
+            outcome, hint = UNCHECKED, f"bench data fetch {state['suite']} --data DIR"
+        findings.append(Finding("data", state["suite"], outcome, text, hint=hint))
+    return findings
 
 
-def next_command(facts: dict[str, Any], data: Path | None, runs: Path | None) -> str:
-    """The most useful next command, with the folders that were named."""
-    of_data, of_runs = (
-        f" --{option} {shlex.quote(str(folder))}" if folder else ""
-        for option, folder in (("data", data), ("runs", runs))
-    )
+def _useful_command(facts: dict[str, Any], data: Path | None, runs: Path | None) -> str:
+    """Return the most useful next command, with the folders that were named."""
+    data_words = [] if data is None else ["--data", str(data)]
+    runs_words = [] if runs is None else ["--runs", str(runs)]
     if facts["records"]:
-        return f"bench compare{of_runs}"
+        return shlex.join(["bench", "compare", *runs_words])
     whole = [state["suite"] for state in facts["data"] if not state["missing"]]
     if not whole:
         return "bench demo   (no data and no network needed)"
-    return (
-        f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{of_data}{of_runs}"
-    )
+    command = ["bench", "run", "--method", "cls,last-avg", "--backbone", "builtin"]
+    return shlex.join([*command, "--suite", whole[0], *data_words, *runs_words])

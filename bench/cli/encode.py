@@ -1,11 +1,11 @@
-"""``bench encode``: your own sentences to vectors, with the model of a run."""
+"""``bench encode``: turn sentences into vectors with the model of a run."""
 
 from __future__ import annotations
 
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from bench.base.files import write_or_fail
 from bench.base.hashes import files_sha256
 from bench.base.reading import list_plain_files
 from bench.base.signals import stop_signals
+from bench.base.terminal import warn
 from bench.base.text import format_bytes
 from bench.cli.options import (
     backbone_offline_option,
@@ -27,13 +28,12 @@ from bench.cli.options import (
     plain_option,
     plugin_option,
     runs_option,
-    warn,
 )
-from bench.cli.planning import reporting
 from bench.data.corpora import open_corpus_file
 from bench.records import RunsFolder
-from bench.run.finished import find_run, load_finished_run
+from bench.run.finished import TrainedRun, find_run, load_finished_run
 from bench.score.suites import check_vectors
+from bench.session.progress import terminal_reporter
 
 FORMATS = (".npy", ".parquet")
 
@@ -74,31 +74,26 @@ def encode(
 ) -> None:
     """Encode your sentences: row i of the output belongs to row i of FILE.
 
-    RUN is an id, its beginning, or a path. FILE is text: .txt (one sentence a line), .csv, .tsv or .jsonl, plain or with .gz or
-    .xz appended. Sentences and vectors are held in memory.
+    RUN is an id, its beginning, or a path. FILE is text: .txt (one sentence a line), .csv, .tsv or
+    .jsonl, plain or with .gz or .xz appended. Sentences and vectors are held in memory.
 
     \b
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
     """
-    check_target(out, fresh)
+    _check_target(out, fresh)
     run = find_run(reference, RunsFolder(runs), plugins)
     texts = [row[0] for row in open_corpus_file(file).only(column).unchanged_rows()]
     for note in run.notes:
         warn(f"warning: {note}")
     device = choose_device(device)
-    about = {  # what decides the vectors
-        "run": run.record.run_id,
-        "fingerprint": run.record.fingerprint,
-        "checkpoint": files_sha256(list_plain_files(run.checkpoint), run.checkpoint),
-        "backbone": to_builtins(run.record.provenance.backbone),
-        "method": run.plugin.sha256,
-    }
-    with reporting(plain or as_json) as shown, stop_signals() as should_stop:
-        shown.start(f"{run.record.run_id}: {file} to {out}")
+    origin = _origin_of(run)
+    reporter = terminal_reporter(plain or as_json)
+    with reporter.display(), stop_signals() as should_stop:
+        reporter.start(f"{run.record.run_id}: {file} to {out}")
         method = load_finished_run(
-            run, device=device, offline=offline, reporter=shown, should_stop=should_stop
+            run, device=device, offline=offline, reporter=reporter, should_stop=should_stop
         )
-        shown.phase("encode", len(texts))
+        reporter.phase("encode", len(texts))
         try:
             vectors_ND = method.encode(texts)
         except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
@@ -107,57 +102,65 @@ def encode(
             explain_out_of_memory(error, "encoding", device)
             raise
         vectors_ND = check_vectors(vectors_ND, texts, run.record.run_id)
-        facts = write_vectors(out, texts, vectors_ND, about)
-        shown.label = ""
-        shown.done(
+        facts = _write_vectors(out, texts, vectors_ND, origin)
+        reporter.label = ""
+        reporter.done(
             f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {format_bytes(facts['bytes'])}"
         )
-    click.echo(json_text({"to": str(out), **facts}) if as_json else out)
+    if as_json:
+        click.echo(json_text({"to": str(out), **facts}))
+    else:
+        click.echo(out)
 
 
-def check_target(out: Path, fresh: bool) -> None:
-    """Raises BenchError if vectors cannot be written to the file."""
+def _origin_of(run: TrainedRun) -> dict[str, Any]:
+    """Return what decides the vectors."""
+    return {
+        "run": run.record.run_id,
+        "fingerprint": run.record.fingerprint,
+        "checkpoint": files_sha256(list_plain_files(run.checkpoint), run.checkpoint),
+        "backbone": to_builtins(run.record.provenance.backbone),
+        "method": run.plugin.sha256,
+    }
+
+
+def _check_target(out: Path, fresh: bool) -> None:
+    """Raise BenchError if vectors cannot be written to the file."""
     hint = f"--to a name that ends in {' or '.join(FORMATS)}, in a folder where you may write"
     if out.suffix.lower() not in FORMATS:
         raise BenchError(f"--to {out}: unknown format '{out.suffix}'", hint)
-    if out.exists() and (out.is_dir() or not fresh):
-        raise BenchError(
-            f"--to {out}: {'is a folder' if out.is_dir() else 'exists already'}",
-            "--fresh replaces a file; or another name",
-        )
+    if out.is_dir():
+        raise BenchError(f"--to {out}: is a folder", "--fresh replaces a file; or another name")
+    if out.exists() and not fresh:
+        raise BenchError(f"--to {out}: exists already", "--fresh replaces a file; or another name")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise BenchError(f"--to {out}: {out.parent} is not a folder that you may write to", hint)
 
 
-def write_vectors(
-    out: Path, texts: Sequence[str], vectors_ND: np.ndarray, about: dict[str, Any]
+def _write_vectors(
+    out: Path, texts: Sequence[str], vectors_ND: np.ndarray, origin: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write ``out`` whole or not at all, as .npy or .parquet, and ``OUT.json`` next to it; returns what that holds. Raises BenchError."""
+    """Write vectors, whole or not at all, as .npy or .parquet, and facts about them as OUT.json.
+
+    ``vectors_ND``: row i for text i. Returns the facts. Raises BenchError if they cannot be
+    written.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     vectors_ND = np.ascontiguousarray(vectors_ND, dtype="<f4")
-    content, (rows, dim) = io.BytesIO(), vectors_ND.shape
+    rows, dim = vectors_ND.shape
+    content = io.BytesIO()
     if out.suffix.lower() == ".npy":
         np.save(content, vectors_ND)
     else:
-        table = pa.table(
-            {
-                "sentence": pa.array(texts, pa.string()),
-                "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), dim),
-            }
-        )
-        pq.write_table(
-            table.replace_schema_metadata({"bench": json.dumps(about)}),
-            content,
-            use_dictionary=False,
-        )
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), dim)
+        table = pa.table({"sentence": pa.array(texts, pa.string()), "vector": vectors})
+        table = table.replace_schema_metadata({"bench": json.dumps(origin)})
+        pq.write_table(table, content, use_dictionary=False)
     hint = "free disk space, or another --to"
     write_or_fail(out, content.getvalue(), hint)
-    facts = {**about, "rows": rows, "dim": dim, "dtype": "float32", "bytes": out.stat().st_size}
-    write_or_fail(
-        out.with_name(out.name + ".json"),
-        f"{json.dumps(facts, indent=1, ensure_ascii=False)}\n".encode(),
-        hint,
-    )
+    facts = {**origin, "rows": rows, "dim": dim, "dtype": "float32", "bytes": out.stat().st_size}
+    lines = f"{json.dumps(facts, indent=1, ensure_ascii=False)}\n"
+    write_or_fail(out.with_name(out.name + ".json"), lines.encode(), hint)
     return facts

@@ -1,8 +1,9 @@
-"""``bench evaluate``: finished encoders, scored; each gets a record like those of ``bench run``."""
+"""``bench evaluate``: score finished encoders; each gets a record, as a run of ``bench run``."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,30 +13,27 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.cli.options import comma_list, warn
-from bench.cli.planning import Planned, checked, prepare, reporting, show_plan
-from bench.cli.run import (
+from bench.base.terminal import warn
+from bench.cli.dry_run import print_plan
+from bench.cli.run_options import (
     OUTPUT,
     WHAT,
     GroupedCommand,
-    option,
-    plan_of,
-    run_all,
+    grouped_option,
     shared_options,
-    show_missing,
-    show_result,
+    typed_options,
 )
+from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
 from bench.data.sets import DataFolder
-from bench.external import (
-    ServerOptions,
-    check_model,
-    check_prompts,
-    find_model,
-    plan_model,
-)
+from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import RunConfig
 from bench.run.scored_tasks import scored_sentences_of
+from bench.session.needs import PreparedRuns
+from bench.session.options import plan_from_options
+from bench.session.progress import terminal_reporter
+from bench.session.session import Session
+from bench.session.values import comma_list
 
 SERVER = "A server"
 
@@ -48,21 +46,22 @@ SERVER = "A server"
     ),
 )
 @click.argument("models", metavar="[MODEL | FILE.py]...", nargs=-1)
-@option(
+@grouped_option(
     WHAT,
     "--name",
     "names",
     type=comma_list,
     metavar="TEXT",
-    help="Names of the models in tables, separated by commas.  [default: as card, folder or file say]",
+    help="Names of the models in tables, separated by commas.  [default: as card, folder or file "
+    "say]",
 )
-@option(
+@grouped_option(
     WHAT,
     "--prefix",
     default="",
     help='Text before every sentence ("query: "), or a template with the sentence at [X].',
 )
-@option(
+@grouped_option(
     WHAT,
     "--prompt",
     "prompts",
@@ -71,16 +70,17 @@ SERVER = "A server"
     metavar="TASK TEXT",
     help="The same for one task or suite; may be repeated.",
 )
-@option(
+@grouped_option(
     WHAT,
     "--set",
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, dtype=bf16.",
+    help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, "
+    "dtype=bf16.",
 )
-@option(SERVER, "--model", "server_model", help="The model, as the server calls it.")
-@option(
+@grouped_option(SERVER, "--model", "server_model", help="The model, as the server calls it.")
+@grouped_option(
     SERVER,
     "--batch",
     type=click.IntRange(min=1),
@@ -88,22 +88,22 @@ SERVER = "A server"
     show_default=True,
     help="Sentences in one request.",
 )
-@option(
+@grouped_option(
     SERVER,
     "--dimensions",
     type=click.IntRange(min=1),
     help="Dimensions of the vectors, if the model offers several.",
 )
-@option(
+@grouped_option(
     SERVER, "--key-env", help="The environment variable with the key.  [default: BENCH_API_KEY]"
 )
-@option(
+@grouped_option(
     SERVER,
     "--empty-text",
     metavar="TEXT",
     help="Send this in place of an empty text, which many servers refuse: ' ' is a space.",
 )
-@option(
+@grouped_option(
     OUTPUT,
     "--list-sentences",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -126,75 +126,99 @@ def evaluate(
 ) -> None:
     """Score finished encoders and print one table; one record per model in the runs folder.
 
-    MODEL is a hub name, a folder, a run, vectors:FILE.npz, or a server's http://HOST/v1/embeddings with --model NAME.
-    FILE.py defines a suite.
+    MODEL is a hub name, a folder, a run, vectors:FILE.npz, or a server's http://HOST/v1/embeddings
+    with --model NAME. FILE.py defines a suite.
 
     \b
     Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts
               bench evaluate A B --name mpnet,e5 --prompt transfer "classify: "
     """
-    config = checked(plan_of((), None, options)).runs[0]
-    store, titles = RunsFolder(config.runs), config.names
     if bool(models) == (list_sentences is not None):
         raise BenchError(
             "expected one or more models, or only --list-sentences FILE",
             "bench evaluate MODEL --suite sts",
         )
+    session = Session.begin(
+        plan_from_options((), typed_options(options)),
+        terminal_reporter(plain or as_json),
+        only_look=dry_run,
+    )
     if list_sentences is not None:
-        write_sentences(list_sentences, config)
+        _write_sentences(list_sentences, session.config)
         return
-    if titles and not len(titles) == len(set(titles)) == len(models):
-        raise BenchError(
-            f"--name {','.join(titles)}: {len(set(titles))} names for {len(models)} models",
-            "one name for each, in their order",
-        )
+    server = ServerOptions(server_model, batch, dimensions, key_env, empty_text)
+    prepared = _prepare_models(session, models, prefix, dict(prompts), server)
+    runs = tuple(run for _, model_runs in prepared for run in model_runs.runs)
+    worst = print_missing_sets(runs)
+    for run in runs:
+        line = None if run.provisional else check_model(run)
+        if line:
+            warn(line)
+    if dry_run:
+        to_fetch = tuple(item for _, model_runs in prepared for item in model_runs.to_fetch)
+        print_plan(PreparedRuns(runs, to_fetch), session, as_json=as_json, everything=True)
+        raise click.exceptions.Exit(worst)
+    records: dict[str, RunRecord] = {}
+    with session.reporter.display():
+        for store, model_runs in prepared:
+            own = replace(session, store=store)
+            new_records, code = execute_and_report(own, model_runs.runs, as_json=as_json)
+            records |= {record.run_id: record for record in new_records}
+            worst = max(worst, code)
+    if records and not as_json:
+        print_scores(list(records.values()), session.store)
+    raise click.exceptions.Exit(worst)
+
+
+def _prepare_models(
+    session: Session,
+    models: Sequence[str],
+    prefix: str,
+    prompts: Mapping[str, str],
+    server: ServerOptions,
+) -> list[tuple[RunsFolder, PreparedRuns]]:
+    """Find each model and plan its runs; returns the folder of its records, and the runs.
+
+    Raises BenchError, also if there are not as many names as models.
+    """
+    config = session.config
+    titles = _titles(config.names, len(models))
     check_prompts(dict(prompts), config.suites)
-    encoders, plans = [], []
-    for model, title in zip(models, titles or [""] * len(models), strict=True):
+    prepared = []
+    for model, title in zip(models, titles, strict=True):
         encoder = find_model(
             model,
-            runs=store,
+            runs=session.store,
             name=title,
             prompt=prefix,
             prompts=dict(prompts),
             values=config.overrides,
-            server=ServerOptions(server_model, batch, dimensions, key_env, empty_text),
+            server=server,
         )
-        encoders.append(encoder)
         titled = replace(config, names=(title,) if title else ())
-        plans.append(prepare(partial(plan_model, encoder, titled), titled, only_look=dry_run))
-    planned = tuple(run for plan in plans for run in plan.runs)
-    worst = show_missing(planned)
-    for run in planned:
-        if not run.provisional and (line := check_model(run)):
-            warn(line)
-    if dry_run:
-        show_plan(
-            Planned(planned, tuple(item for plan in plans for item in plan.to_fetch)),
-            store,
-            config,
-            as_json,
-            everything=True,
+        runs = session.prepare(partial(plan_model, encoder, titled))
+        prepared.append((encoder.store(session.store), runs))
+    return prepared
+
+
+def _titles(names: Sequence[str], count: int) -> Sequence[str]:
+    """Return a name in tables for each of ``count`` models; "" if none was given."""
+    if not names:
+        return [""] * count
+    distinct = len(set(names))
+    if distinct != len(names) or distinct != count:
+        raise BenchError(
+            f"--name {','.join(names)}: {distinct} names for {count} models",
+            "one name for each, in their order",
         )
-        raise click.exceptions.Exit(worst)
-    records: dict[str, RunRecord] = {}
-    with reporting(plain or as_json) as reporter:
-        for encoder, plan in zip(encoders, plans, strict=True):
-            made, code = run_all(plan.runs, encoder.store(store), config, reporter, as_json)
-            records |= {record.run_id: record for record in made}
-            worst = max(worst, code)
-    if not as_json and records:
-        show_result(list(records.values()), store)
-    raise click.exceptions.Exit(worst)
+    return names
 
 
-def write_sentences(file: Path, config: RunConfig) -> None:
-    """One JSON object per line, {"sentence": ...}: the distinct sentences of every task, as they are encoded."""
-    sentences = scored_sentences_of(
-        config.suites,
-        config.text,
-        DataFolder(Path(config.data) if config.data else None, offline=config.offline),
-    )
+def _write_sentences(file: Path, config: RunConfig) -> None:
+    """Write the distinct sentences of every task, as they are encoded, as JSON lines."""
+    root = Path(config.data) if config.data else None
+    folder = DataFolder(root, offline=config.offline)
+    sentences = scored_sentences_of(config.suites, config.text, folder)
     lines = [json.dumps({"sentence": text}, ensure_ascii=False) + "\n" for text in sentences]
     write_or_fail(file, "".join(lines).encode("utf-8", "surrogatepass"))
     click.echo(f"{len(sentences):,} sentences: {file}")

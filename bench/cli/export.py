@@ -8,17 +8,18 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
+from bench.base.terminal import warn
 from bench.cli.options import (
     backbone_offline_option,
     json_option,
     json_text,
     plugin_option,
     runs_option,
-    warn,
 )
 from bench.export import (
     FOLDERS,
     FORMATS,
+    Exported,
     ModelExport,
     describe_export,
     push_model,
@@ -62,10 +63,12 @@ def export(
     plugins: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Write a finished run's model, with a model card, as a folder that other tools load without this package.
+    """Write a finished run's model, with a model card, as a folder that other tools load without
+    this package.
 
-    RUN is an id, its beginning, or a path. The folder is loaded again and compared with the run's own vectors before it is
-    put in its place or sent. --push needs a token that may write: hf auth login, or HF_TOKEN.
+    RUN is an id, its beginning, or a path. The folder is loaded again and compared with the run's
+    own vectors before it is put in its place or sent. --push needs a token that may write: hf auth
+    login, or HF_TOKEN.
 
     \b
     Example:  bench export simcse-builtin-s42 --to my-model
@@ -84,24 +87,27 @@ def export(
         click.echo(json_text({"run": run_id, "to": str(to)}) if as_json else to)
         return
     wanted = ModelExport(reference, form, store, plugins=plugins, offline=offline, say=warn)
-    if name is None:
-        assert to is not None
-        done = write_model(wanted, to)
-        pushed = None
+    if to is not None:
+        exported = write_model(wanted, to)
+        place = {"to": str(to)}
+        line = str(to)
     else:
-        done, pushed = push_model(wanted, name, private=private, replace=replace)
-    if not as_json:
-        for line in describe_export(done):
-            warn(line)
-    about: dict[str, Any] = {
-        "run": done.run_id,
-        "format": done.form,
-        "dimensions": done.dimensions,
-        "difference": done.difference,
-        "module_files": list(done.module_files),
-    }
-    if pushed is None:
-        click.echo(json_text({**about, "to": str(to)}) if as_json else to)
+        exported, pushed = push_model(wanted, str(name), private=private, replace=replace)
+        place = {"name": str(name), "revision": pushed.revision, "url": pushed.url}
+        line = f"{pushed.url}  (revision {pushed.revision})"
+    if as_json:
+        click.echo(json_text(_export_object(exported) | place))
         return
-    about |= {"name": name, "revision": pushed.revision, "url": pushed.url}
-    click.echo(json_text(about) if as_json else f"{pushed.url}  (revision {pushed.revision})")
+    for text in describe_export(exported):
+        warn(text)
+    click.echo(line)
+
+
+def _export_object(exported: Exported) -> dict[str, Any]:
+    return {
+        "run": exported.run_id,
+        "format": exported.form,
+        "dimensions": exported.dimensions,
+        "difference": exported.difference,
+        "module_files": list(exported.module_files),
+    }

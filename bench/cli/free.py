@@ -1,4 +1,4 @@
-"""``bench runs --free``: what runs take on the disk, and the removal of stored vectors."""
+"""``bench runs --free``: the sizes of runs on the disk, and the removal of stored vectors."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import sys
 import click
 
 from bench.base.errors import BenchError
+from bench.base.terminal import warn
 from bench.base.text import format_bytes, plural
-from bench.cli.options import print_grid, say, warn
+from bench.cli.options import print_grid, say
 from bench.records.sizes import RunSize, measure_runs, remove_vectors
 from bench.records.store import RunsFolder
 from bench.show.grid import Column, Grid, grid
 
 SHOWN = 20
-"""Runs that are listed; the others are one line."""
+"""Runs that are listed; the others share one line."""
 
 
 def free_space(store: RunsFolder, yes: bool) -> None:
-    """List what the runs take, ask, and remove their stored vectors. ``yes``: do not ask.
+    """List the sizes of runs, ask, and remove their stored vectors. ``yes``: do not ask.
 
     Raises BenchError if there is nobody to ask.
     """
@@ -32,7 +33,8 @@ def free_space(store: RunsFolder, yes: bool) -> None:
         say("no stored vectors: nothing can be removed without losing a result")
         return
     say(
-        f"stored vectors take {format_bytes(vectors)}; they only save time when the same model is scored on more"
+        f"stored vectors take {format_bytes(vectors)}; they only save time when the same model is scored "
+        "on more"
     )
     if not yes and not sys.stdin.isatty():
         raise BenchError(
@@ -48,7 +50,7 @@ def free_space(store: RunsFolder, yes: bool) -> None:
 
 
 def _size_grid(sizes: list[RunSize]) -> Grid:
-    """The largest runs, a line each, and the sum of all."""
+    """Lay out a line for each of the largest runs, and the sum of all."""
     rows = [_row(run.run_id, [run]) for run in sizes[:SHOWN]]
     if len(sizes) > SHOWN:
         rows.append(_row(f"{plural(len(sizes) - SHOWN, 'smaller run')}", sizes[SHOWN:]))

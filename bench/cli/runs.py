@@ -1,4 +1,4 @@
-"""``bench runs [RUN]``: the runs of a folder, newest first, with what engines have queued; with a name, everything about one."""
+"""``bench runs``: the runs of a folder, newest first, with what engines have queued."""
 
 from __future__ import annotations
 
@@ -11,38 +11,32 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from bench.base.foreign_text import make_visible
-from bench.base.text import list_names, value_text
-from bench.board.repeat import repeat
+from bench.base.terminal import warn
+from bench.base.text import list_names
 from bench.cli.free import free_space
+from bench.cli.one_run import RUNNING, creation_time, print_run, with_status_now
 from bench.cli.options import (
-    check_names,
-    comma_list,
+    check_known_names,
     json_option,
-    json_text,
-    print_columns,
-    print_facts,
     print_grid,
     print_json,
     runs_option,
-    say,
-    warn,
 )
-from bench.compare.formatting import heads, suite_scores
-from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord, read_record
+from bench.compare.formatting import heads
+from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
 from bench.records.store import RunsFolder
 from bench.run.batch import JOBS_FOLDER, ClusterJob, EngineSilent
 from bench.run.jobs import queued_jobs, submitted_batches
 from bench.run.target import ENGINES
+from bench.session.values import comma_list
 from bench.show.grid import Cell, Column, Grid, grid
-from bench.show.tables import run_report
 
-NEWEST = 30  # runs that are listed without --all
-QUEUED, RUNNING = "queued", "running"  # states of a run now; no record stores them
-MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
-"""Recipe values on the first screen, with those that the command set."""
-COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory", "device")
-"""Costs on the first screen."""
+NEWEST = 30
+"""Runs that are listed without --all."""
+
+QUEUED = "queued"
+"""The status of a run that an engine has queued; no record stores it."""
+
 NOT_STARTED = RunRecord(
     run_id="",
     fingerprint="",
@@ -87,7 +81,9 @@ def runs(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """The runs of a folder, newest first, with what Slurm and Ray have queued; with RUN its scores, recipe, training and cost.
+    """List the runs of a folder, newest first, with those that Slurm and Ray have queued.
+
+    With RUN: its scores, recipe, training and cost.
 
     RUN is an id, its beginning, or a path.
 
@@ -99,76 +95,101 @@ def runs(
     if free:
         free_space(store, yes)
         return
+    engines_answer = True
+    queue: Mapping[str, ClusterJob] = {}
     try:
-        queue, silent = queued_jobs(store), False
+        queue = queued_jobs(store)
     except EngineSilent as error:
         warn(error.message)
-        queue, silent = {}, True
+        engines_answer = False
     if name is not None:
-        if as_json or not print_job(name, store, queue):
-            show(name, runs, everything=everything, as_json=as_json)
+        if as_json or not _print_job(name, store, queue):
+            print_run(name, runs, everything=everything, as_json=as_json)
         return
-    states, methods = comma_list(status), {*comma_list(method)}
-    check_names("status", states, (*STATUSES, RUNNING, QUEUED))
+    states, methods = comma_list(status), comma_list(method)
+    check_known_names("status", states, (*STATUSES, RUNNING, QUEUED))
     records, damaged = store.records()
-    records += [
-        replace(NOT_STARTED, run_id=run_id)
-        for run_id in sorted(queue.keys() - {record.run_id for record in records})
-    ]
-    chosen = sorted(
-        (
-            record
-            for record in (as_it_stands(record, store, queue) for record in records)
-            if (not states or record.status in states)
-            and (not methods or methods & {record.method, record.method_name, record.label})
-        ),
-        key=lambda record: (record.provenance.created, record.run_id),
-        reverse=True,
-    )
+    started = {record.run_id for record in records}
+    records += [replace(NOT_STARTED, run_id=run_id) for run_id in sorted(queue.keys() - started)]
+    records = [with_status_now(record, store, queue) for record in records]
+    chosen = [record for record in records if _is_chosen(record, states, methods)]
+    chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for problem in damaged:
         warn(f"left out, damaged: {problem.message}")
     if as_json:
-        print_json(summary(record, queue) for record in chosen)
+        print_json(_run_object(record, queue) for record in chosen)
         return
-    if not silent:
-        warn_of_lost(store, queue)
+    if engines_answer:
+        _warn_of_lost(store, queue)
     if not chosen:
-        click.echo(f"no {'such run' if records else 'run'} in {store.path}; bench run makes them")
+        missing = "no such run" if records else "no run"
+        click.echo(f"{missing} in {store.path}; bench run makes them")
         return
     shown = chosen if everything else chosen[:NEWEST]
     older = len(chosen) - len(shown)
-    note = f"and {older:,} older: bench runs --all, or --status, --method"
-    print_grid(run_grid(shown, [note] if older else []))
-    for run_id in [record.run_id for record in shown if record.run_id in queue][-1:]:
-        job = queue[run_id]
-        click.echo(f"cancel {run_id}: {job.cancel}\nlog: {shlex.quote(str(job.log))}")
+    notes = []
+    if older:
+        notes.append(f"and {older:,} older: bench runs --all, or --status, --method")
+    print_grid(_run_grid(shown, notes))
+    queued = [record.run_id for record in shown if record.run_id in queue]
+    if queued:
+        job = queue[queued[-1]]
+        click.echo(f"cancel {queued[-1]}: {job.cancel}")
+        click.echo(f"log: {shlex.quote(str(job.log))}")
 
 
-def print_job(name: str, store: RunsFolder, queue: Mapping[str, ClusterJob]) -> bool:
-    """Print the job of a run, or its last log; returns whether there is nothing else to show."""
+def _is_chosen(record: RunRecord, states: Sequence[str], methods: Sequence[str]) -> bool:
+    """Say if a record has one of the states and one of the methods; an empty list means any."""
+    if states and record.status not in states:
+        return False
+    names = {record.method, record.method_name, record.label}
+    return not methods or not names.isdisjoint(methods)
+
+
+def _print_job(name: str, store: RunsFolder, queue: Mapping[str, ClusterJob]) -> bool:
+    """Print the job of a run, or its last log; returns True if there is nothing else to show."""
     logs = sorted((store.path / JOBS_FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
     if name in queue:
         job = queue[name]
-        click.echo(f"{job.state}: {job.describe()}\ncancel: {job.cancel}")
+        click.echo(f"{job.state}: {job.describe()}")
+        click.echo(f"cancel: {job.cancel}")
         logs = [job.log]
-    if logs:
-        click.echo(f"log: {shlex.quote(str(logs[-1]))}")
-    return bool(logs) and name not in store.ids()
+    if not logs:
+        return False
+    click.echo(f"log: {shlex.quote(str(logs[-1]))}")
+    return name not in store.ids()
 
 
-def warn_of_lost(store: RunsFolder, queue: Mapping[str, ClusterJob]) -> None:
+def _warn_of_lost(store: RunsFolder, queue: Mapping[str, ClusterJob]) -> None:
     """Warn of runs that were submitted, have not started, and are no longer queued."""
-    batches = [runs for engine in ENGINES for runs in submitted_batches(store, engine).values()]
-    if lost := set().union(*batches) - {*store.ids(), *queue}:
+    submitted: set[str] = set()
+    for engine in ENGINES:
+        for runs in submitted_batches(store, engine).values():
+            submitted.update(runs)
+    lost = submitted - {*store.ids(), *queue}
+    if lost:
         warn(
             f"{list_names(sorted(lost), 1)}: submitted, never started, no longer queued; "
             "the same bench run submits again"
         )
 
 
-def summary(record: RunRecord, queue: Mapping[str, ClusterJob]) -> dict[str, Any]:
-    """An item of the list, for JSON."""
+def _run_object(record: RunRecord, queue: Mapping[str, ClusterJob]) -> dict[str, Any]:
+    """Return an item of the list, for JSON."""
+    averages = []
+    for score in record.scores:
+        if score.task == AVERAGE:
+            fields = ("suite", "protocol", "text", "value")
+            averages.append({field: getattr(score, field) for field in fields})
     job = queue.get(record.run_id)
+    job_object = None
+    if job is not None:
+        job_object = {
+            "engine": job.engine,
+            "name": job.name,
+            "cancel": job.cancel,
+            "log": str(job.log),
+        }
     return {
         "run_id": record.run_id,
         "status": record.status,
@@ -178,106 +199,20 @@ def summary(record: RunRecord, queue: Mapping[str, ClusterJob]) -> dict[str, Any
         "setting": record.setting,
         "backbone": record.backbone,
         "seed": record.seed,
-        "averages": [
-            {"suite": s.suite, "protocol": s.protocol, "text": s.text, "value": s.value}
-            for s in record.scores
-            if s.task == AVERAGE
-        ],
+        "averages": averages,
         "error": record.error,
-        "job": job
-        and {"engine": job.engine, "name": job.name, "cancel": job.cancel, "log": str(job.log)},
+        "job": job_object,
     }
 
 
-def when(record: RunRecord) -> str:
-    return record.provenance.created[:16].replace("T", " ")
-
-
-def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
-    """A line for each run: each suite's average, or how the run ended."""
+def _run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
+    """Lay out a line for each run: each suite's average, or how the run ended."""
     rows = []
     for record in records:
-        finished = record.status == "finished"
-        result = heads(record) if finished else record.error or heads(record)
-        texts = (record.run_id, record.status, result, when(record))
-        rows.append([Cell(text=text, emphasis="" if finished else "strong") for text in texts])
-    return grid(
-        ("run", "status", Column("result", wrap=16), Column("when", drop=1)), rows, notes=notes
-    )
-
-
-# --- one run ---
-
-
-def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) -> None:
-    """A screenful about one run, or all its tables. ``runs`` is the folder, if one was given."""
-    file = RunsFolder(runs).record_file(reference)
-    record = as_it_stands(read_record(file), RunsFolder(file.parent.parent))
-    if as_json:
-        click.echo(json_text(record.to_json(), indent=1))
-        return
-    say(f"{record.run_id}  {record.status}, {when(record)}")
-    say(run_report.run_in_words(record))
-    if record.error:
-        say(f"{'not scored' if record.status == 'finished' else 'error'}: {record.error}")
-    if everything:
-        print_tables(record, file.parent)
-    else:
-        print_summary(record, file.parent, f" --runs {shlex.quote(str(runs))}" if runs else "")
-
-
-def as_it_stands(
-    record: RunRecord, store: RunsFolder, queue: Mapping[str, ClusterJob] | None = None
-) -> RunRecord:
-    """The record with the status that the run has now: queued or running, which no record stores."""
-    if queue and record.run_id in queue:
-        job = queue[record.run_id]
-        return replace(record, status=job.state, error=job.describe())
-    return (
-        replace(record, status=RUNNING, error=None)
-        if record.status != "finished" and store.worked_on_by(record.run_id)
-        else record
-    )
-
-
-def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
-    """At most 40 lines, even for a run of all suites. ``runs``: the option --runs, if it was given."""
-    click.echo()
-    print_columns([(name, value, ", ".join(tasks)) for name, value, tasks in suite_scores(record)])
-    values = [
-        f"{key} {value_text(recipe_value.value)}"
-        for key, recipe_value in record.recipe.items()
-        if recipe_value.value is not None and (key in MAIN or recipe_value.source.startswith("--"))
-    ]
-    click.echo()
-    print_facts(
-        [
-            ("model", run_report.encoder_facts(record)),
-            ("recipe", ", ".join(values)),
-            *run_report.training_facts(record, folder),
-            (
-                "cost",
-                ", ".join(
-                    " ".join(cost) for cost in run_report.cost_facts(record) if cost[0] in COSTS
-                ),
-            ),
-            ("folder", str(folder)),
-        ]
-    )
-    click.echo()
-    click.echo(make_visible(repeat([record]), limit=None))
-    say(f"everything: bench runs {record.run_id}{runs} --all")
-
-
-def print_tables(record: RunRecord, folder: Path) -> None:
-    """All numbers of each task, the recipe with its sources, overlap of the corpus with the test data, cost, provenance and files."""
-    for table in (
-        *run_report.score_grids(record),
-        run_report.recipe_table(record),
-        run_report.overlap_grid(record.provenance.corpus.overlap),
-        run_report.facts_grid("training", run_report.training_facts(record, folder)),
-        run_report.facts_grid("cost", run_report.cost_facts(record)),
-        run_report.facts_grid("provenance", run_report.provenance_facts(record)),
-    ):
-        if table.rows:
-            print_grid(table, blank=True)
+        result, emphasis = heads(record), ""
+        if record.status != "finished":
+            result, emphasis = record.error or result, "strong"
+        texts = (record.run_id, record.status, result, creation_time(record))
+        rows.append([Cell(text=text, emphasis=emphasis) for text in texts])
+    columns = ("run", "status", Column("result", wrap=16), Column("when", drop=1))
+    return grid(columns, rows, notes=notes)

@@ -1,34 +1,48 @@
-"""``bench search``: the same search for the recipe values of every method, so that a comparison compares methods."""
+"""``bench search``: search for recipe values, with the same effort for every method."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from msgspec import to_builtins
 
+from bench.base.terminal import warn
 from bench.base.text import format_duration
-from bench.cli.options import parse_seeds, print_columns, print_grid, print_json, say, warn
-from bench.cli.planning import checked, pending_grid, plan_runs, reporting
-from bench.cli.run import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
-from bench.records import RunsFolder
-from bench.records.searches import RECIPE, RUNNING, Search, Study, best_trial, expected_best
+from bench.cli.options import print_columns, print_grid, print_json, say
+from bench.cli.run_options import (
+    HOW,
+    WHAT,
+    GroupedCommand,
+    grouped_option,
+    shared_options,
+    typed_options,
+)
+from bench.records.searches import (
+    RECIPE,
+    RUNNING,
+    Search,
+    Study,
+    Trial,
+    best_trial,
+    expected_best,
+)
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.search.found import search_facts
-from bench.run.search.prepare import (
-    TrialSettings,
-    check_optuna,
-    plan_search,
-    search_options,
-    spaces_of,
-)
+from bench.run.search.prepare import check_optuna, search_options
 from bench.run.search.space import short_value
-from bench.run.search.study import SearchedMethod
+from bench.run.search.study import SearchedMethod, define_study, find_searched_methods, plan_notes
 from bench.run.search.trials import describe_values, run_trials, write_found
+from bench.run.search.worker import SearchWorker
+from bench.session.needs import pending_grid
+from bench.session.options import plan_from_options
+from bench.session.progress import terminal_reporter
+from bench.session.session import Session
+from bench.session.values import parse_seeds
 from bench.show.figures import missing_library, write_figures
 
 
@@ -36,56 +50,62 @@ from bench.show.figures import missing_library, write_figures
     cls=GroupedCommand,
     params=shared_options(
         *("methods", "backbones", "setting", "corpus", "budget", "device", "precision", "chunk"),
-        *("offline", "allow_pickle", "data", "runs", "plugins", "variant", "max_steps"),
+        *("offline", "allow_pickle", "data", "runs", "plugins"),
         *("dry_run", "as_json", "plain"),
     ),
 )
 @click.argument("targets", metavar="[METHOD | FILE.py]...", nargs=-1)
-@option(
+@grouped_option(
     WHAT,
     "--trials",
     type=click.IntRange(1, 999),
     default=12,
     show_default=True,
-    help="Trials per method, besides its unchanged recipe. The same command with more trials continues a search.",
+    help="Trials per method, besides its unchanged recipe. The same command with more trials "
+    "continues a search.",
 )
-@option(
+@grouped_option(
     WHAT,
     "--set",
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a recipe value; it is the same in all trials and is not searched. May be repeated.",
+    help="Change a recipe value; it is the same in all trials and is not searched. May be "
+    "repeated.",
 )
-@option(
+@grouped_option(
     WHAT,
     "--space",
     "spaces",
     multiple=True,
     metavar="KEY=VALUES",
-    help="Search these values instead of those in recipe files: KEY=A,B,C, KEY=LOW..HIGH, KEY=log:LOW..HIGH. May be repeated.",
+    help="Search these values instead of those in recipe files: KEY=A,B,C, KEY=LOW..HIGH, "
+    "KEY=log:LOW..HIGH. May be repeated.",
 )
-@option(
+@grouped_option(
     WHAT,
     "--select",
-    help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with --suite check, or with the backbone or corpus builtin]",
+    help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev "
+    "with --suite check, or with the backbone or corpus builtin]",
 )
-@option(
+@grouped_option(
     WHAT,
     "--suite",
     "suites",
     multiple=True,
     metavar="SUITE",
-    help="What the methods will be scored on later, to report the dev set's overlap with it. It is not scored now.  [default: sts]",
+    help="What the methods will be scored on later, to report the dev set's overlap with it. It is "
+    "not scored now.  [default: sts]",
 )
-@option(
+@grouped_option(
     WHAT,
     "--seeds",
     type=parse_seeds,
     metavar="TEXT",
-    help="Seeds of every trial, whose score is their mean. Published runs need other seeds.  [default: 901]",
+    help="Seeds of every trial, whose score is their mean. Published runs need other seeds.  "
+    "[default: 901]",
 )
-@option(
+@grouped_option(
     HOW,
     "--sampler",
     type=click.Choice(["random", "grid", "tpe"]),
@@ -93,7 +113,7 @@ from bench.show.figures import missing_library, write_figures
     show_default=True,
     help="How Optuna chooses the values of a trial.",
 )
-@option(
+@grouped_option(
     HOW,
     "--pruner",
     type=click.Choice(["none", "median", "halving"]),
@@ -101,7 +121,7 @@ from bench.show.figures import missing_library, write_figures
     show_default=True,
     help="Ends a trial early whose dev scores are behind.",
 )
-@option(
+@grouped_option(
     WHAT,
     "--name",
     help="Name of the search and of its folder.  [default: search- and a hash of its options]",
@@ -119,101 +139,122 @@ def search(
     plain: bool,
     **options: Any,
 ) -> None:
-    """Search for the values of recipes: the same trials, budget, seeds and dev set for each method. No test score is computed.
+    """Search for the values of recipes: the same trials, budget, seeds and dev set for each method.
 
-    Each trial is trained and gets a dev score. The best values become a recipe file, which bench run takes. The same command
-    continues a search that was killed; several processes with the same command share the trials.
+    No test score is computed.
+
+    Each trial is trained and gets a dev score. The best values become a recipe file, which bench
+    run takes. The same command continues a search that was killed; several processes with the same
+    command share the trials.
 
     \b
     Example:  bench search simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
               bench run runs/search-.../simcse.toml --seeds 1-5
     """
     check_optuna()
-    asked = search_options(
-        plan_of(targets, None, options).runs, select, seeds_named=bool(options["seeds"])
+    plan = plan_from_options(targets, typed_options(options))
+    asked = search_options(plan.runs, select, seeds_named=bool(options["seeds"]))
+    session = Session.begin(
+        Plan((asked.config,)), terminal_reporter(plain or as_json), only_look=dry_run
     )
-    plan = checked(Plan((asked.config,)), only_look=dry_run)
-    planned = plan_runs(plan, only_look=dry_run)
-    settings = TrialSettings(trials=trials, sampler=sampler, pruner=pruner, name=name)
-    found = plan_search(planned.runs, plan.runs[0], asked, spaces_of(spaces), settings)
-    jobs, study = found.jobs, found.study
-    for note in found.notes:
+    prepared = session.plan_runs()
+    searched = {}
+    for text in spaces:
+        key, _, values = text.partition("=")
+        searched[key] = values
+    jobs = find_searched_methods(prepared.runs, searched, asked.fixed)
+    study = define_study(
+        jobs,
+        name=name,
+        trials=trials,
+        sampler=sampler,
+        pruner=pruner,
+        suites=asked.suites,
+        fixed=asked.fixed,
+    )
+    for note in plan_notes(jobs):
         warn(f"note: {note}")
     if dry_run:
-        show_space(jobs, study, found.store, found.config.device, as_json)
-        if planned.to_fetch and not as_json:
-            print_grid(pending_grid(planned.to_fetch), indent=2)
+        _print_space(jobs, study, session, as_json)
+        if prepared.to_fetch and not as_json:
+            print_grid(pending_grid(prepared.to_fetch), indent=2)
         return
-    worker = found.begin()
+    worker = SearchWorker(session.store.folder(study.name), study, jobs, session.config)
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
-    with reporting(plain or as_json) as reporter:
-        run_trials(worker, reporter)
+    with session.reporter.display():
+        run_trials(worker, session.reporter)
     results, files = write_found(worker)
     facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
-        print_json(
-            {"method": method, "recipe": str(file or ""), **facts[method]}
-            for method, file in files.items()
-        )
-    else:
-        with worker.lock:
-            show_result(worker.folder, results, facts)
-        if made := [str(file) for file in files.values() if file]:
-            say(f"next: bench run {' '.join(made)} --seeds 1-5")
+        for method, file in files.items():
+            recipe = "" if file is None else str(file)
+            print_json([{"method": method, "recipe": recipe, **facts[method]}])
+        return
+    with worker.lock:
+        _print_results(worker.folder, results, facts)
+    written = [str(file) for file in files.values() if file is not None]
+    if written:
+        say(f"next: bench run {' '.join(written)} --seeds 1-5")
 
 
-def show_space(
-    jobs: Mapping[str, SearchedMethod], study: Study, store: RunsFolder, device: str, as_json: bool
+def _print_space(
+    jobs: Mapping[str, SearchedMethod], study: Study, session: Session, as_json: bool
 ) -> None:
-    """The plan: each recipe key with the source of its bounds, and the time of all trials."""
-    earlier = speeds_of_earlier_runs(store, device)
-    seconds = (study.trials + 1) * sum(
-        estimate(run, earlier, device).seconds or 0 for job in jobs.values() for run in job.runs
-    )
+    """Print the plan: each recipe key with the source of its bounds, and the time of all trials."""
+    device = session.config.device
+    earlier = speeds_of_earlier_runs(session.store, device)
+    runs = [run for job in jobs.values() for run in job.runs]
+    seconds = sum(estimate(run, earlier, device).seconds or 0 for run in runs)
+    seconds *= study.trials + 1
     if as_json:
         print_json([{**to_builtins(study), "seconds": seconds or None}])
-    else:
-        print_columns(
-            (
-                (method, key, short_value(job.runs[0].recipe[key]), axis.text(), axis.source)
-                for method, job in jobs.items()
-                for key, axis in job.space.items()
-            ),
-            headings=("method", "key", "now", "searched", "source"),
-        )
-        say(
-            f"{study.name}: {study.words}; about {format_duration(seconds)} for all methods in one process",
-            blank=True,
-        )
-        say(study.overlap)
-
-
-def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:
-    """The results so far as a table, and as figures if matplotlib is installed. ``facts``: of each method."""
+        return
     rows = []
-    for method, trials in search.trials.items():
-        tried = [trial for trial in trials if trial.number != RECIPE]
-        curve = expected_best([trial.score for trial in tried if trial.state != RUNNING])
-        places = sorted({1, (len(curve) + 1) // 2, len(curve)}) if curve else []
-        recipe, best = (facts[method][key] for key in ("recipe_dev", "dev"))
-        rows.append(
-            (
-                method,
-                "" if recipe is None else f"{recipe:.2f}",
-                "" if best is None else f"{best:.2f}",
-                " ".join(f"{curve[n - 1]:.2f}" for n in places),
-                ", ".join(f"{n} {state}" for state, n in Counter(t.state for t in tried).items()),
-                describe_values(best_trial(trials)),
+    for method, job in jobs.items():
+        for key, axis in job.space.items():
+            rows.append(
+                (method, key, short_value(job.runs[0].recipe[key]), axis.text(), axis.source)
             )
-        )
-    print_columns(
-        rows,
-        headings=("method", "recipe", "best", "expected best", "trials", "values of the best"),
+    print_columns(rows, headings=("method", "key", "now", "searched", "source"))
+    say(
+        f"{study.name}: {study.words}; about {format_duration(seconds)} for all methods in one process",
+        blank=True,
     )
+    say(study.overlap)
+
+
+def _print_results(folder: Path, search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print the results so far as a table, and write figures if matplotlib is installed.
+
+    ``facts``: method -> its facts, as :func:`bench.run.search.found.search_facts` returns them.
+    """
+    rows = [_result_row(method, trials, facts[method]) for method, trials in search.trials.items()]
+    headings = ("method", "recipe", "best", "expected best", "trials", "values of the best")
+    print_columns(rows, headings=headings)
     say(f"{search.study.select_on}, mean over the seeds of the search. New seeds score lower.")
     say("expected best: of one trial, half of them and all (Dodge et al. 2019)")
-    if lacks := missing_library("bench search"):
-        say(f"no figures: {lacks.message} (try: {lacks.hint}, then the same command)")
-    else:
+    lacks = missing_library("bench search")
+    if lacks is None:
         write_figures(folder, search.study, search.trials)
+    else:
+        say(f"no figures: {lacks.message} (try: {lacks.hint}, then the same command)")
+
+
+def _result_row(method: str, trials: Sequence[Trial], facts: Mapping[str, Any]) -> list[str]:
+    tried = [trial for trial in trials if trial.number != RECIPE]
+    curve = expected_best([trial.score for trial in tried if trial.state != RUNNING])
+    counts = sorted({1, (len(curve) + 1) // 2, len(curve)}) if curve else []
+    states = Counter(trial.state for trial in tried)
+    return [
+        method,
+        _score_text(facts["recipe_dev"]),
+        _score_text(facts["dev"]),
+        " ".join(f"{curve[count - 1]:.2f}" for count in counts),
+        ", ".join(f"{count} {state}" for state, count in states.items()),
+        describe_values(best_trial(trials)),
+    ]
+
+
+def _score_text(score: float | None) -> str:
+    return "" if score is None else f"{score:.2f}"

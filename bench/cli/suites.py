@@ -1,4 +1,4 @@
-"""``bench suites [NAME]``: what can be scored, and how."""
+"""``bench suites``: list the suites, or show everything about one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
+from bench.base.terminal import warn
 from bench.base.text import list_names
 from bench.cli.check import run_checks
 from bench.cli.options import (
@@ -18,7 +19,6 @@ from bench.cli.options import (
     print_facts,
     print_grid,
     print_json,
-    warn,
 )
 from bench.score.suites import Suite, suite, suite_names, suite_plugin
 from bench.show.grid import Column, grid
@@ -42,7 +42,7 @@ def suites(
     plugins: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Suites of tasks; with a NAME everything about one: protocol, metric, data, counts.
+    """List the suites of tasks; with a NAME show its protocol, metric, data and counts.
 
     \b
     Example:  bench suites sts
@@ -51,89 +51,78 @@ def suites(
     if check_name:
         run_checks([check_name], data=data, as_json=as_json)
     if name is not None:
-        facts = _as_data(suite(name))
+        facts = _describe_suite(suite(name))
         if as_json:
             click.echo(json_text(facts))
         else:
-            _show(facts)
+            _print_suite(facts)
         return
-    chosen = []
+    described = []
     for suite_name in suite_names():
         try:
-            chosen.append(_as_data(suite(suite_name)))
+            described.append(_describe_suite(suite(suite_name)))
         except BenchError as error:
             warn(f"warning: {error.message}")
     if as_json:
-        print_json(chosen)
-    else:
-        print_grid(
-            grid(
-                ("suite", Column("tasks", right=True), Column("measures", wrap=24)),
-                [(one["name"], str(len(one["tasks"])), one["description"]) for one in chosen],
-                notes=["bench suites NAME: everything about one"],
-            )
-        )
+        print_json(described)
+        return
+    columns = ("suite", Column("tasks", right=True), Column("measures", wrap=24))
+    rows = [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in described]
+    print_grid(grid(columns, rows, notes=["bench suites NAME: everything about one"]))
 
 
-def _show(facts: dict[str, Any]) -> None:
-    """Protocol, metric, items and sub-datasets of each task."""
+def _print_suite(facts: dict[str, Any]) -> None:
+    """Print protocol, metric, items and sub-datasets of each task."""
     plugin = suite_plugin(facts["name"])
-    average = list_names(facts["average"] or (), 9)
+    average = ""
+    if facts["average"]:
+        average = f"mean of {list_names(facts['average'], 9)}, each rounded to 2 decimals"
+    place = f"docs/{facts['docs']}" if plugin is None else f"{plugin.package} {plugin.version}"
     print_facts(
         [
             (facts["name"], f"{facts['title']}: {facts['description']}"),
-            ("average", f"mean of {average}, each rounded to 2 decimals" if average else ""),
-            (
-                "defined in",
-                f"{plugin.package} {plugin.version}" if plugin else f"docs/{facts['docs']}",
-            ),
+            ("average", average),
+            ("defined in", place),
             ("data", f"bench data list {facts['name']}" if facts["tasks"] else ""),
         ]
     )
     if not facts["tasks"]:
         return
-    print_grid(
-        grid(
-            [
-                "task",
-                Column("items", right=True),
-                "metric",
-                "protocol",
-                Column("sub-datasets", wrap=20),
-            ],
-            [
-                (
-                    task["name"],
-                    "" if task["n"] is None else f"{task['n']:,}",
-                    task["metric"],
-                    task["protocol"],
-                    ", ".join(
-                        f"{part} {n:,}" for part, n in task["subsets"].items() if n != task["n"]
-                    ),
-                )
-                for task in facts["tasks"]
-            ],
-        ),
-        blank=True,
+    columns = (
+        "task",
+        Column("items", right=True),
+        "metric",
+        "protocol",
+        Column("sub-datasets", wrap=20),
     )
+    print_grid(grid(columns, [_task_row(task) for task in facts["tasks"]]), blank=True)
 
 
-def _as_data(suite: Suite) -> dict[str, Any]:
+def _task_row(task: dict[str, Any]) -> tuple[str, ...]:
+    items = "" if task["n"] is None else f"{task['n']:,}"
+    # a sub-dataset with all items is the task itself
+    parts = [f"{part} {n:,}" for part, n in task["subsets"].items() if n != task["n"]]
+    return task["name"], items, task["metric"], task["protocol"], ", ".join(parts)
+
+
+def _describe_suite(suite: Suite) -> dict[str, Any]:
+    tasks = []
+    for task in suite.tasks:
+        tasks.append(
+            {
+                "name": task.name,
+                "protocol": task.protocol,
+                "metric": task.metric,
+                "n": getattr(task, "n", None),
+                "data": list(getattr(task, "data", ())),
+                "subsets": getattr(task, "subsets", {}),
+            }
+        )
     return {
         "name": suite.name,
         "title": suite.title,
         "description": suite.description,
         "docs": suite.docs,
         "average": list(suite.average) if suite.average else None,
-        "tasks": [
-            {
-                "name": task.name,
-                "protocol": task.protocol,
-                "metric": task.metric.name,
-                "n": getattr(task, "n", None),
-                "data": list(getattr(task, "data", ())),
-                "subsets": getattr(task, "subsets", {}),
-            }
-            for task in suite.tasks
-        ],
+        "tasks": tasks,
     }

@@ -1,4 +1,4 @@
-"""``bench verify``: do the scores in a record follow from its predictions?"""
+"""``bench verify``: test if the scores in records follow from the stored predictions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED
+from bench.base.terminal import warn
 from bench.base.text import plural
 from bench.cli.options import (
     data_option,
@@ -16,7 +17,6 @@ from bench.cli.options import (
     plugin_option,
     print_grid,
     runs_option,
-    warn,
 )
 from bench.data.sets import DataFolder
 from bench.records import RunsFolder
@@ -56,22 +56,25 @@ def verify(
     offline: bool,
     as_json: bool,
 ) -> None:
-    """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 if anything differs or cannot be computed again.
+    """Compute every score again from its stored predictions, and every hash from the files.
 
-    RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v4, or v4). Without any,
-    all runs in the runs folder. Predictions of a version that lie elsewhere are fetched by their hash; not with --offline.
+    Exit code 1 if anything differs or cannot be computed again.
+
+    RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version
+    (leaderboards/v4, or v4). Without any, all runs in the runs folder. Predictions of a version
+    that are stored elsewhere are fetched by their hash; not with --offline.
 
     \b
     Example:  bench verify simcse-builtin-s42
               bench verify leaderboards/v4
     """
-    folder = DataFolder(data, offline=True) if data is not None else None
-    more = None
+    folder = None if data is None else DataFolder(data, offline=True)
+    encode_again = None
     if again:
-        more = compare_encoded(folder, plugins, device, offline, warn)
-    reports = []
+        encode_again = compare_encoded(folder, plugins, device, offline, warn)
     folders = list(find_folders(places, RunsFolder(runs)))
-    for report in verify_folders(folders, folder, more, offline):
+    reports = []
+    for report in verify_folders(folders, folder, encode_again, offline):
         reports.append(report)
         if as_json:
             click.echo(json_text(report.as_object()))
@@ -80,20 +83,23 @@ def verify(
             print_grid(table)
             click.echo()
         click.echo(_summary(reports))
-    context.exit(
-        int(any(report.differences or report.count("score", UNCHECKED) for report in reports))
-    )
+    has_problem = any(report.differences or report.count("score", UNCHECKED) for report in reports)
+    context.exit(1 if has_problem else 0)
 
 
 def _summary(reports: Sequence[RunReport]) -> str:
-    """ "2 runs, 14 scores computed again: nothing differs" """
+    """Write "2 runs, 14 scores computed again: nothing differs"."""
     runs = [report for report in reports if report.name != MANIFEST]
-    scores = sum(report.count("score", end) for report in runs for end in (AGREES, DIFFERS))
-    unchecked = sum(report.count("score", UNCHECKED) for report in runs)
-    differing = sum(bool(report.differences) for report in reports)
-    ends = [f"{plural(differing, 'run')} with differences"] if differing else []
-    ends += [f"{plural(unchecked, 'score')} could not be computed again"] if unchecked else []
-    return (
-        f"{plural(len(runs), 'run')}, {plural(scores, 'score')} computed again: "
-        f"{', '.join(ends) or 'nothing differs'}"
-    )
+    computed = 0
+    unchecked = 0
+    for report in runs:
+        computed += report.count("score", AGREES) + report.count("score", DIFFERS)
+        unchecked += report.count("score", UNCHECKED)
+    differing = [report for report in reports if report.differences]
+    problems = []
+    if differing:
+        problems.append(f"{plural(len(differing), 'run')} with differences")
+    if unchecked:
+        problems.append(f"{plural(unchecked, 'score')} could not be computed again")
+    result = ", ".join(problems) or "nothing differs"
+    return f"{plural(len(runs), 'run')}, {plural(computed, 'score')} computed again: {result}"

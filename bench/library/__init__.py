@@ -1,7 +1,8 @@
-"""What ``import bench`` offers, a module for each function.
+"""The functions of ``import bench``, a module for each, and the classes that they return.
 
-Each function does what the verb of its name does on the command line, with the same code, records and messages: a user's mistake is a
-:class:`bench.base.errors.BenchError` of one line, whose text ends with what to do.
+Each function does the same as the verb of its name on the command line, with the same code, records
+and messages: a user's mistake is a :class:`bench.base.errors.BenchError` of one line, which ends
+with what to do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the arguments of ``bench.train`` and its neighbours mean, as the options of a run (:class:`bench.run.config.RunConfig`)."""
+"""The arguments of ``bench.train`` and similar functions, turned into the options of a run."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
-from bench.cli.options import parse_seeds
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import Method
-from bench.run.config import RunConfig, as_typed
+from bench.run.config import RunConfig, as_typed, split_variant
 from bench.run.plugins import Plugin, discover, from_file, register_class
 from bench.run.recipe_checks import OF_ENCODERS, OTHER_NAMES, plain_key
 from bench.run.recipe_defaults import ON_REQUEST, TRAINING
 from bench.run.recipe_files import read_custom
 from bench.score.suites import split_names, use_files
+from bench.session.values import parse_seeds
 
 PathLike = str | os.PathLike[str]
 Plugins = PathLike | type[Method] | Sequence[PathLike | type[Method]]
@@ -31,7 +31,7 @@ Seeds = int | str | Iterable[int]
 
 @dataclass(frozen=True)
 class NamedMethods:
-    """The methods of a call: their names, the Python files and the recipe files that were named among them."""
+    """The methods of a call: names, plugin files and recipe files."""
 
     names: tuple[str, ...]
     plugins: tuple[str, ...]
@@ -39,16 +39,26 @@ class NamedMethods:
 
 
 def as_path(path: PathLike | None, argument: str = "runs") -> Path | None:
+    """Return a path with the home folder expanded. Raises BenchError for anything else."""
     return None if path is None else Path(path_text(path, argument)).expanduser()
 
 
 def path_text(path: Any, argument: str) -> str:
-    """A path or a name as a text. Raises BenchError, which names the argument, for anything else."""
+    """Return a path or a name as a text.
+
+    Raises BenchError, which names the argument, for anything else.
+    """
     if not isinstance(path, str | os.PathLike):
         raise BenchError(
             f"{argument}={path!r:.60}, of type {type(path).__name__}: expected a path or a name"
         )
     return str(os.fspath(path))
+
+
+def check_is_text(value: Any, argument: str) -> None:
+    """Raise BenchError if an argument is no text."""
+    if not isinstance(value, str):
+        raise BenchError(f"{argument}={value!r:.60}: expected a text")
 
 
 def check_mapping(value: Any, argument: str, example: str) -> None:
@@ -58,14 +68,19 @@ def check_mapping(value: Any, argument: str, example: str) -> None:
 
 
 def listed(value: Any) -> list[Any]:
-    """One thing, or a list of several, as a list."""
+    """Return one thing, or several, as a list."""
     if isinstance(value, str | os.PathLike | type) or not isinstance(value, Iterable):
         return [value]
     return list(value)
 
 
+def backbone_names(backbone: PathLike | Sequence[PathLike]) -> list[str]:
+    """Return the backbones that a call names, as texts. Raises BenchError for anything else."""
+    return [path_text(name, "backbone") for name in listed(backbone)]
+
+
 def use_plugins(plugins: Plugins) -> tuple[str, ...]:
-    """Register classes of methods, and the suites of Python files; returns the files."""
+    """Register classes of methods, and the suites of Python files; return the files."""
     files = []
     for plugin in listed(plugins):
         if isinstance(plugin, str | os.PathLike):
@@ -78,20 +93,22 @@ def use_plugins(plugins: Plugins) -> tuple[str, ...]:
 
 
 def find_methods(method: Methods, plugins: Plugins) -> NamedMethods:
-    """The methods that a call names: by name, as a class, as a Python file with methods, or as a recipe file.
+    """Find the methods that a call names: by name, class, Python file with methods, or recipe file.
 
-    Raises BenchError if none is named, for what is none, and for a class and a file with one name.
+    Raises BenchError if none is named, for anything else, and for a class and a file that define
+    methods of one name.
     """
     names: list[str] = []
     files: list[str] = []
     recipes: list[str] = []
     classes: list[Plugin] = []
-    for one in listed(method):
-        if not isinstance(one, str | os.PathLike):
-            classes.append(register_class(one))
-            names.append(classes[-1].name)
+    for named in listed(method):
+        if not isinstance(named, str | os.PathLike):
+            plugin = register_class(named)
+            classes.append(plugin)
+            names.append(plugin.name)
             continue
-        text = os.fspath(one)
+        text = os.fspath(named)
         if text.endswith(".py"):
             file = Path(text).expanduser()
             use_files([file])
@@ -106,7 +123,8 @@ def find_methods(method: Methods, plugins: Plugins) -> NamedMethods:
     for plugin in classes:
         if registry[plugin.name].cls is not plugin.cls:
             raise BenchError(
-                f"{registry[plugin.name].package} defines the method '{plugin.name}', and so does {plugin.package}",
+                f"{registry[plugin.name].package} defines the method '{plugin.name}', "
+                f"and so does {plugin.package}",
                 f"choose another name in {plugin.package}: name = 'my-{plugin.name}'",
             )
     if not names and not recipes:
@@ -115,11 +133,14 @@ def find_methods(method: Methods, plugins: Plugins) -> NamedMethods:
 
 
 def seed_numbers(seeds: Seeds) -> list[int]:
-    """``1``, ``[1, 2]``, ``range(5)`` or ``"1-5"`` as numbers. Raises BenchError for anything else."""
+    """Read ``1``, ``[1, 2]``, ``range(5)`` or ``"1-5"`` as numbers.
+
+    Raises BenchError for anything else.
+    """
     if isinstance(seeds, str):
         return list(parse_seeds(seeds))
     numbers = []
-    for seed in seeds if isinstance(seeds, Iterable) else [seeds]:
+    for seed in listed(seeds):
         try:
             number = operator.index(seed)
         except TypeError:
@@ -134,21 +155,26 @@ def seed_numbers(seeds: Seeds) -> list[int]:
 
 
 def recipe_texts(settings: Mapping[str, Any] | None, values: Mapping[str, Any]) -> dict[str, str]:
-    """Recipe values as ``--set`` takes them; a list is a series. Raises BenchError for a key that is given twice."""
+    """Return recipe values as ``--set`` takes them; a list is a series.
+
+    Raises BenchError for a key that is given twice.
+    """
     check_mapping(settings, "settings", 'settings={"batch_size": 128}')
     for key in (settings or {}).keys() & values.keys():
         raise BenchError(f"{key} is given twice: {key}=... and settings=", "leave one of them out")
     texts = {}
     for key, value in {**(settings or {}), **values}.items():
-        several = value if isinstance(value, list | tuple | range) else [value]
-        texts[key] = as_typed([one.item() if hasattr(one, "item") else one for one in several])
+        series = value if isinstance(value, list | tuple | range) else [value]
+        # numbers of numpy and torch become those of Python
+        numbers = [item.item() if hasattr(item, "item") else item for item in series]
+        texts[key] = as_typed(numbers)
     return texts
 
 
 def check_recipe_keys(
     values: Iterable[str], function: Callable[..., Any], classes: Iterable[type[Method]]
 ) -> None:
-    """Raise UnknownName, with the nearest names, for a keyword that is neither an argument nor a value of a recipe."""
+    """Raise UnknownName for a keyword that is no argument and no recipe value."""
     arguments = [
         name
         for name, parameter in inspect.signature(function).parameters.items()
@@ -168,7 +194,11 @@ def check_recipe_keys(
 
 
 def _as_keyword(option: str) -> str:
-    """ "--set learning_rate=VALUE" -> "learning_rate=VALUE"; "--corpus FILE" -> "corpus=FILE"; "" for what the command line alone has."""
+    """Turn "--set learning_rate=VALUE" into "learning_rate=VALUE", and "--corpus FILE" into
+    "corpus=FILE".
+
+    Returns "" for an option that only the command line has.
+    """
     if option.startswith("--on "):
         return ""
     option = option.removeprefix("--set ")
@@ -176,30 +206,57 @@ def _as_keyword(option: str) -> str:
 
 
 def classes_of(methods: NamedMethods) -> list[type[Method]]:
-    """The classes of the methods of a call, without those that no plugin defines: a later check names them."""
+    """Return the classes of the methods of a call.
+
+    Names that no plugin defines are left out; a later check refuses them.
+    """
     registry = discover([Path(file) for file in methods.plugins])
-    names = [name.partition("+")[0] for name in methods.names]
+    names = [split_variant(name)[0] for name in methods.names]
     names += [read_custom(Path(file)).method for file in methods.recipes]
     return [registry.plugins[name].cls for name in names if name in registry.plugins]
+
+
+def call_options(
+    methods: NamedMethods, values: Mapping[str, str], **options: Any
+) -> dict[str, Any]:
+    """Return the options of a run, for :func:`run_config`, from the arguments of a call.
+
+    ``values``: recipe values, as :func:`recipe_texts` returns them. Options that are None are left
+    out, so that a recipe file decides them.
+    """
+    given = {key: value for key, value in options.items() if value is not None}
+    return {
+        "methods": list(methods.names),
+        "recipes": list(methods.recipes),
+        "plugins": list(methods.plugins),
+        "set": dict(values),
+        **given,
+    }
 
 
 def run_config(
     options: Mapping[str, Any], suites: PathLike | Sequence[PathLike], data: PathLike | None
 ) -> RunConfig:
-    """The options of a run. Raises BenchError for one of the wrong type, and for a folder without data."""
+    """Build the options of a run.
+
+    Raises BenchError for one of the wrong type, and for a folder without data.
+    """
     folder = as_path(data or os.environ.get("BENCH_DATA") or None, "data")
     DataFolder(folder).check_root()
     names = ",".join(path_text(suite, "suites") for suite in listed(suites))
+    is_offline = options.get("offline", False) or offline_now()
     table = {
         **options,
         "suites": list(split_names(names)),
-        "data": folder and str(folder),
-        "offline": options.get("offline", False) or offline_now(),
+        "data": None if folder is None else str(folder),
+        "offline": is_offline,
     }
     try:
         return RunConfig.from_options(table)
     except ValueError as error:
-        problem, _, place = str(error).partition(" - at `$.")
-        name = place.rstrip("`").partition("[")[0]
-        words = problem.replace("`", "").replace(" | null", " or None")
-        raise BenchError(f"{name}={table.get(name)!r:.60}: {words}" if name else words) from None
+        problem, _, path = str(error).partition(" - at `$.")
+        message = problem.replace("`", "").replace(" | null", " or None")
+        name = path.rstrip("`").partition("[")[0]
+        if name:
+            message = f"{name}={table.get(name)!r:.60}: {message}"
+        raise BenchError(message) from None

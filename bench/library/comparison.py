@@ -1,4 +1,4 @@
-"""``bench.compare_runs``."""
+"""``bench.compare_runs``: tables of runs, with verdicts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ def compare_runs(
     together: bool = False,
     runs: PathLike | None = None,
 ) -> Tables:
-    """Runs side by side: means over seeds, intervals, which rows are better than the baseline, and which may be the best.
+    """Compare runs as ``bench compare`` does: means over seeds, intervals, verdicts.
 
         bench.compare_runs(results, baseline="simcse").plot()
 
-    ``what``: results, ids (or their beginnings), folders of runs, names of evaluated models; one of these, or several. ``baseline``: a
-    method (its name or its class), a model's name, or one of the results. ``together``: all settings and backbones in one table. ``runs``: the folder of the runs;
-    None: $BENCH_RUNS, or ./runs. Everything else is as in ``bench compare`` (docs/statistics.md). Raises BenchError for
-    a run that is missing or not finished and for two different runs of one id, UnknownName for an unknown baseline.
+    ``what``: results, ids (or their beginnings), folders of runs, names of evaluated models; one of
+    these, or several. ``baseline``: a method (its name or its class), a model's name, or one of the
+    results. ``together``: all settings and backbones in one table. ``runs``: the folder of the
+    runs; None: $BENCH_RUNS, or ./runs.
+
+    Everything else is as in ``bench compare`` (docs/statistics.md). Raises BenchError for a run
+    that is missing or not finished, and for two different runs of one id; UnknownName for an
+    unknown baseline.
     """
     results = distinct_results(find_results(what, RunsFolder(as_path(runs))))
     unfinished = [run for run, result in results.items() if result.record.status != "finished"]

@@ -1,5 +1,7 @@
-"""Training text that a Python program holds, as a corpus file in the cache, so that a run is
-identified by what it was trained on."""
+"""Training text of a Python program, written as a corpus file into the cache.
+
+So a run is identified by the text that it was trained on.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ EXPECTED = (
 
 
 def corpus_place(corpus: Any) -> str | tuple[str, ...] | None:
-    """The value of ``--corpus`` for what ``bench.train`` was given: a path or a name as it is, a
-    list of Paths as several, anything else as a file in the cache.
+    """Return the value of ``--corpus`` for a corpus of ``bench.train``.
 
-    The file's name is a hash of its content: the same rows are the same corpus. Sentences without
-    line breaks become a .txt, which is what a file with the same lines is. Raises CorpusError,
-    which names the row, for what is no training text.
+    A path or a name stays as it is, and a list of Paths means several; anything else becomes a file
+    in the cache, named by a hash of its content: the same rows are the same corpus. Sentences without line breaks become a .txt, as
+    a file with these lines would be. Raises CorpusError, which names the row, for anything that is
+    no training text.
     """
     if corpus is None:
         return None
@@ -61,7 +63,7 @@ def corpus_place(corpus: Any) -> str | tuple[str, ...] | None:
 
 
 def _several_files(paths: Sequence[Any]) -> tuple[str, ...]:
-    """The paths as texts. Raises CorpusError for an item of another kind."""
+    """Return the paths as texts. Raises CorpusError for an item of another kind."""
     for number, path in enumerate(paths, 1):
         if not isinstance(path, os.PathLike):
             raise CorpusError(
@@ -75,12 +77,12 @@ def _kind_of(corpus: Any) -> str:
 
 
 def _is_frame(corpus: Any) -> bool:
-    """Tell whether it is a table of pandas, without importing pandas."""
+    """Say if a corpus is a table of pandas, without importing pandas."""
     return hasattr(corpus, "iloc") and hasattr(corpus, "columns")
 
 
 def _rows_of_columns(corpus: Any) -> Iterator[dict[str, Any]]:
-    """The rows of a dictionary of columns.
+    """Yield the rows of a dictionary of columns.
 
     Raises CorpusError for a dictionary of splits, and for columns of different lengths.
     """
@@ -98,8 +100,8 @@ def _rows_of_columns(corpus: Any) -> Iterator[dict[str, Any]]:
         columns[name] = list(cells)
     lengths = {name: len(cells) for name, cells in columns.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise CorpusError(f"{WHERE}: columns of different lengths: {said}", EXPECTED)
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise CorpusError(f"{WHERE}: columns of different lengths: {listed}", EXPECTED)
     for cells in zip(*columns.values(), strict=True):
         yield dict(zip(columns, cells, strict=True))
 
@@ -115,16 +117,17 @@ def _write_sentences(rows: Iterable[Any]) -> Path:
             )
         sentences.append(sentence)
     _refuse_files(sentences)
-    breaks = any("\n" in one or "\r" in one for one in sentences)
-    if breaks or sentences[0].startswith("\ufeff"):
-        lines = [json.dumps({"sentence": one}, ensure_ascii=False) for one in sentences]
+    has_breaks = any("\n" in sentence or "\r" in sentence for sentence in sentences)
+    if has_breaks or sentences[0].startswith("\ufeff"):
+        lines = []
+        for sentence in sentences:
+            lines.append(json.dumps({"sentence": sentence}, ensure_ascii=False))
         return _write("sentences", ".jsonl", lines)
     return _write("sentences", ".txt", sentences)
 
 
 def _refuse_files(sentences: Sequence[str]) -> None:
-    """Raise BenchError if every sentence is the name of a file: a list of files would be trained on
-    as sentences."""
+    """Raise BenchError if every sentence is the name of a file, so that no name is trained on."""
     if len(sentences) > 100:
         return
     for sentence in sentences:
@@ -132,13 +135,13 @@ def _refuse_files(sentences: Sequence[str]) -> None:
             return
     raise BenchError(
         f"{WHERE}: a list holds sentences, and these are names of files: {list_names(sentences)}",
-        f"corpus={','.join(sentences[:3])!r} trains on the files together, Paths in the list do "
-        "so too",
+        f"corpus={','.join(sentences[:3])!r} trains on the files together, Paths in the list do so "
+        "too",
     )
 
 
 def _records_of_texts(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Pairs, and pairs with hard negatives, under the names of our columns."""
+    """Yield pairs, and pairs with hard negatives, under the names of our columns."""
     names: tuple[str, ...] = ()
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Sequence) or isinstance(row, str | bytes):
@@ -156,16 +159,16 @@ def _records_of_texts(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
             if not isinstance(cell, str):
                 raise CorpusError(
                     f"{WHERE}: row {number} has {cell!r:.60}, of type {type(cell).__name__}",
-                    "labels and scores need their names: {'sent0': ..., 'sent1': ..., 'score': "
-                    "0.8}",
+                    "labels and scores need their names: "
+                    "{'sent0': ..., 'sent1': ..., 'score': 0.8}",
                 )
         yield dict(zip(names, row, strict=True))
 
 
 def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
-    """Rows with named cells, as JSON lines with our columns.
+    """Write rows with named cells as JSON lines with our columns.
 
-    What is not training text is named in a warning, and left out.
+    Columns that are no training text are left out, with a warning.
     """
     first = next(rows)
     layout = find_layout(WHERE, dict(first), exact=False)

@@ -1,4 +1,4 @@
-"""The model of a finished run: ``bench.load_run`` and ``bench.encode_sentences``."""
+"""``bench.load_run`` and ``bench.encode_sentences``: use the model of a finished run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class LoadedRun:
     method: Method
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """(n, d) float32, row i for sentence i: the vectors by which the run was scored."""
+        """Encode sentences as they are scored: (n, d) float32, row i for sentence i.
+
+        Raises BenchError.
+        """
         texts = [] if isinstance(sentences, str) else list(sentences)
         if not texts:
             raise BenchError("encode takes a list of sentences, at least one", 'encode(["..."])')
@@ -56,11 +59,17 @@ def load_run(
     offline: bool = False,
     plugins: Plugins = (),
 ) -> LoadedRun:
-    """The model of a finished run, ready to encode: ``load_run(...).encode([...])`` is (n, d) float32.
+    """Load the model of a finished run: ``load_run(...).encode([...])`` is (n, d) float32.
 
-    ``run``: an id, its beginning, a folder or a result. ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``device``: "auto", "cpu", "cuda:1", "mps". ``offline`` opens no
-    connection. ``plugins``: the Python file or the class of the run's method. Raises BenchError if there is no such run, or it has no
-    model (it scored an object, vectors or a server).
+        model = bench.load_run("simcse-builtin-s42")
+        vectors = model.encode(["A sentence.", "Another one."])
+
+    ``run``: an id, its beginning, a folder or a result. ``runs``: the folder of the runs; None:
+    $BENCH_RUNS, or ./runs. ``device``: "auto", "cpu", "cuda:1", "mps". ``offline`` opens no
+    connection. ``plugins``: the Python file or the class of the run's method.
+
+    Raises BenchError if there is no such run, or if it has no model because it scored an object,
+    vectors or a server.
     """
     trained = find_trained_run(run, runs, plugins)
     return LoadedRun(
@@ -79,13 +88,14 @@ def encode_sentences(
     offline: bool = False,
     plugins: Plugins = (),
 ) -> np.ndarray:
-    """Vectors of sentences with the model of a finished run, (n, d) float32, row i for sentence i: what ``bench encode`` writes.
+    """Encode sentences with the model of a finished run, as ``bench encode`` does.
 
         vectors = bench.encode_sentences("simcse-builtin-s42", ["A sentence.", "Another one."])
 
-    ``run``: an id, its beginning, a folder or a result. ``sentences``: a list, or a file, of which ``column`` names the column if it has
-    several ("all": every cell, row by row). Everything else is as in :func:`load_run`, which is what to use for many calls. Raises
-    BenchError.
+    ``run``: an id, its beginning, a folder or a result. ``sentences``: a list, or a file.
+    ``column``: the column of a file with several; "all": every cell, row by row. Returns (n, d)
+    float32, row i for sentence i. Everything else is as in :func:`load_run`, which saves time if
+    there are many calls. Raises BenchError.
     """
     if isinstance(sentences, str | os.PathLike):
         if not os.path.exists(os.path.expanduser(sentences)):
@@ -104,7 +114,7 @@ def encode_sentences(
 
 
 def find_trained_run(run: PathLike | Result, runs: PathLike | None, plugins: Plugins) -> TrainedRun:
-    """The run that has this id, folder or result; its notes are warnings. Raises BenchError."""
+    """Find the run of an id, folder or result; its notes are warnings. Raises BenchError."""
     reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
     files = [Path(file) for file in use_plugins(plugins)]
     trained = find_run(reference, RunsFolder(as_path(runs)), files)

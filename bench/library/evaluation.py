@@ -1,4 +1,4 @@
-"""``bench.evaluate``."""
+"""``bench.evaluate``: score a finished encoder."""
 
 from __future__ import annotations
 
@@ -9,33 +9,28 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.paths import recorded_word
-from bench.cli.planning import prepare
-from bench.external import (
-    ServerOptions,
-    check_model,
-    check_prompts,
-    doubt_about,
-    find_model,
-    plan_model,
-    tell_apart,
-)
+from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
+from bench.external.identity import tell_apart
+from bench.external.planning import doubt_about
 from bench.library.arguments import (
     PathLike,
     Plugins,
     as_path,
+    check_is_text,
     check_mapping,
     check_recipe_keys,
     recipe_texts,
     run_config,
     use_plugins,
 )
-from bench.library.doing import execute_runs
 from bench.library.results import Result
+from bench.library.running import choose_reporter, collect_results
 from bench.records.store import RunsFolder
+from bench.run.config import Plan
 from bench.run.plugins import discover
+from bench.session.session import Session
 
 
 def evaluate(
@@ -58,72 +53,85 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     **recipe: Any,
 ) -> Result:
-    """Score a finished encoder; its record goes to the runs folder, as with ``bench evaluate``.
+    """Score a finished encoder as ``bench evaluate`` does; its record goes to the runs folder.
 
         bench.evaluate(encode, suites="check", name="mine")
         bench.evaluate("bert-base-uncased", suites=["sts", "transfer"], data="DATA", pooling="mean")
 
-    ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so, a mapping of sentences to vectors, or
-    what ``bench evaluate`` takes: a hub name, a folder, a run, ``vectors:FILE``, a server's address. ``suites``: names, as
-    ``bench suites`` lists them, or files of your own. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched. ``name``:
-    what tables call the model. ``prefix`` is put before every sentence, or around it with "[X]"; ``prompts`` has others by task or suite.
-    ``server`` is {"model": ..., "batch": ..., "dimensions": ..., "key_env": ..., "empty_text": ...}.
+    ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so,
+    a mapping of sentences to vectors, or an argument of ``bench evaluate``: a hub name, a folder, a
+    run, ``vectors:FILE``, a server's address. ``suites``: names, as ``bench suites`` lists them, or
+    files of your own. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched.
+    ``name``: the model's name in tables. ``prefix`` is put before every sentence, or around it with
+    "[X]"; ``prompts`` has others by task or suite. ``server`` is {"model": ..., "batch": ...,
+    "dimensions": ..., "key_env": ..., "empty_text": ...}.
 
-    ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any". ``device``: "auto", "cpu", "cuda:1",
-    "mps". ``fresh`` scores again what was scored. ``offline`` opens no connection. ``allow_pickle`` accepts weights in a pickle.
-    ``plugins``: Python files with suites, or with the method of a run, and Method classes. ``runs``: the folder of the runs; None:
-    $BENCH_RUNS, or ./runs. ``progress``: lines and bars. Every other keyword is a recipe value of a folder or hub model:
-    ``pooling="mean"``, ``max_length=128``, ``dtype="bf16"``; ``settings`` are such values as a dictionary.
+    ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
+    ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` scores again. ``offline`` opens no
+    connection. ``allow_pickle`` accepts weights in a pickle. ``plugins``: Python files with suites,
+    or with the method of a run, and Method classes. ``runs``: the folder of the runs; None:
+    $BENCH_RUNS, or ./runs. ``progress``: show lines and bars. Every other keyword is a recipe value
+    of a folder or hub model: ``pooling="mean"``, ``max_length=128``, ``dtype="bf16"``; ``settings``
+    are such values as a dictionary.
 
-    The same call again repeats nothing, unless the object has changed: it is identified by its weights (a SentenceTransformer), or by its
-    vectors of fixed sentences and of some thousand of those that are scored. Raises BenchError: no model, wrong vectors (shape, NaN, a
-    dimension that changes), missing data.
+    The same call again repeats nothing, unless the object has changed: it is identified by its
+    weights (a SentenceTransformer), or by its vectors of fixed sentences and of some thousand of
+    those that are scored. Raises BenchError if there is no model, for wrong vectors (shape, NaN, a
+    dimension that changes), and for missing data.
     """
-    files, store = use_plugins(plugins), RunsFolder(as_path(runs))
     values = recipe_texts(settings, recipe)
     if values:
-        every = [plugin.cls for plugin in discover([]).plugins.values()]
-        check_recipe_keys(values, evaluate, every)
+        every_method = [plugin.cls for plugin in discover([]).plugins.values()]
+        check_recipe_keys(values, evaluate, every_method)
     options = {
-        "plugins": list(files),
+        "plugins": list(use_plugins(plugins)),
         "text": text,
         "device": device,
         "fresh": fresh,
         "offline": offline,
         "allow_pickle": allow_pickle,
+        "runs": None if runs is None else str(as_path(runs)),
     }
     config = run_config(options, suites, data)
-    for argument, value in (("name", name), ("prefix", prefix)):
-        if not isinstance(value, str):
-            raise BenchError(f"{argument}={value!r:.60}: expected a text")
+    check_is_text(name, "name")
+    check_is_text(prefix, "prefix")
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
     check_mapping(server, "server", 'server={"model": "NAME"}')
     check_prompts(prompts or {}, config.suites)
     encoder = find_model(
         model,
-        runs=store,
+        runs=RunsFolder(as_path(runs)),
         name=name,
         prompt=prefix,
         prompts=prompts,
         values=values,
         server=_server_options(server),
     )
-    is_named = isinstance(model, str | os.PathLike)
-    label = recorded_word(encoder.label) if is_named else type(model).__name__
-    named = f", name={name!r}" if name else ""
     config = replace(
         config,
-        device=devices.choose_device(config.device),
         names=(name,) if name else (),
-        command=f"bench.evaluate({label}, suites={list(config.suites)}{named})",
+        command=_command(model, encoder.label, config.suites, name),
     )
-    (run,) = prepare(partial(plan_model, encoder, config), config).runs
-    if note := check_model(run):
+    session = Session.begin(Plan((config,)), choose_reporter(progress))
+    session = replace(session, store=encoder.store(session.store))
+    (run,) = session.prepare(partial(plan_model, encoder, session.config)).runs
+    note = check_model(run)
+    if note:
         run = replace(run, notes=(note, *run.notes))
-    if doubt := doubt_about(run):
+    doubt = doubt_about(run)
+    if doubt:
         warnings.warn(doubt, stacklevel=2)
-    run = tell_apart(run, encoder.store(store), config)
-    return execute_runs([run], encoder.store(store), config, progress)[0]
+    run = tell_apart(run, session.store, session.config)
+    return collect_results(session, [run])[0]
+
+
+def _command(model: Any, label: str, suites: Sequence[str], name: str) -> str:
+    """Return the call as a record holds it: files and folders by their names, objects by type."""
+    named = recorded_word(label) if isinstance(model, str | os.PathLike) else type(model).__name__
+    arguments = [named, f"suites={list(suites)}"]
+    if name:
+        arguments.append(f"name={name!r}")
+    return f"bench.evaluate({', '.join(arguments)})"
 
 
 def _server_options(server: Mapping[str, Any] | None) -> ServerOptions | None:

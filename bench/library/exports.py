@@ -1,4 +1,4 @@
-"""``bench.export_run``."""
+"""``bench.export_run``: write a run's model for other tools."""
 
 from __future__ import annotations
 
@@ -33,19 +33,21 @@ def export_run(
     plugins: Plugins = (),
     progress: bool = True,
 ) -> Path | str:
-    """Write a finished run's model, with a model card, as a folder that other tools load without bench: what ``bench export`` does.
+    """Write a finished run's model for other tools, with a model card, as ``bench export`` does.
 
         bench.export_run(result, "my-model")
         bench.export_run(result, push="me/my-model", private=True)
 
-    ``run``: an id, its beginning, a folder or a result. ``to``: a new folder. ``format``: "sentence-transformers", "transformers" or
-    "mteb"; "every-eval-ever" and "model-index" write a file of scores. ``push``: the repository of the hub to send it to instead, which
-    needs a token that may write; ``private``: a new one is; ``replace`` what it holds. ``runs``: the folder of the runs; None:
-    $BENCH_RUNS, or ./runs. ``offline`` opens no connection. ``plugins``: the Python file or the class of the run's method. ``progress``:
-    a line about what was written.
+    ``run``: an id, its beginning, a folder or a result. ``to``: a new folder. ``format``:
+    "sentence-transformers", "transformers" or "mteb"; "every-eval-ever" and "eval-results" write a
+    file of scores. ``push``: send it to this repository of the hub instead, which needs a token
+    that may write; ``private``: make a new repository private; ``replace``: replace its content.
+    ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``offline`` opens no connection.
+    ``plugins``: the Python file or the class of the run's method. ``progress``: print a line about
+    the export.
 
-    Returns the path, or the address on the hub. The folder was loaded again and compared with the run's own vectors. Raises BenchError;
-    then nothing is written.
+    Returns the path, or the address on the hub. The folder is loaded again and compared with the
+    run's own vectors before it is put in its place. Raises BenchError; then nothing is written.
     """
     formats = [*FOLDERS, *FORMATS]
     if format not in formats:
@@ -64,11 +66,11 @@ def export_run(
         return target
     wanted = ModelExport(reference, format, store, plugins=files, offline=offline, say=_warn)
     if target is not None:
-        done = write_model(wanted, target)
-        _print_lines(describe_export(done), progress)
+        exported = write_model(wanted, target)
+        _print_lines(describe_export(exported), progress)
         return target
-    done, pushed = push_model(wanted, str(push), private=private, replace=replace)
-    _print_lines(describe_export(done), progress)
+    exported, pushed = push_model(wanted, str(push), private=private, replace=replace)
+    _print_lines(describe_export(exported), progress)
     return pushed.url
 
 
@@ -77,5 +79,6 @@ def _warn(text: str) -> None:
 
 
 def _print_lines(lines: list[str], progress: bool) -> None:
-    for line in lines if progress else ():
-        print(line)
+    if progress:
+        for line in lines:
+            print(line)

@@ -1,4 +1,4 @@
-"""Libraries that a result is drawn or framed with, and that bench itself does not need."""
+"""Libraries that draw and frame results, which bench itself does not need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from bench.base.errors import BenchError
 
 
 def import_library(name: str, needed_for: str, install: str) -> Any:
-    """Import a library by its name. Raises BenchError, with the command that installs it, if it is not there."""
+    """Import a library by its name.
+
+    Raises BenchError, with the command that installs it, if it is missing.
+    """
     try:
         return importlib.import_module(name)
     except ImportError:

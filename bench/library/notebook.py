@@ -1,21 +1,26 @@
-"""The progress of runs in a notebook: lines and a bar in one output that is drawn again, without widgets."""
+"""Progress of runs in a notebook: lines and a bar in one output, redrawn without widgets."""
 
 from __future__ import annotations
 
 import html
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from bench.base.text import format_duration
-from bench.cli.planning import RunReporter
+from bench.session.progress import RunReporter
 
-REDRAW = 0.25  # seconds between two drawings, at least
-SHOWN = 40  # lines: of many runs the last ones
+REDRAW = 0.25
+"""Seconds between two drawings, at least."""
+
+SHOWN = 40
+"""Lines that are drawn, the last ones of many."""
 
 
 def in_notebook() -> bool:
-    """Tell whether this process is the kernel of a notebook."""
+    """Say if this process is the kernel of a notebook."""
     library = sys.modules.get("IPython")
     if library is None:
         return False
@@ -23,7 +28,7 @@ def in_notebook() -> bool:
 
 
 class NotebookReporter(RunReporter):
-    """The lines of a :class:`bench.cli.planning.RunReporter` and a bar for each phase that works, as HTML."""
+    """Shows the lines of a RunReporter and a bar for each phase that works, as HTML."""
 
     def __init__(self) -> None:
         super().__init__(plain=True)
@@ -39,10 +44,14 @@ class NotebookReporter(RunReporter):
         super().phase(name, total)
         self._draw()
 
-    def finish(self) -> None:
-        """Draw the end: the lines without bars."""
-        self._end_phases()
-        self._draw(now=True)
+    @contextmanager
+    def display(self) -> Iterator[None]:
+        """Draw, at the end of this context, the lines without bars."""
+        try:
+            yield
+        finally:
+            self._end_phases()
+            self._draw(now=True)
 
     def _say(self, text: str, style: str = "") -> None:
         line = f"{self.label}: {text}" if self.label else text
@@ -53,7 +62,7 @@ class NotebookReporter(RunReporter):
         self._draw(now=True)
 
     def _say_progress(self) -> None:
-        """A line every ten seconds is for logs; here there is a bar."""
+        """Show nothing: lines are for logs, and here there is a bar."""
 
     def _draw(self, now: bool = False) -> None:
         if not now and time.monotonic() - self.drawn < REDRAW:
@@ -72,11 +81,13 @@ class NotebookReporter(RunReporter):
         if len(rows) > SHOWN:
             rows = [f"... {len(rows) - SHOWN} lines before", *rows[-SHOWN:]]
         for task in self.bars.tasks:
-            of = f" of {task.total:g}" if task.total else ""
-            left = f", {format_duration(task.time_remaining)} left" if task.time_remaining else ""
+            text = f"{task.description} {task.completed:g}"
+            if task.total:
+                text += f" of {task.total:g}"
+            if task.time_remaining:
+                text += f", {format_duration(task.time_remaining)} left"
             bar = f"<progress max='{task.total or 1:g}' value='{task.completed:g}'></progress>"
-            words = html.escape(f"{task.description} {task.completed:g}{of}{left}")
-            rows.append(f"{bar} {words}")
+            rows.append(f"{bar} {html.escape(text)}")
         if self.bars.numbers:
             rows.append(html.escape(self.bars.numbers))
         return "<br>".join(rows)

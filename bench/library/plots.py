@@ -1,4 +1,4 @@
-"""Plots of score tables and of searches, on matplotlib's axes: ``result.plot()`` in a notebook, ``savefig`` in a script."""
+"""Plots of score tables and of searches, on matplotlib's axes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 BEST, OTHERS = "#c2622d", "#6b665f"
 """Colours of the rows that are better than the baseline, or may be the best, and of all others."""
-WIDTH = 6.4  # inches
-ROW_HEIGHT = 0.3  # inches
+WIDTH = 6.4
+ROW_HEIGHT = 0.3
+"""Inches."""
 
 
 def plot_tables(
     tables: Sequence[Table], task: str | None = None, axes: Axes | None = None
 ) -> list[Axes]:
-    """Draw each table on axes of its own, one below the other; see :meth:`bench.library.results.Tables.plot`."""
+    """Draw each table on axes of its own, one below the other, as ``Tables.plot`` says."""
     if task is not None:
         known = list(dict.fromkeys(name for table in tables for name in table.columns))
         if task not in known:
@@ -37,23 +38,34 @@ def plot_tables(
             "leave axes= out, or choose the runs of one table",
         )
     points = [_points(table, task) for table in tables]
-    places = [axes] if axes is not None else _new_axes([len(some) for some in points])
-    for place, table, some in zip(places, tables, points, strict=True):
-        _draw_points(place, some)
-        place.set_title(_title(table), loc="left", fontsize="medium")
-        place.set_xlabel(_across(table, task))
-    return places
+    if axes is not None:
+        axes_of_tables = [axes]
+    else:
+        axes_of_tables = _new_axes([len(table_points) for table_points in points])
+    for table_axes, table, table_points in zip(axes_of_tables, tables, points, strict=True):
+        _draw_points(table_axes, table_points)
+        table_axes.set_title(_title(table), loc="left", fontsize="medium")
+        table_axes.set_xlabel(_axis_label(table, task))
+    return axes_of_tables
 
 
 def plot_trials(
     trials: Mapping[str, Sequence[Trial]], select_on: str, axes: Axes | None = None
 ) -> Axes:
-    """Draw, for each method of a search, the expected best dev score after n trials; at 0, the recipe as it is."""
+    """Draw, for each method of a search, the expected best dev score after n trials.
+
+    At 0 is the score of the unchanged recipe. ``trials``: method -> its trials. Raises BenchError.
+    """
     if axes is None:
         (axes,) = _new_axes([8])
-    for method, of_method in trials.items():
-        recipe = next((trial.score for trial in of_method if trial.number == RECIPE), None)
-        tried = [trial for trial in of_method if trial.number != RECIPE and trial.state != RUNNING]
+    for method, method_trials in trials.items():
+        recipe = None
+        tried = []
+        for trial in method_trials:
+            if trial.number == RECIPE:
+                recipe = trial.score
+            elif trial.state != RUNNING:
+                tried.append(trial)
         curve = expected_best([trial.score for trial in tried])
         (line,) = axes.plot(range(1, len(curve) + 1), curve, marker="o", label=method)
         if recipe is not None:
@@ -64,23 +76,24 @@ def plot_trials(
     return axes
 
 
-Point = tuple[str, Cell, bool]  # label, score, coloured
+Point = tuple[str, Cell, bool]
+"""The label of a row, its score, and if it is coloured."""
 
 
 def _new_axes(rows: Sequence[int]) -> list[Axes]:
     heights = [0.9 + ROW_HEIGHT * count for count in rows]
-    figure, places = import_pyplot().subplots(
+    _, axes = import_pyplot().subplots(
         nrows=len(rows),
         figsize=(WIDTH, sum(heights)),
         height_ratios=heights,
         squeeze=False,
         layout="constrained",
     )
-    return list(places[:, 0])
+    return list(axes[:, 0])
 
 
 def _points(table: Table, task: str | None) -> list[Point]:
-    """A point for each row in one column; for a table of one row, a point for each column."""
+    """Return a point for each row in one column; for a table of one row, one for each column."""
     if len(table.rows) == 1 and task is None:
         (row,) = table.rows
         cells = zip(table.columns, row.cells, strict=True)
@@ -111,7 +124,7 @@ def _label(row: Row, table: Table) -> str:
 
 
 def _draw_points(axes: Axes, points: Sequence[Point]) -> None:
-    """The first point on top; a bar is the 95 % interval of a score that has one."""
+    """Draw the first point on top; a bar is the 95 % interval of a score that has one."""
     for height, (_, cell, coloured) in enumerate(points):
         colour = BEST if coloured else OTHERS
         if cell.spread is not None:
@@ -133,8 +146,8 @@ def _title(table: Table) -> str:
     return ", ".join(parts)
 
 
-def _across(table: Table, task: str | None) -> str:
-    """The axis of scores: the column, the metric, and what a bar is."""
+def _axis_label(table: Table, task: str | None) -> str:
+    """Return the label of the axis of scores: column, metric, and the meaning of a bar."""
     column = task or table.head
     if len(table.rows) == 1 and task is None:
         column = None

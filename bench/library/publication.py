@@ -1,4 +1,4 @@
-"""``bench.publish_runs``."""
+"""``bench.publish_runs``: write a version of the leaderboards."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.cli.options import comma_list, no_collection
+from bench.base.collector import no_collection
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.publish.build import Outcome, publish
+from bench.session.values import comma_list
 
-SHOWN = 20  # runs that are left out, of which a warning tells
+SHOWN = 20
+"""Warnings about runs that are left out."""
 
 
 def publish_runs(
@@ -28,20 +30,23 @@ def publish_runs(
     data: PathLike | None = None,
     plugins: Plugins = (),
 ) -> Outcome:
-    """Write a new version of the leaderboards in ``out``, from the runs in a folder: what ``bench publish`` does.
+    """Write a new version of the leaderboards into ``out``, as ``bench publish`` does.
 
         bench.publish_runs(preview=True).folder
 
-    ``runs``: the folder of the runs, which may be that of a version; None: $BENCH_RUNS, or ./runs. ``submissions``: also the runs in this
-    folder, each checked. ``baseline``: the row that the others are compared with; None: simcse. ``title``, ``note``: None takes those of the
-    last version. ``predictions_url``: where the predictions will be, if not in the version. ``preview`` writes ``out``/preview, which the
-    next preview replaces, and no version. ``leave_out``: suites of which neither scores nor predictions are published. ``data``: the folder
-    with evaluation data. ``plugins``: Python files with suites, or with methods that pages are to
-    describe.
+    ``runs``: the folder of the runs, perhaps of a version; None: $BENCH_RUNS, or ./runs.
+    ``submissions``: also the runs in this folder, each checked. ``baseline``: the row that the
+    others are compared with; None: simcse. ``title``, ``note``: None takes those of the last
+    version. ``predictions_url``: the future address of the predictions, if not in the version.
+    ``preview`` writes ``out``/preview, which the next preview replaces, and no version.
+    ``leave_out``: suites of which neither scores nor predictions are published. ``data``: the
+    folder with evaluation data. ``plugins``: Python files with suites, or with methods that pages
+    should describe.
 
-    Returns what was made: ``folder`` is None if nothing is new since the last version, ``name`` is the version's, ``refused`` are
-    submissions that did not pass. Warnings name the runs that are left out, and own data whose gold values are published. Raises BenchError;
-    then nothing is written.
+    Returns the outcome: ``folder`` is None if nothing is new since the last version, ``name`` is
+    the version's, ``refused`` are submissions that did not pass. Warnings name the runs that are
+    left out, and own data whose gold values are published. Raises BenchError; then nothing is
+    written.
     """
     files = use_plugins(plugins)
     with no_collection():
@@ -58,11 +63,8 @@ def publish_runs(
             leave_out=comma_list(",".join(listed(leave_out))),
             data=None if data is None else DataFolder(as_path(data, "data"), offline=True),
         )
-    lines = [
-        *outcome.own_data,
-        *outcome.refused,
-        *(f"left out: {line}" for line in outcome.board.left_out),
-    ]
+    lines = [*outcome.own_data, *outcome.refused]
+    lines += [f"left out: {line}" for line in outcome.board.left_out]
     for line in lines[:SHOWN]:
         warnings.warn(line, stacklevel=2)
     if len(lines) > SHOWN:

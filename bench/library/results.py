@@ -1,4 +1,4 @@
-"""What the functions of ``import bench`` return: scores with a table, a plot, an HTML form and a pandas frame, all read from records."""
+"""The results of ``import bench``: scores with a table, a plot, HTML and a pandas frame."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-WIDTH = 120  # characters of a table where the terminal's width is unknown
+WIDTH = 120
+"""Characters of a table if the terminal's width is unknown."""
+
 STYLE = "<style>th, td { text-align: left } th.number, td.number { text-align: right }</style>"
 
 
@@ -55,24 +57,31 @@ class Tables:
         return STYLE + "\n".join(as_html(score_grid(table)) for table in self.tables)
 
     def markdown(self) -> str:
-        """The tables as Markdown."""
+        """Return the tables as Markdown."""
         return format_tables(self.tables, "md")
 
     def frame(self) -> pd.DataFrame:
-        """One row for each cell, with interval, difference, p and verdict: the columns of ``bench compare --format csv``. Needs pandas."""
+        """Return a row for each cell, with interval, difference, p and verdict. Needs pandas.
+
+        The columns are the same as in ``bench compare --format csv``.
+        """
         return import_pandas().DataFrame(list(cell_rows(self.tables)), columns=list(HEADING))
 
     def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
-        """Draw each table: a point for each row, with its 95 % interval; matplotlib's axes, one for each table.
+        """Draw each table on axes of matplotlib: a point for each row, with its 95 % interval.
 
-        ``task``: the column that is drawn; None: the one that ranks, such as the average, or all columns of a table of one row.
-        ``axes``: where to draw, if there is one table. Raises BenchError if matplotlib is not installed, UnknownName for the task.
+        ``task``: the column that is drawn; None: the one that ranks, such as the average, or all
+        columns of a table of one row. ``axes``: draw one table on these. Raises BenchError if
+        matplotlib is not installed, UnknownName for the task.
         """
         return plot_tables(self.tables, task, axes)
 
 
 class Results(tuple["Result", ...]):
-    """Several runs, in order. ``results[0]`` is the first, ``results["RUN"]`` the one with this id or name."""
+    """Several runs, in order.
+
+    ``results[0]`` is the first, ``results["RUN"]`` the one with this id or name.
+    """
 
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
@@ -85,13 +94,19 @@ class Results(tuple["Result", ...]):
         raise UnknownName("run", which, [result.run_id for result in self], "among these")
 
     def table(self) -> Tables:
-        """The tables of these runs, in the papers' form: a row is a method, its value the mean over seeds. In a script
-        ``print(results.table())`` shows them."""
+        """Return the tables of these runs: a row is a method, its value the mean over seeds.
+
+        In a script ``print(results.table())`` shows them.
+        """
         records = [result.record for result in distinct_results(self).values()]
         return Tables(summarise(records, code=CODE_HERE))
 
     def frame(self) -> pd.DataFrame:
-        """One row for each score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and costs. Needs pandas."""
+        """Return a row for each score. Needs pandas.
+
+        Columns: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and
+        costs.
+        """
         runs = [result.run for result in distinct_results(self).values()]
         return import_pandas().DataFrame(tidy_rows(runs), columns=list(COLUMNS))
 
@@ -108,7 +123,10 @@ class Results(tuple["Result", ...]):
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """One run: its record, and the folder with its predictions. ``result["STS-B"].value`` is a score on the papers' scale (x 100)."""
+    """One run: its record, and the folder with its predictions.
+
+    ``result["STS-B"].value`` is a score on the papers' scale (x 100).
+    """
 
     record: RunRecord
     folder: Path
@@ -132,34 +150,37 @@ class Result:
 
     @property
     def model(self) -> dict[str, Any]:
-        """What the record says about a scored model: kind, dimension, normalisation, pooling, prompts, dtype. Empty for a method."""
+        """Facts about a scored model: kind, dimension, normalisation, pooling, prompts, dtype.
+
+        Empty for a method.
+        """
         return dict(self.record.provenance.backbone.model)
 
     def __getitem__(self, task: str) -> Score:
-        """The score of a task: "STS-B", or "sts/Avg." where several suites have one of that name; "STS-B@raw" for a text form, else
-        the first. "stsb" is "STS-B", too: case and punctuation may be omitted. Raises UnknownName.
+        """Return the score of a task: "STS-B", or "sts/Avg." if suites share the name.
+
+        "STS-B@raw" names a text form; else it is the first. Case and punctuation may be omitted:
+        "stsb" is "STS-B". Raises UnknownName.
         """
         name, _, text = task.partition("@")
-        named = [
-            (label, score)
-            for score in self.scores
-            if text in ("", score.text)
-            for label in (score.task, f"{score.suite}/{score.task}")
-        ]
+        named = []
+        for score in self.scores:
+            if text in ("", score.text):
+                named += [(score.task, score), (f"{score.suite}/{score.task}", score)]
         for same in (str, plain_key):  # exact names first
             for label, score in named:
                 if same(name) == same(label):
                     return score
-        raise UnknownName(
-            "task",
-            task,
-            [label for label, score in named if ("/" in label) == (score.task == AVERAGE)],
-            f"among the scores of {self.run_id}",
-        )
+        # averages are suggested with their suites, tasks without
+        known = [label for label, score in named if ("/" in label) == (score.task == AVERAGE)]
+        raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
 
     def predictions(self, task: str) -> dict[str, np.ndarray]:
-        """The predictions of every item of a task, named as for ``result[task]``: "prediction", "gold", "subset", each (N,), and other
-        arrays of the suite, in the data's order. Raises UnknownName; DataMissing for an average, or where the file is missing."""
+        """Read the predictions of every item of a task, which is named as for ``result[task]``.
+
+        Arrays "prediction", "gold", "subset", each (N,), and others of the suite, in the data's
+        order. Raises UnknownName; DataMissing for an average, or if the file is missing.
+        """
         score = self[task]
         if score.task == AVERAGE:
             raise DataMissing(
@@ -168,15 +189,18 @@ class Result:
         return self.run.predictions(score.key)
 
     def table(self) -> Tables:
-        """Its scores, one table for each suite, protocol and text form. In a script ``print(result.table())`` shows it."""
+        """Return the scores, one table for each suite, protocol and text form.
+
+        In a script ``print(result.table())`` shows them.
+        """
         return Results([self]).table()
 
     def frame(self) -> pd.DataFrame:
-        """One row for each score, see :meth:`Results.frame`."""
+        """Return a row for each score, see :meth:`Results.frame`."""
         return Results([self]).frame()
 
     def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
-        """Draw its scores: a point for each task, see :meth:`Tables.plot`."""
+        """Draw the scores: a point for each task, see :meth:`Tables.plot`."""
         return self.table().plot(task, axes)
 
     def __repr__(self) -> str:
@@ -187,6 +211,6 @@ class Result:
 
 
 def distinct_results(results: Sequence[Result]) -> dict[str, Result]:
-    """Run id -> result, copies once. Raises BenchError if two different runs have one id."""
+    """Return run id -> result, copies once. Raises BenchError if two different runs have one id."""
     runs = distinct_runs(result.run for result in results)
     return {run.record.run_id: Result(run.record, run.folder) for run in runs}

@@ -1,4 +1,4 @@
-"""``bench.search_recipes``."""
+"""``bench.search_recipes``: search for the values of recipes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.text import Text
 
 from bench.base.errors import BenchError, UnknownName
-from bench.cli.planning import checked, plan_runs
 from bench.library.arguments import (
     Methods,
     PathLike,
     Plugins,
     Seeds,
     as_path,
+    call_options,
     check_mapping,
     check_recipe_keys,
     classes_of,
@@ -29,15 +29,18 @@ from bench.library.arguments import (
     seed_numbers,
 )
 from bench.library.corpora import corpus_place
-from bench.library.doing import QuietReporter, show_progress
 from bench.library.libraries import import_pandas
 from bench.library.plots import plot_trials
 from bench.library.results import STYLE, WIDTH
+from bench.library.running import choose_reporter
 from bench.library.training import Setting
-from bench.records.searches import RECIPE, Search, best_trial
+from bench.records.searches import RECIPE, Search, Trial, best_trial
 from bench.run.config import Plan, with_recipes
-from bench.run.search.prepare import TrialSettings, check_optuna, plan_search, search_options
+from bench.run.search.prepare import check_optuna, search_options
+from bench.run.search.study import define_study, find_searched_methods, plan_notes
 from bench.run.search.trials import describe_values, run_trials, write_found
+from bench.run.search.worker import SearchWorker
+from bench.session.session import Session
 from bench.show.grid import Column, Grid, grid
 from bench.show.markup import as_html
 from bench.show.terminal import terminal_lines
@@ -52,15 +55,23 @@ MOST_TRIALS = 999
 
 @dataclass(frozen=True, repr=False)
 class SearchResult:
-    """The trials of a search, and the recipes that it found. ``result.recipes["simcse"]`` is the recipe file with the best values, which ``bench.train`` takes."""
+    """The trials of a search, and the recipes that it found.
+
+    ``result.recipes["simcse"]`` is the recipe file with the best values, which ``bench.train``
+    takes.
+    """
 
     folder: Path
     search: Search
     recipes: Mapping[str, Path]
-    """Method -> its recipe file; without the methods of which no trial has a score."""
+    """Method -> its recipe file, without methods that have no trial with a score."""
 
     def frame(self) -> pd.DataFrame:
-        """One row for each trial: method, trial (0: the recipe as it is), state, dev, steps, seconds, and its values. Needs pandas."""
+        """Return a row for each trial. Needs pandas.
+
+        Columns: method, trial (0: the unchanged recipe), state, dev, steps, seconds, and its
+        values.
+        """
         rows = [
             {
                 "method": method,
@@ -77,17 +88,19 @@ class SearchResult:
         return import_pandas().DataFrame(rows)
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the expected best dev score against the number of trials (Dodge et al. 2019). Raises BenchError without matplotlib."""
+        """Draw the expected best dev score against the number of trials (Dodge et al. 2019).
+
+        Raises BenchError if matplotlib is not installed.
+        """
         return plot_trials(self.search.trials, self.search.study.select_on, axes)
 
     def _grid(self) -> Grid:
         rows = []
         for method, trials in self.search.trials.items():
-            recipe = next((one.score for one in trials if one.number == RECIPE), None)
+            unchanged = [trial for trial in trials if trial.number == RECIPE]
             best = best_trial(trials)
-            scores = (recipe, None if best is None else best.score)
-            cells = ["" if score is None else f"{score:.2f}" for score in scores]
-            rows.append([method, *cells, describe_values(best)])
+            recipe_score = _score_text(unchanged[0] if unchanged else None)
+            rows.append([method, recipe_score, _score_text(best), describe_values(best)])
         return grid(
             [
                 "method",
@@ -139,19 +152,23 @@ def search_recipes(
     settings: Mapping[str, Any] | None = None,
     **recipe: Any,
 ) -> SearchResult:
-    """Search for the values of recipes, with the same trials, budget, seeds and dev set for each method: what ``bench search`` does.
+    """Search for values of recipes, with the same effort for each method, as ``bench search`` does.
 
         found = bench.search_recipes(["simcse", "promcse"], trials=12, budget="500steps")
         bench.train(list(found.recipes.values()), seeds="1-5")
 
-    ``trials``: for each method, besides its unchanged recipe; the same call with more continues a search. ``space``: what is searched in
-    place of what recipe files say: {"temperature": [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}. ``select``: the dev set; None: STS-B dev,
-    or captions dev with the suite check, or with the backbone or corpus builtin. ``seeds``: of every trial, whose score is their mean; None:
-    901, because published runs need others. ``sampler``, ``pruner``: how Optuna chooses values, and ends trials early. ``name``: of the
-    search and its folder; None: a hash of its options. ``suites``: what will be scored later, to report the dev set's overlap with it;
-    nothing is scored now. Every other argument is as in :func:`bench.train`; a value of the recipe is then the same in all trials.
+    ``trials``: trials of each method, besides its unchanged recipe; the same call with more
+    continues a search. ``space``: search these values instead of those in recipe files:
+    {"temperature": [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}. ``select``: the dev set; None:
+    STS-B dev, or captions dev with the suite check, or with the backbone or corpus builtin.
+    ``seeds``: seeds of every trial, which is scored by their mean; None: 901, because published
+    runs need others. ``sampler``, ``pruner``: how Optuna chooses values, and ends trials early.
+    ``name``: name of the search and its folder; None: a hash of its options. ``suites``: the suites
+    that will be scored later, to report the dev set's overlap with them; nothing is scored now.
 
-    Several processes with the same call share the trials. Raises BenchError, also if Optuna is not installed.
+    Every other argument is as in :func:`bench.train`; a value of the recipe is then the same in all
+    trials. Several processes with the same call share the trials. Raises BenchError, also if Optuna
+    is not installed.
     """
     check_optuna()
     _check_choice("sampler", sampler, ("random", "grid", "tpe"))
@@ -162,49 +179,51 @@ def search_recipes(
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, search_recipes, classes_of(methods))
-    options: dict[str, Any] = {
-        "methods": list(methods.names),
-        "recipes": list(methods.recipes),
-        "plugins": list(methods.plugins),
-        "set": values,
-        "variant": variant,
-        "precision": precision,
-        "device": device,
-        "offline": offline,
-        "allow_pickle": allow_pickle,
-    }
-    optional = {
-        "setting": setting,
-        "budget": budget,
-        "chunk": chunk,
-        "corpus": corpus_place(corpus),
-        "backbones": None if backbone is None else [path_text(backbone, "backbone")],
-        "seeds": None if seeds is None else seed_numbers(seeds),
-        "runs": None if runs is None else str(as_path(runs)),
-    }
-    options |= {key: value for key, value in optional.items() if value is not None}
+    options = call_options(
+        methods,
+        values,
+        backbones=None if backbone is None else [path_text(backbone, "backbone")],
+        corpus=corpus_place(corpus),
+        seeds=None if seeds is None else seed_numbers(seeds),
+        setting=setting,
+        variant=variant,
+        budget=budget,
+        precision=precision,
+        chunk=chunk,
+        device=device,
+        offline=offline,
+        allow_pickle=allow_pickle,
+        runs=None if runs is None else str(as_path(runs)),
+    )
     configs = with_recipes(run_config(options, suites, data), options)
     asked = search_options(configs, select, seeds_named=seeds is not None)
-    plan = checked(Plan((asked.config,)))
-    named = {method for method, _ in plan.runs[0].named}
-    settings_of_trials = TrialSettings(
+    session = Session.begin(Plan((asked.config,)), choose_reporter(progress))
+    jobs = find_searched_methods(session.plan_runs().runs, _space_texts(space), asked.fixed)
+    study = define_study(
+        jobs,
+        name=name,
         trials=trials,
         sampler=sampler,
         pruner=pruner,
-        name=name,
-        command=f"bench.search_recipes({', '.join(map(repr, sorted(named)))}, trials={trials})",
+        suites=asked.suites,
+        fixed=asked.fixed,
+        command=f"bench.search_recipes({', '.join(map(repr, jobs))}, trials={trials})",
     )
-    found = plan_search(
-        plan_runs(plan).runs, plan.runs[0], asked, _space_texts(space), settings_of_trials
-    )
-    worker = found.begin()
-    with show_progress(progress) as shown:
-        reporter = shown or QuietReporter()
-        for note in found.notes:
-            reporter.note(note)
-        run_trials(worker, reporter)
-    results, files = write_found(worker)
-    return SearchResult(worker.folder, results, _written(files))
+    worker = SearchWorker(session.store.folder(study.name), study, jobs, session.config)
+    with session.reporter.display():
+        for note in plan_notes(jobs):
+            session.reporter.note(note)
+        run_trials(worker, session.reporter)
+    search, files = write_found(worker)
+    recipes = {method: file for method, file in files.items() if file is not None}
+    return SearchResult(worker.folder, search, recipes)
+
+
+def _score_text(trial: Trial | None) -> str:
+    """Return the dev score of a trial; "" if it has none."""
+    if trial is None or trial.score is None:
+        return ""
+    return f"{trial.score:.2f}"
 
 
 def _check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
@@ -213,12 +232,8 @@ def _check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
 
 
 def _space_texts(space: Mapping[str, str | Sequence[Any]] | None) -> dict[str, str]:
-    """The values to search as ``--space`` takes them."""
+    """Return the values to search as ``--space`` takes them."""
     texts = {}
     for key, values in (space or {}).items():
         texts[key] = values if isinstance(values, str) else ",".join(map(str, values))
     return texts
-
-
-def _written(files: Mapping[str, Path | None]) -> dict[str, Path]:
-    return {method: file for method, file in files.items() if file is not None}

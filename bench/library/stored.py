@@ -1,4 +1,4 @@
-"""Runs that are stored: ``bench.load_runs``, ``bench.frame``, and the results that a name, a folder or another result stands for."""
+"""``bench.load_runs`` and ``bench.frame``: read the runs of a folder."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 
 def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
-    """Every run of a runs folder, or of several, by id; a damaged record is omitted with a warning.
+    """Read every run of a runs folder, or of several, by id.
 
         bench.load_runs().frame()
         bench.load_runs(["runs", "leaderboards/v4/runs"]).table()
 
-    ``folder``: one, or several; None: $BENCH_RUNS, or ./runs. Copies of a run count once. Raises BenchError if two different runs have one id.
+    ``folder``: one, or several; None: $BENCH_RUNS, or ./runs. Copies of a run count once; a damaged
+    record is left out, with a warning. Raises BenchError if two different runs have one id.
     """
     results = []
-    for one in listed(folder):
-        store = RunsFolder(as_path(one, "folder"))
+    for path in listed(folder):
+        store = RunsFolder(as_path(path, "folder"))
         records, damaged = store.records()
         for error in damaged:
             warnings.warn(f"left out, damaged: {error.message}", stacklevel=2)
@@ -36,14 +37,18 @@ def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
 
 
 def frame(folder: PathLike | Sequence[PathLike] | None = None) -> pd.DataFrame:
-    """Every run of a runs folder, or of several, as tidy rows, one for each run and score. ``folder`` is as in :func:`load_runs`. Needs pandas."""
+    """Return every run of a runs folder, or of several, as tidy rows, one for each run and score.
+
+    ``folder`` is as in :func:`load_runs`. Needs pandas.
+    """
     return load_runs(folder).frame()
 
 
 def find_results(what: Any, store: RunsFolder) -> list[Result]:
-    """The results that results, ids (or their beginnings), folders and names of evaluated models stand for; of one of these, or several.
+    """Find the results that results, ids (or their beginnings), folders or models' names mean.
 
-    Raises BenchError for anything else, and UnknownName if there is no such run.
+    ``what``: one of these, or several. Raises BenchError for anything else, and UnknownName if
+    there is no such run.
     """
     if isinstance(what, Result):
         return [what]
@@ -55,4 +60,7 @@ def find_results(what: Any, store: RunsFolder) -> list[Result]:
             f"{what!r:.60}, of type {type(what).__name__}, is no run",
             "results, ids, folders of runs, or names of evaluated models",
         )
-    return [result for one in what for result in find_results(one, store)]
+    results = []
+    for part in what:
+        results += find_results(part, store)
+    return results

@@ -1,4 +1,4 @@
-"""``bench.train``."""
+"""``bench.train``: train methods and score them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from bench.base.paths import recorded_path, recorded_word
-from bench.cli.planning import checked, plan_runs
 from bench.library.arguments import (
     Methods,
     NamedMethods,
@@ -15,20 +14,20 @@ from bench.library.arguments import (
     Plugins,
     Seeds,
     as_path,
+    backbone_names,
+    call_options,
     check_recipe_keys,
     classes_of,
     find_methods,
-    listed,
-    path_text,
     recipe_texts,
     run_config,
     seed_numbers,
 )
 from bench.library.corpora import corpus_place
-from bench.library.doing import execute_runs
 from bench.library.results import Results
-from bench.records.store import RunsFolder
+from bench.library.running import choose_reporter, collect_results
 from bench.run.config import Plan, with_recipes
+from bench.session.session import Session
 
 Setting = Literal["unsupervised", "supervised", "none"]
 
@@ -59,86 +58,91 @@ def train(
     settings: Mapping[str, Any] | None = None,
     **recipe: Any,
 ) -> Results:
-    """Train methods, a run for each method, backbone and seed, and score each: what ``bench run`` does.
+    """Train methods and score them as ``bench run`` does: a run for each method, backbone and seed.
 
         bench.train("simcse", corpus="wiki.txt", seeds=[1, 2], batch_size=128)
         bench.train([MyLoss, "simcse"], corpus=["A sentence.", "Another one."], suites="check")
 
-    ``method``: a name of ``bench methods`` ("promcse", with a variant "promcse+eh"), a Method class of this script or notebook, a Python
-    file with methods, a recipe file, or a list of these. ``backbone``: a hub name, a folder, "builtin", or several; None: the recipe
-    file's, else "builtin". ``corpus``: a file (with columns to read "pairs.csv:question,answer"), several files ("a.txt,b.txt", or a list of Paths), a
-    name that recipes use, a list of sentences or of pairs, columns as a dictionary, a datasets.Dataset, a DataFrame; None: the recipe's. What is no file is written to the cache under the hash of its content.
-    ``seeds``: a number, several, or "1-5". ``suites``: names of ``bench suites``, or files of your own. ``data``: the folder with
-    evaluation data; None: $BENCH_DATA, or fetched. ``name``: what tables call the backbone.
+    ``method``: a name of ``bench methods`` ("promcse", with a variant "promcse+eh"), a Method class
+    of this script or notebook, a Python file with methods, a recipe file, or a list of these.
+    ``backbone``: a hub name, a folder, "builtin", or several; None: the recipe file's, else
+    "builtin". ``corpus``: a file (with the columns to read, "pairs.csv:question,answer"), several
+    files ("a.txt,b.txt", or a list of Paths), a name that recipes use, a list of sentences or of
+    pairs, columns as a dictionary, a datasets.Dataset, a DataFrame; None: the recipe's. Anything
+    but a file is written to the cache under the hash of its content. ``seeds``: a number, several, or "1-5".
+    ``suites``: names of ``bench suites``, or files of your own. ``data``: the folder with
+    evaluation data; None: $BENCH_DATA, or fetched. ``name``: the backbone's name in tables.
 
-    ``setting``: None is the one with a recipe for the backbone. ``variant``: of the methods that name none. ``budget``: "500steps", "10m",
-    "2epochs". ``precision``: "auto", "fp32", "bf16". ``text``: the form of the sets that have several: "tokenised", "raw",
-    "tokenised,raw", "any". ``chunk``: rows of a batch in memory at a time, with the same gradient, or "auto". ``compile``: torch compiles
-    the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` runs again what is finished. ``offline`` opens no connection.
-    ``allow_pickle`` accepts backbones whose weights are a pickle. ``plugins``: further Python files and classes, with suites or methods.
-    ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: lines and bars.
+    ``setting``: None is the one with a recipe for the backbone. ``variant``: the variant of methods
+    that name none. ``budget``: "500steps", "10m", "2epochs". ``precision``: "auto", "fp32", "bf16".
+    ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
+    ``chunk``: rows of a batch in memory at a time, with the same gradient, or "auto". ``compile``:
+    torch compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats
+    finished runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones with weights
+    in a pickle. ``plugins``: further Python files and classes, with suites or methods. ``runs``:
+    the folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: show lines and bars.
 
-    Every other keyword is a value of the recipe: ``batch_size=128``, ``temperature=0.1``; a list, ``temperature=[0.05, 0.1]``, is a run for
-    each. ``settings`` are such values as a dictionary.
+    Every other keyword is a value of the recipe: ``batch_size=128``, ``temperature=0.1``; a list,
+    ``temperature=[0.05, 0.1]``, is a run for each. ``settings`` are such values as a dictionary.
 
-    Finished runs are not repeated, interrupted ones resume. Raises BenchError for the first run that fails, and UnknownName, with the
-    nearest names, for an unknown argument.
+    Finished runs are not repeated, interrupted ones resume. Raises BenchError for the first run
+    that fails, and UnknownName, with the nearest names, for an unknown argument.
     """
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, train, classes_of(methods))
-    numbers, place = seed_numbers(seeds), corpus_place(corpus)
-    options: dict[str, Any] = {
-        "methods": list(methods.names),
-        "recipes": list(methods.recipes),
-        "plugins": list(methods.plugins),
-        "seeds": numbers,
-        "set": values,
-        "variant": variant,
-        "precision": precision,
-        "text": text,
-        "compile": compile,
-        "device": device,
-        "fresh": fresh,
-        "offline": offline,
-        "allow_pickle": allow_pickle,
-    }
-    optional = {"setting": setting, "budget": budget, "chunk": chunk, "corpus": place}
-    options |= {key: value for key, value in optional.items() if value is not None}
-    if backbone is not None:
-        options["backbones"] = [path_text(one, "backbone") for one in listed(backbone)]
-    if name:
-        options["names"] = [name]
+    options = call_options(
+        methods,
+        values,
+        backbones=None if backbone is None else backbone_names(backbone),
+        names=[name] if name else None,
+        corpus=corpus_place(corpus),
+        seeds=seed_numbers(seeds),
+        setting=setting,
+        variant=variant,
+        budget=budget,
+        precision=precision,
+        text=text,
+        chunk=chunk,
+        compile=compile,
+        device=device,
+        fresh=fresh,
+        offline=offline,
+        allow_pickle=allow_pickle,
+        runs=None if runs is None else str(as_path(runs)),
+    )
     options["command"] = _command(methods, options, {**(settings or {}), **recipe})
     config = run_config(options, suites, data)
-    plan = checked(Plan(tuple(with_recipes(config, options))))
-    store = RunsFolder(as_path(runs))
-    return Results(execute_runs(plan_runs(plan).runs, store, plan.runs[0], progress))
+    plan = Plan(tuple(with_recipes(config, options)))
+    session = Session.begin(plan, choose_reporter(progress))
+    return Results(collect_results(session, session.plan_runs().runs))
 
 
 def _command(methods: NamedMethods, options: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """The call as a record holds it: files and folders relative to the working directory, or by their names."""
+    """Return the call as a record holds it, without absolute paths."""
     named = [*methods.names, *map(recorded_path, methods.recipes)]
-    backbones = [recorded_path(one) for one in options.get("backbones", ["builtin"])]
+    backbones = [recorded_path(name) for name in options.get("backbones", ["builtin"])]
     corpus = options.get("corpus")
-    texts = [corpus] if isinstance(corpus, str) else list(corpus or ())
-    known = _alone([recorded_word(text) for text in texts]) if texts else None
+    if isinstance(corpus, str):
+        corpus = recorded_word(corpus)
+    elif corpus is not None:
+        corpus = [recorded_word(text) for text in corpus]
     parts = [
-        repr(_alone(named)),
-        f"backbone={_alone(backbones)!r}",
-        f"corpus={known!r}",
+        repr(_one_or_list(named)),
+        f"backbone={_one_or_list(backbones)!r}",
+        f"corpus={corpus!r}",
         f"seeds={options['seeds']}",
     ]
     parts += [f"{key}={_recorded(value)!r}" for key, value in values.items()]
     return f"bench.train({', '.join(parts)})"
 
 
-def _alone(values: list[str]) -> str | list[str]:
+def _one_or_list(values: list[str]) -> str | list[str]:
     return values[0] if len(values) == 1 else values
 
 
 def _recorded(value: Any) -> Any:
-    """A recipe value as a record shows it; a file or a folder by its name."""
+    """Return a recipe value as a record shows it; a file or a folder by its name."""
     if isinstance(value, str | os.PathLike):
         text = os.fspath(value)
         return recorded_path(text) if os.path.exists(text) else text

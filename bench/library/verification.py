@@ -1,4 +1,4 @@
-"""``bench.verify_runs``."""
+"""``bench.verify_runs``: compute stored scores again."""
 
 from __future__ import annotations
 
@@ -28,20 +28,24 @@ if TYPE_CHECKING:
 
 
 class Reports(tuple[RunReport, ...]):
-    """Reports of a verification: one on each run, and one on the files of each version. ``reports.agree`` is the short answer."""
+    """Reports of a verification: one on each run, and one on the files of each version.
+
+    ``reports.agree`` is the short answer.
+    """
 
     @property
     def agree(self) -> bool:
-        """Nothing differs, and every score could be computed again."""
-        return not self.differences and not any(one.count("score", UNCHECKED) for one in self)
+        """True if nothing differs, and every score could be computed again."""
+        unchecked = any(report.count("score", UNCHECKED) for report in self)
+        return not self.differences and not unchecked
 
     @property
     def differences(self) -> list[Finding]:
-        """All that differs, of all runs."""
+        """The findings of all runs that differ."""
         return [finding for report in self for finding in report.differences]
 
     def frame(self) -> pd.DataFrame:
-        """One row for each finding: run, check, of, result, why. Needs pandas."""
+        """Return a row for each finding: run, check, of, result, why. Needs pandas."""
         rows = [
             (report.name, finding.kind, finding.what, finding.outcome, finding.why)
             for report in self
@@ -73,28 +77,29 @@ def verify_runs(
     offline: bool = False,
     plugins: Plugins = (),
 ) -> Reports:
-    """Compute every score again from its stored predictions, and every hash from the files: what ``bench verify`` does.
+    """Compute every score and hash again from stored files, as ``bench verify`` does.
 
         assert bench.verify_runs("leaderboards/v4").agree
 
-    ``what``: ids (or their beginnings), folders, published versions, results; one or several; none: all runs in ``runs`` (None:
-    $BENCH_RUNS, or ./runs). ``encode``: also encode from the checkpoint, on ``device``, and compare predictions, which needs torch and
-    ``data``, the folder with evaluation data. ``offline`` opens no connection. ``plugins``: Python files with suites or methods, and
-    Method classes. Raises BenchError if there is no run.
+    ``what``: ids (or their beginnings), folders, published versions, results; one or several; none:
+    all runs in ``runs`` (None: $BENCH_RUNS, or ./runs). ``encode``: also encode from the
+    checkpoint, on ``device``, and compare predictions, which needs torch and ``data``, the folder
+    with evaluation data. ``offline`` opens no connection. ``plugins``: Python files with suites or
+    methods, and Method classes. Raises BenchError if there is no run.
     """
     files = [Path(file) for file in use_plugins(plugins)]
     folder = None if data is None else DataFolder(as_path(data, "data"), offline=True)
-    more = None
+    encode_again = None
     if encode:
-        more = compare_encoded(folder, files, device, offline, _warn)
-    places = [
-        str(one.folder)
-        if isinstance(one, Result)
-        else str(Path(path_text(one, "what")).expanduser())
-        for one in listed(what)
-    ]
+        encode_again = compare_encoded(folder, files, device, offline, _warn)
+    places = []
+    for named in listed(what):
+        if isinstance(named, Result):
+            places.append(str(named.folder))
+        else:
+            places.append(str(Path(path_text(named, "what")).expanduser()))
     folders = list(find_folders(places, RunsFolder(as_path(runs))))
-    return Reports(verify_folders(folders, folder, more, offline))
+    return Reports(verify_folders(folders, folder, encode_again, offline))
 
 
 def _warn(text: str) -> None:

@@ -48,7 +48,10 @@ def test_two_encoders_are_two_named_rows_of_one_table(
     assert compared("--backbone", "Card Encoder") == {"Card Encoder"}
     assert str(encoders[0].parent) not in bench("compare", "--runs", runs).stdout
 
-    again = bench(*COMMAND, "--backbone", both, "--name", "Small,Large", "--runs", runs)
+    named = ",".join(
+        f"{name}={place}" for name, place in zip(("Small", "Large"), encoders, strict=True)
+    )
+    again = bench(*COMMAND, "--backbone", named, "--runs", runs)
     assert again.stderr.count("nothing repeated") == 2, "a name is no part of what is computed"
     records = [json.loads(path.read_text()) for path in sorted(runs.glob("*/run.json"))]
     known = {one["provenance"]["backbone"]["title"]: one for one in records}
@@ -59,8 +62,9 @@ def test_two_encoders_are_two_named_rows_of_one_table(
     to = ("--to", tmp_path / "v.npy", "--runs", runs)
     encoded = bench("encode", known["Small"]["run_id"], tmp_path / "text.txt", *to)
     assert encoded.exit_code == 0, encoded.stderr
-    for names in ("one", "same,same", "roberta-base,mine"):
-        error_line(bench(*COMMAND, "--backbone", both, "--name", names, "--runs", runs))
+    for names in (("same", "same"), ("roberta-base", "mine")):
+        named = ",".join(f"{name}={place}" for name, place in zip(names, encoders, strict=True))
+        error_line(bench(*COMMAND, "--backbone", named, "--runs", runs))
 
 
 @pytest.mark.parametrize(

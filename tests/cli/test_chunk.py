@@ -33,7 +33,15 @@ def test_a_run_in_chunks_is_the_same_run_and_its_record_says_how(
     for name, chunk in (("whole", ()), ("cut", ("--chunk", "3"))):
         runs = tmp_path / name
         done = bench(
-            *command, "--set", "dropout=0", "--runs", runs, "--max-steps", "2", "--plain", *chunk
+            *command,
+            "--set",
+            "dropout=0",
+            "--runs",
+            runs,
+            "--set",
+            "max_steps=2",
+            "--plain",
+            *chunk,
         )
         assert done.exit_code == 0, done.stderr
         records.append(RunsFolder(runs).read(the_run(runs).name))

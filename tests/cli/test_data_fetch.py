@@ -267,7 +267,7 @@ def test_an_offline_run_opens_no_socket(tmp_path: Path) -> None:
     """Trained, selected on its dev set, scored, shown."""
     done = without_sockets(
         "run --method simcse --backbone builtin --corpus builtin --suite check --device cpu "
-        "--set batch_size=8 --max-steps 2 --offline",
+        "--set batch_size=8 --set max_steps=2 --offline",
         tmp_path,
     )
     assert done.returncode == 0 and "captions" in done.stdout, done.stderr

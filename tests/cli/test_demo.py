@@ -16,7 +16,7 @@ from factories import record
 from forked import bench_process
 from msgspec.structs import replace
 
-from bench.cli.demo import show
+from bench.cli.demo import show_demo
 from bench.records import RunRecord, RunsFolder, Score
 
 N = 400
@@ -66,7 +66,7 @@ def test_page_and_terminal_answer_with_one_sentence_that_follows_from_the_number
     tmp_path: Path, noise: float, claim: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store, records = runs(tmp_path, noise)
-    show(records, store, tmp_path, browse=False)
+    show_demo(records, store, tmp_path, browse=False)
     printed = " ".join(capsys.readouterr().out.split())
     page = " ".join((tmp_path / "index.html").read_text(encoding="utf-8").split())
     done = bench("compare", "--runs", store.path, "--baseline", "cls", "--format", "json")

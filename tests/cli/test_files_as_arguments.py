@@ -9,7 +9,8 @@ import click
 import pytest
 from commands import bench, error_line
 
-from bench.cli import TAKES_PLUGINS, main, with_plugin_options
+from bench.cli import VERBS, main
+from bench.cli.verbs import TAKES_PLUGINS, with_plugin_options
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,6 +60,11 @@ def test_what_pages_print_is_in_the_help() -> None:
     assert hidden == {}
 
 
-def test_no_hidden_option_is_suggested() -> None:
-    done = bench("run", "simcse", "--suit", "check")
-    assert "--slurm" not in done.stderr and "--suite" in done.stderr
+def test_the_nearest_option_is_suggested() -> None:
+    assert "--suite" in bench("run", "simcse", "--suit", "check").stderr
+
+
+def test_no_option_is_hidden() -> None:
+    for verb in VERBS:
+        for param in command_of(verb).params:
+            assert not getattr(param, "hidden", False), f"bench {verb} {param.name}"

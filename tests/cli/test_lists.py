@@ -12,12 +12,12 @@ from commands import bench, error_line
 from made_runs import made_runs
 
 from bench.base.errors import BenchError
-from bench.cli import VERBS, WITHDRAWN
+from bench.cli import VERBS
 from bench.cli.methods import year_of
-from bench.cli.options import parse_seeds
 from bench.run.plugins import discover
 from bench.run.recipes import variants_of
 from bench.score.suites import suite_names
+from bench.session.values import parse_seeds
 
 PLUGIN = """
 from bench.method import TorchMethod
@@ -37,10 +37,10 @@ def test_every_verb_has_help_that_ends_with_an_example(verb: str) -> None:
     assert verb in bench("--help").stdout
 
 
-def test_unknown_and_withdrawn_verbs(snapshot: object) -> None:
-    verbs = ("runn", "show", "push", "backbones", "speed")
-    assert set(verbs[1:]) <= set(WITHDRAWN)
-    assert {verb: bench(*verb.split()).stderr for verb in verbs} == snapshot
+def test_an_unknown_verb_is_one_line_with_the_nearest() -> None:
+    done = bench("runn")
+    assert done.exit_code == 2
+    assert done.stderr == "error: unknown command 'runn'; nearest: run, runs\ntry: bench --help\n"
 
 
 def test_bench_alone_says_what_to_do_next_and_it_works(

@@ -29,8 +29,7 @@ MISTAKES = {
         {RUN} simcse --backbone nobody/nothing-of-that-name --offline
         {RUN} simcse --suite chek
         run simcse --suite sts --corpus builtin --device cpu
-        {RUN} simcse --variant energy
-        {RUN} simcse+eh --variant mlm
+        {RUN} simcse+energy
         {RUN} simcse --setting zero-shot
         {RUN} simcse --setting supervised
         {RUN} simcse --set temprature=1
@@ -52,7 +51,7 @@ MISTAKES = {
         {RUN} simcse --seeds 1-99999999
         {RUN} simcse --budget soon
         {RUN} simcse --budget 2gpu-h
-        {RUN} simcse --max-steps 0
+        {RUN} simcse --set max_steps=0
         {RUN} simcse --chunk many
         {RUN} simcse --text shouted
         {RUN} simcse --precision int8

@@ -106,7 +106,7 @@ def bert_and_labelled_nli(
         checksums.append(hashlib.sha256(out.getvalue()).hexdigest())
     source = replace(source, files={name: replace(part, sha256=tuple(checksums))})
     known = {**all_sources(), name: source}
-    monkeypatch.setattr("bench.data.sets.sources.all_sources", lambda: known)
+    monkeypatch.setattr("bench.data.sets.all_sources.all_sources", lambda: known)
     known_sets = data_sets()
     few = replace(wanted, files=(replace(wanted.files[0], rows=2 * ROWS * 3 // 4),))
     every = {**known_sets, "nli-labelled": few}
@@ -120,7 +120,9 @@ def test_a_table_is_run_again_where_nothing_is_prepared(
 ) -> None:
     """Of PromCSE's table 1: SBERT, whose labelled NLI is built, whitening on SBERT, and SimCSE on triplets; one table of all, first."""
     rows = "sbert-base-whitening,simcse-bert-base (reproduce)"
-    small = "--max-steps 2 --set batch_size=4 --set select_on=last --set components=16 --device cpu"
+    small = (
+        "--set max_steps=2 --set batch_size=4 --set select_on=last --set components=16 --device cpu"
+    )
     command = ("reproduce", "promcse:1", "--rows", rows, *argv(f"{small}"))
     done = bench(*command)
     assert done.exit_code == 0 and "SBERT-base-whitening" in done.stdout, done.output

@@ -91,7 +91,7 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     file, text = written(tmp_path, old, new)
     monkeypatch.chdir(tmp_path)
     place = f"mine.py:{line_of(text, line)}, in {function}: "
-    command = (*argv("run mine.py --suite check --max-steps 1 --set batch_size=8 --runs runs"),)
+    command = (*argv("run mine.py --suite check --set max_steps=1 --set batch_size=8 --runs runs"),)
     told = error_line(bench(*command, "--backbone", tiny, "--corpus", corpus), 1)
     assert place in told and said in told
     (plugin,) = from_file(file)

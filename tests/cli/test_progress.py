@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bench.cli.planning import RunReporter
+from bench.session.progress import RunReporter
 
 
 def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(

@@ -126,7 +126,7 @@ def trained(runs: Path) -> dict[str, torch.Tensor]:
 @pytest.mark.nightly
 @pytest.mark.slow(seconds=10)
 def test_two_processes_end_as_one_does(command: list[str], tmp_path: Path) -> None:
-    command = [*command, "--method", "simcse", "--set", "dropout=0.0", "--max-steps", "20"]
+    command = [*command, "--method", "simcse", "--set", "dropout=0.0", "--set", "max_steps=20"]
     alone, both = done(command, tmp_path / "one"), done(command, tmp_path / "two", *TWO, "--json")
     assert alone.returncode == both.returncode == 0, both.stderr
     assert json.loads(both.stdout)["status"] == "finished", "rank 0 alone speaks"
@@ -201,7 +201,7 @@ def test_a_failure_of_all_ranks_is_one_and_the_other_runs_go_on(
     command: list[str], tmp_path: Path
 ) -> None:
     then = "found.total = found.total * float('nan')"
-    more = ("--seeds", "1,2", "--max-steps", "10")
+    more = ("--seeds", "1,2", "--set", "max_steps=10")
     ended = fails(command, tmp_path, "self.context.seed == 1", then, *more)
     assert ended.returncode == 1
     (error,) = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]

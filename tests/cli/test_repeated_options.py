@@ -6,7 +6,8 @@ import click
 import pytest
 
 from bench.base.errors import BenchError
-from bench.cli import TYPED, main, show_error
+from bench.cli import main, show_error
+from bench.cli.errors import TYPED
 
 
 @pytest.mark.parametrize(

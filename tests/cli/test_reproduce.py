@@ -30,7 +30,16 @@ def trial(shared: Path, tiny: str, tmp_path: Path) -> Trial:
     """Options of a small run on a tiny model."""
     text = tmp_path / "text.txt"
     text.write_text("\n".join(sentences(40, seed=3)) + "\n", encoding="utf-8")
-    options = ("--backbone", tiny, "--corpus", text, "--max-steps", "2", "--set", "select_on=last")
+    options = (
+        "--backbone",
+        tiny,
+        "--corpus",
+        text,
+        "--set",
+        "max_steps=2",
+        "--set",
+        "select_on=last",
+    )
     options += ("--set", "batch_size=4", "--device", "cpu", "--data", shared / "data")
     return (*options, "--runs", tmp_path / "runs")
 

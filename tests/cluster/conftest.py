@@ -51,7 +51,7 @@ def long_plan(plan: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -
     file.write_text(SLOW)
     other = {"simcse": "slow", "eval_steps=3": "eval_steps=5000"}
     words = [other.get(word, word) for word in plan]
-    return (*words, "--plugin", str(file), "--set", "epochs=400", "--max-steps", "200")
+    return (*words, "--plugin", str(file), "--set", "epochs=400", "--set", "max_steps=200")
 
 
 @pytest.fixture(scope="session")

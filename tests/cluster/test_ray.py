@@ -1,4 +1,4 @@
-"""``bench run --executor ray`` on a real cluster of Ray: a head without processors and two nodes with one each."""
+"""``bench run --on ray`` on a real cluster of Ray: a head without processors and two nodes with one each."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def cluster() -> Iterator[Any]:
 
 
 class Driver:
-    """``bench run --executor ray`` as a process."""
+    """``bench run --on ray`` as a process."""
 
     def __init__(
         self, plan: tuple[str, ...], runs: Path, folder: Path, pause: float = 0.1, **more: str
     ) -> None:
         self.log = folder / f"driver-{len(list(folder.glob('driver-*')))}.log"
-        command = ["-P", "-m", "bench", *plan, "--runs", str(runs), "--executor", "ray"]
+        command = ["-P", "-m", "bench", *plan, "--runs", str(runs), "--on", "ray"]
         environment = {**os.environ, "BENCH_SAVE_SECONDS": "0.2", **more}
         environment["BENCH_TEST_PAUSE"] = str(pause)
         with open(self.log, "wb") as out:
@@ -126,7 +126,7 @@ def test_a_worker_and_a_node_that_die_and_a_second_driver(cluster: Any, work: Wo
     assert sorted(one["status"] for one in now.values()) == ["queued", "running", "running"]
     cancel = {one["job"]["cancel"].split(",")[0] for one in now.values()}
     assert cancel == {f"kill -INT {driver.process.pid}"}
-    second = bench(*plan, "--runs", runs, "--executor", "ray")
+    second = bench(*plan, "--runs", runs, "--on", "ray")
     assert second.exit_code == 0 and "nothing to submit: 3 " in second.stderr
     os.kill(workers(runs)[0], signal.SIGKILL)
     until(lambda: logs(runs).count(": starts") == 3, driver)
@@ -135,7 +135,7 @@ def test_a_worker_and_a_node_that_die_and_a_second_driver(cluster: Any, work: Wo
     all_finished(driver, runs, work.quiet(*plan))
     execution = json.loads(next(runs.glob("*/run.json")).read_text())["provenance"]["execution"]
     assert execution["engine"] == "ray" and execution["job"] and execution["node"]
-    again = bench(*plan, "--runs", runs, "--executor", "ray")
+    again = bench(*plan, "--runs", runs, "--on", "ray")
     assert "nothing to submit: 3 finished" in again.stderr
 
 
@@ -189,17 +189,17 @@ def test_what_cannot_be_is_one_line(
     """A cluster without these resources, none at that address, one of another version; no Ray at all."""
     import ray
 
-    given = (*plan, "--runs", tmp_path / "runs", "--executor", "ray")
+    given = (*plan, "--runs", tmp_path / "runs", "--on")
 
-    def line(*options: str) -> str:
-        return error_line(bench(*given, *options))
+    def line(target: str = "ray") -> str:
+        return error_line(bench(*given, target))
 
-    for option, value, said in (
-        ("--gpus", "1", "has 1 CPU, 1 GPU for a run"),
-        ("--cpus", "99", "has 99 CPU, 0 GPU for a run"),
-        ("--memory", "9000G", " memory for a run"),
+    for options, said in (
+        ("gpus=1", "has 1 CPU, 1 GPU for a run"),
+        ("cpus=99", "has 99 CPU, 0 GPU for a run"),
+        ("memory=9000G", " memory for a run"),
     ):
-        message = line(option, value)
+        message = line(f"ray:{options}")
         assert "--on ray: no node of the cluster" in message and said in message
     ray.shutdown()
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")

@@ -1,4 +1,4 @@
-"""``bench run --executor slurm`` on a real Slurm: a plan, the faults, and bad input. Every run ends once, equal to the quiet one."""
+"""``bench run --on slurm`` on a real Slurm: a plan, the faults, and bad input. Every run ends once, equal to the quiet one."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Work:
     quiet: Callable[..., dict[str, Any]]
     runs: Path
 
-    def submit(self, *options: str) -> str:
+    def submit(self, *options: str, on: str = "slurm") -> str:
         pace = {"BENCH_SAVE_SECONDS": "0.2", "BENCH_TEST_PAUSE": "0.1"}
-        where = ("--runs", self.runs, "--executor", "slurm")
+        where = ("--runs", self.runs, "--on", on)
         done = bench(*self.plan, *options, *where, **pace)
         assert done.exit_code == 0, done.stderr
         return done.stderr
@@ -81,12 +81,12 @@ def test_a_plan_is_queued_listed_and_run_once(
     """A folder with blanks and quotes; options with quotes; the same command queues nothing twice."""
     slurm, work.plan = work.slurm, (*plan, "--seeds", "1-3")
     runs = work.runs = tmp_path / 'it\'s "shared"'
-    command = (*work.plan, "--runs", runs, "--executor", "slurm")
-    printed = bench(*command, "--dry-run", "--parallel", "2", "--slurm", "time=5,nice=3")
+    command = (*work.plan, "--runs", runs, "--on")
+    printed = bench(*command, "slurm:parallel=2,time=5,nice=3", "--dry-run")
     assert "#SBATCH --time=5\n#SBATCH --nice=3\n" in printed.stdout
     assert "--array=0-2%2" in printed.stdout and slurm.queue() == [] and not runs.exists()
-    comment = 'time=5,comment=it\'s "me" \\ & $(touch hit) here'
-    assert "submitted 3 runs to slurm as job " in work.submit("--slurm", comment)
+    comment = 'slurm:time=5,comment=it\'s "me" \\ & $(touch hit) here'
+    assert "submitted 3 runs to slurm as job " in work.submit(on=comment)
     assert "$(touch hit) here" in slurm.call("squeue", "-h", "-o", "%k")
     now = listed(runs)
     assert set(now) == set(work.quiet(*work.plan))
@@ -106,7 +106,7 @@ def test_a_plan_is_queued_listed_and_run_once(
 
 @pytest.mark.engine
 def test_a_killed_worker_and_a_controller_that_restarts(work: Work) -> None:
-    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "1-2", "--max-steps", "400")
+    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "1-2", "--set", "max_steps=400")
     work.submit(*plan)
     work.until(lambda: saved(runs) == 2 and len(workers(runs)) == 2)
     job = slurm.call("sbatch", "--parsable", "--hold", "--wrap=true").strip()
@@ -127,7 +127,7 @@ def test_a_killed_worker_and_a_controller_that_restarts(work: Work) -> None:
 @pytest.mark.parametrize("fault", ["dead", "cut off"])
 def test_a_node_that_is_lost(fault: str, work: Work) -> None:
     """Dead: all its processes by kill -9. Cut off: its daemon stands still, the worker lives. Slurm starts the run elsewhere."""
-    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "3", "--max-steps", "600")
+    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "3", "--set", "max_steps=600")
     work.submit(*plan)
     work.until(lambda: saved(runs))
     node, worker = slurm.call("squeue", "-h", "-o", "%N").strip(), workers(runs)[0]
@@ -168,8 +168,8 @@ def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(work: Work) ->
 @pytest.mark.engine
 def test_a_time_limit_that_nears_and_a_run_that_fails(work: Work) -> None:
     """A minute, of which Slurm tells after 25 to 55 s: saved and queued again. A run that fails by itself is not."""
-    runs, plan = work.runs, ("--seeds", "1", "--max-steps", "450")  # more than 60 s of steps
-    work.submit(*plan, "--slurm", "time=1,signal=B:USR1@5")
+    runs, plan = work.runs, ("--seeds", "1", "--set", "max_steps=450")  # more than 60 s of steps
+    work.submit(*plan, on="slurm:time=1,signal=B:USR1@5")
     work.submit("--seeds", "2", "--set", "learning_rate=1e18")
     work.until(lambda: states(runs) == {"failed", "finished"}, 500)
     work.until_nothing_works()
@@ -188,7 +188,7 @@ def test_a_time_limit_without_progress_fails(work: Work) -> None:
     plan = (*work.plan, "--seeds", "9", "--runs", work.runs)
     planned = bench(*plan, "--precision", "fp32", "--device", "cpu", "--dry-run", "--json")
     with RunsFolder(work.runs).lock(json.loads(planned.stdout)["run_id"]):
-        work.submit("--seeds", "9", "--slurm", "time=1,signal=B:USR1@30")
+        work.submit("--seeds", "9", on="slurm:time=1,signal=B:USR1@30")
         work.until(lambda: not work.slurm.queue(), 150)
     assert "the time limit came before anything new was saved" in logs(work.runs)
 
@@ -198,21 +198,21 @@ def test_refused_options_are_one_line_and_nothing_is_queued(
 ) -> None:
     runs, lines = tmp_path / "runs", []
     for options in (
-        ("--slurm", "partition=nowhere"),
-        ("--gpus", "1"),
-        ("--memory", "900G"),
-        ("--memory", "much"),
-        ("--slurm", "array=1-9"),
-        ("--slurm", "time=1\n#SBATCH --wrap=x"),
+        "partition=nowhere",
+        "gpus=1",
+        "memory=900G",
+        "memory=much",
+        "array=1-9",
+        "time=1\n#SBATCH --wrap=x",
     ):
-        line = error_line(bench(*plan, "--runs", runs, "--executor", "slurm", *options))
+        line = error_line(bench(*plan, "--runs", runs, "--on", f"slurm:{options}"))
         lines.append(line.partition(" refused: ")[0])  # then Slurm's own message
     assert lines == snapshot
     assert slurm.queue() == [] and not list(runs.glob(".jobs/slurm-*"))
 
 
 def test_a_plan_larger_than_an_array_may_be_is_several(slurm: SlurmCluster, tmp_path: Path) -> None:
-    """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for --parallel. Nothing of them begins."""
+    """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for parallel=. Nothing of them begins."""
     from bench.records import RunsFolder
     from bench.run.config import Plan, RunConfig
     from bench.run.jobs import new_batch, queued_jobs

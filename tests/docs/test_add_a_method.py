@@ -104,7 +104,7 @@ def test_the_commands_of_another_loss_check_train_and_compare_it(
     done = written(*check)
     assert done.returncode == 0 and "FAILED" not in done.stdout, done.stdout + done.stderr
     done = written(
-        *run, "--backbone", tiny, "--max-steps", "2", "--set", "select_on=last", "--plain"
+        *run, "--backbone", tiny, "--set", "max_steps=2", "--set", "select_on=last", "--plain"
     )
     assert done.returncode == 0, done.stderr
     records = [json.loads(file.read_text()) for file in (tmp_path / "runs").glob("*/run.json")]
@@ -129,7 +129,7 @@ def test_the_example_trains_and_is_scored_from_the_command_line(
     written: Bench, tmp_path: Path, tiny: str
 ) -> None:
     what = "run --plugin my_method.py --method cut-off --variant symmetric --suite check"
-    more = f"--corpus builtin --set eval_steps=3 --max-steps 6 --plain --backbone {tiny}"
+    more = f"--corpus builtin --set eval_steps=3 --set max_steps=6 --plain --backbone {tiny}"
     command = [*argv(f"{what} {more}"), "--set", "select_on=captions dev"]
     done = written(*command)
     assert done.returncode == 0, done.stdout + done.stderr

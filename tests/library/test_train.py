@@ -258,3 +258,12 @@ def test_import_bench_loads_nothing_and_no_function_has_the_name_of_a_package() 
     assert done.stdout == "[]\n"
     packages = {path.name for path in Path(bench.__file__).parent.iterdir() if path.is_dir()}
     assert not packages & set(bench.__all__)
+
+
+def test_import_bench_offers_every_function_of_the_library() -> None:
+    from bench import library
+
+    functions = {name for name in library.__all__ if inspect.isfunction(getattr(library, name))}
+    assert set(bench.__all__) == functions | {"BenchError", "__version__"}
+    assert all(getattr(bench, name) is getattr(library, name) for name in functions)
+    assert set(bench.__all__) <= set(dir(bench))

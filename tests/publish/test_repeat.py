@@ -90,14 +90,14 @@ def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(
     trained = (
         "--corpus",
         tmp_path / "text.txt",
-        "--max-steps",
-        "3",
+        "--set",
+        "max_steps=3",
         "--set",
         "learning_rate=0.00031",
         "--precision",
         "fp32",
     )
-    builtin = ("--corpus", "builtin", "--max-steps", "2", "--precision", "fp32")
+    builtin = ("--corpus", "builtin", "--set", "max_steps=2", "--precision", "fp32")
     for words in (
         ("--method", "cls,last-avg", "--seeds", "7"),
         ("--method", "simcse", *SMALL, *trained, "--seeds", "1,2"),

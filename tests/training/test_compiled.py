@@ -1,4 +1,4 @@
-"""``--compile``: training's encoder is compiled, what is scored is not, and a compiler that fails ends no training; tf32 and precisions."""
+"""``--set compile=true``: training's encoder is compiled, what is scored is not, and a compiler that fails ends no training; tf32 and precisions."""
 
 from __future__ import annotations
 

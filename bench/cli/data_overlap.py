@@ -1,0 +1,147 @@
+"""``bench data overlap``: sentences of the evaluation sets that a training corpus also has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from bench.base.errors import BenchError, DataMissing
+from bench.base.files import write_or_fail
+from bench.base.text import plural
+from bench.cli.options import data_option, json_option, json_text, print_grid, say
+from bench.data.overlap import (
+    Match,
+    ScoredSentences,
+    count_overlaps,
+    merge_overlaps,
+    scored_sentences,
+)
+from bench.data.sets import DataFolder
+from bench.run.corpora import open_corpus
+from bench.score.suites import expand_suites, suite
+from bench.session.progress import RunReporter
+from bench.session.values import comma_list
+from bench.show.tables.run_report import overlap_grid
+
+
+@click.command()
+@click.argument("corpus")
+@click.option(
+    "--suite",
+    "suites",
+    default="sts,cxc,transfer,clustering",  # that papers report, and have sentences of their own
+    show_default=True,
+    help="Suites whose sentences are looked for; or all.",
+)
+@click.option(
+    "--text",
+    default="tokenised",
+    show_default=True,
+    help="Text form of the sets that have several.",
+)
+@click.option(
+    "--column",
+    help="Only this column of the corpus: sent0, sent1, hard_neg.  [default: every cell]",
+)
+@click.option(
+    "--matches",
+    type=click.Path(path_type=Path),
+    help="Write every match into this file: .jsonl, one object a line.",
+)
+@data_option
+@json_option
+def overlap(
+    corpus: str,
+    suites: str,
+    text: str,
+    column: str | None,
+    matches: Path | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Count the sentences of evaluation sets that CORPUS, named as in bench run, has, too.
+
+    Counted are the same sentences, and nearly the same ones.
+
+    The same: equal letters and digits, ignoring case, punctuation and white space. Nearly the same:
+    the two share at least 4 of 5 of their words. A run counts this, too, for the tasks that it
+    scores: bench runs RUN --all.
+
+    \b
+    Example:  bench data overlap nli.csv --data DIR
+    """
+    folder = DataFolder(data, offline=True)
+    opened = open_corpus(corpus, True, folder, ())
+    if column not in (None, "all") and len(opened.columns) > 1:
+        opened = opened.only(column)
+    if matches is not None and matches.suffix != ".jsonl":
+        raise BenchError(
+            f"--matches {matches}: unknown format '{matches.suffix}'",
+            f"--matches {matches.with_suffix('.jsonl')}",
+        )
+    tasks = _scored_sentences(folder, comma_list(suites), text)
+    found: list[Match] = []
+    reporter = RunReporter()
+    reporter.phase("rows", len(opened))
+    overlaps = count_overlaps(
+        opened,
+        tasks,
+        progress=reporter.advance,
+        found=found.append if matches is not None else None,
+    )
+    if matches is not None:
+        _write_matches(matches, found)
+    if as_json:
+        facts = {
+            "corpus": opened.name,
+            "sha256": opened.sha256,
+            "rows": len(opened),
+            "tasks": [asdict(overlap) for overlap in overlaps],
+        }
+        click.echo(json_text(facts))
+        return
+    say(f"{opened.name}: {plural(len(opened), 'row')} of {', '.join(opened.columns)}")
+    print_grid(overlap_grid(merge_overlaps(overlaps)), blank=True)
+    if matches is not None:
+        click.echo(f"every match: {matches}")
+
+
+def _write_matches(file: Path, found: Sequence[Match]) -> None:
+    """Write an object on each line. Raises BenchError if the file cannot be written."""
+    lines = []
+    for match in found:
+        row = {**asdict(match), "similarity": round(match.similarity, 4)}
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    write_or_fail(file, "".join(lines).encode(), "--matches FILE")
+
+
+def _scored_sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
+    """Return the sentences of every task that has its data here, and print a line for other sets.
+
+    Raises DataMissing if no set is here.
+    """
+    # one entry for a set that is scored under two protocols
+    tasks = {}
+    for name in expand_suites(suites):
+        for task in suite(name).tasks:
+            tasks[name, task.name] = task
+    loaded: list[ScoredSentences] = []
+    missing: dict[str, DataMissing] = {}
+    for (name, _), task in tasks.items():
+        try:
+            read = task.load(data, text)
+        except DataMissing as error:
+            missing.setdefault(error.message, error)
+            continue
+        sentences = scored_sentences(read)
+        if sentences:
+            loaded.append(ScoredSentences(name, task.name, read.form, sentences))
+    if missing and not loaded:
+        raise next(iter(missing.values()))
+    for problem in missing:
+        click.echo(f"left out: {problem}", err=True)
+    return loaded

@@ -1,0 +1,106 @@
+"""Everything about a method as data: what ``bench methods NAME --json`` prints."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import asdict
+from types import ModuleType
+from typing import Any
+
+from bench.method import Method
+from bench.references import results
+from bench.run.planned import learns
+from bench.run.plugins import Plugin
+from bench.run.recipe_defaults import HELP, TRAINING
+from bench.run.recipe_files import Entry, read_recipes
+from bench.run.recipes import merge_recipe, variants_of, whole_entry
+
+
+def describe_method(plugin: Plugin) -> dict[str, Any]:
+    """Return everything about a method.
+
+    ``about`` is the docstring of the class, or else of its module; ``keys`` are the recipe keys
+    with their defaults; the ``values`` of a recipe are complete, merged as for a run.
+    """
+    cls = plugin.cls
+    file = read_recipes(plugin.folder, plugin.name)
+    printed = file.printed.get("method", plugin.name)
+    return {
+        "name": plugin.name,
+        "summary": cls.summary,
+        "paper": cls.paper,
+        "settings": list(cls.settings),
+        "trains": cls.trains,
+        "from": f"{plugin.package} {plugin.version}".strip(),
+        "about": inspect.cleandoc(cls.__dict__.get("__doc__") or plugin.module.__doc__ or ""),
+        "variants": _describe_variants(cls),
+        "keys": _describe_keys(cls),
+        "recipes": [_describe_recipe(cls, entry) for entry in file.recipes],
+        "templates": _template_lists(plugin.module),
+        "disagreements": [asdict(disagreement) for disagreement in file.disagreements],
+        "references": [asdict(result) for result in results(printed)] if printed else [],
+    }
+
+
+def _describe_variants(cls: type[Method]) -> dict[str, dict[str, Any]]:
+    """Return variant -> recipe key -> the value that the variant gives it."""
+    described = {}
+    for name, changes in variants_of(cls).items():
+        values = {key: getattr(value, "value", value) for key, value in changes.items()}
+        described[name] = values
+    return described
+
+
+def _describe_keys(cls: type[Method]) -> dict[str, dict[str, Any]]:
+    """Return recipe key -> its default and meaning; keys that every training has, and its own."""
+    is_trained = any(learns(cls, setting) for setting in cls.settings)
+    described = {}
+    for key, value in (
+        merge_recipe(cls, None, "", {}, trained=is_trained).values_with_source().items()
+    ):
+        if key in cls.defaults or key in TRAINING:
+            described[key] = {
+                "default": value.value,
+                "source": value.source,
+                "note": value.note,
+                "help": HELP.get(key),
+                "own": key in cls.defaults,
+            }
+    return described
+
+
+def _describe_recipe(cls: type[Method], entry: Entry) -> dict[str, Any]:
+    """Return a recipe, merged as for a run."""
+    is_trained = learns(cls, entry.setting)
+    whole = whole_entry(
+        cls, [entry], entry.setting, entry.backbone, entry.variant, trained=is_trained
+    )
+    merged = merge_recipe(cls, whole, entry.variant, {}, trained=is_trained)
+    return {
+        "setting": entry.setting,
+        "backbone": entry.backbone,
+        "variant": entry.variant,
+        "corpus": entry.corpus,
+        "expect": dict(entry.expect) if entry.expect else None,
+        "note": entry.note,
+        "own": sorted(entry.values),
+        "values": {key: asdict(value) for key, value in merged.values_with_source().items()},
+        "facts": {key: asdict(value) for key, value in entry.facts.items()},
+    }
+
+
+def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
+    """Return source -> kind -> templates, the paper's first.
+
+    Empty if the module has no POSITIVE and NEGATIVE lists by source.
+    """
+    positive = getattr(module, "POSITIVE", None) or {}
+    negative = getattr(module, "NEGATIVE", None) or {}
+    lists = {}
+    for source in sorted(positive, key=lambda source: source != "paper"):
+        if source in negative:
+            lists[source] = {
+                "positive": list(positive[source]),
+                "negative": list(negative[source]),
+            }
+    return lists

@@ -1,0 +1,206 @@
+"""Numbers that papers printed: papers, checkpoints, tables with footnotes, the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+
+import click
+
+from bench.base.text import list_names, plural
+from bench.cli.options import check_known_names, print_facts, print_grid, print_json, say
+from bench.references import (
+    PAPERS,
+    Checkpoint,
+    ReferenceResult,
+    Row,
+    checkpoints,
+    released_for,
+    results,
+    rows,
+    scored_from,
+    tables,
+)
+from bench.references.audit import remarks
+from bench.references.remark import KINDS, Remark, as_data, format_printed
+from bench.show.grid import Cell, Column, Grid, grid
+
+COMPUTED = ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
+"""Beginnings of the recorded notes that the audit computes as well."""
+
+LONG = ("differs", "copied")
+"""Kinds with hundreds of remarks."""
+
+
+def print_checkpoints(as_json: bool) -> None:
+    """Print the models that authors released, and how each is scored."""
+    if as_json:
+        for checkpoint in checkpoints():
+            print_json([{**asdict(checkpoint), "printed": checkpoint.printed}])
+        return
+    lines = []
+    for checkpoint in checkpoints():
+        lines.append(
+            (
+                checkpoint.hub,
+                f"{checkpoint.paper}:{checkpoint.table}",
+                checkpoint.printed,
+                _scoring(checkpoint),
+                ", ".join(checkpoint.scored_in),
+                checkpoint.note,
+            )
+        )
+    columns = (
+        "hub",
+        "table",
+        "Avg.",
+        Column("scored by", wrap=20),
+        Column("also scored in", wrap=10, drop=2),
+        Column("note", wrap=20, drop=1),
+    )
+    print_grid(grid(columns, lines, whole="--json"))
+
+
+def _scoring(checkpoint: Checkpoint) -> str:
+    """Return the method that scores a checkpoint, with its recipe values and prefix."""
+    words = [checkpoint.ours, *(f"{key}={value}" for key, value in checkpoint.set.items())]
+    text = " ".join(words)
+    if checkpoint.prefix:
+        text += f", a prefix of {checkpoint.prefix}"
+    return text
+
+
+def print_papers() -> None:
+    """Print the papers, and a line for each of their tables."""
+    lines = []
+    for paper, table in tables():
+        numbers = results(paper=paper, table=table)
+        lines.append(
+            (
+                f"{paper}:{table}",
+                str(len(rows(numbers, by_metric=False))),
+                ", ".join(dict.fromkeys(number.metric for number in numbers)),
+                ", ".join(dict.fromkeys(number.setting for number in numbers)),
+            )
+        )
+    columns = (
+        "table",
+        Column("rows", right=True),
+        Column("metric", wrap=12),
+        Column("settings", wrap=12),
+    )
+    note = "one table: bench references PAPER:TABLE; all remarks: bench references --audit"
+    print_facts(PAPERS.items())
+    click.echo()
+    print_grid(grid(columns, lines, notes=[note]))
+
+
+def print_printed_tables(numbers: Sequence[ReferenceResult]) -> None:
+    """Print the tables that have these numbers, by setting and backbone, with these cells alone."""
+    parts: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for row in rows(numbers, by_metric=False):
+        table_parts = parts.setdefault((row.first.paper, row.first.table), {})
+        name = ", ".join(filter(None, (row.first.setting, row.first.backbone)))
+        table_parts.setdefault(name, []).append(row)
+    for (paper, table), table_parts in parts.items():
+        say(f"table {table} of {PAPERS[paper]}", hang=2)
+        for name, part in table_parts.items():
+            print_grid(_part_grid(name, part), blank=True)
+        click.echo()
+    click.echo("±: over the draws of CxC-STS, over seeds elsewhere")
+    click.echo("numbers that other papers print differently: --audit --kind differs")
+
+
+def _part_grid(title: str, part: Sequence[Row]) -> Grid:
+    """Lay out a part of a table as printed.
+
+    Its footnotes are the audit's remarks and the notes on its rows.
+    """
+    footnotes: dict[str, int] = {}
+
+    def marks(texts: Iterable[str]) -> tuple[int, ...]:
+        numbers = [footnotes.setdefault(text, len(footnotes) + 1) for text in texts]
+        return tuple(dict.fromkeys(numbers))
+
+    tasks = list(dict.fromkeys(cell.task for row in part for cell in row.cells))
+    lines = []
+    for row in part:
+        name = Cell(text=row.first.label, marks=marks(_row_notes(row)))
+        cells = {}
+        for cell in row.cells:
+            cells[cell.task] = Cell(text=_cell_text(cell), marks=marks(_cell_notes(cell)))
+        lines.append([name, *(cells.get(task, Cell()) for task in tasks)])
+    columns = [Column("row", wrap=24)]
+    for task in tasks:
+        is_average = task == "Avg."
+        columns.append(Column(task, right=True, drop=0 if is_average else 1, lead=is_average))
+    return grid(columns, lines, title=title, footnotes=list(footnotes), whole="--json")
+
+
+def _cell_text(cell: ReferenceResult) -> str:
+    if cell.std is None:
+        return cell.printed
+    return f"{cell.printed} ± {format_printed(cell.std, cell.metric)}"
+
+
+def _cell_notes(cell: ReferenceResult) -> list[str]:
+    """Return the audit's remarks on a cell, but for other papers' values of it."""
+    return [remark.why for remark in remarks(cell) if remark.task and remark.kind != "differs"]
+
+
+def _row_notes(row: Row) -> Iterator[str]:
+    """Yield the audit's remarks on the whole row, the notes on it, and its released checkpoint."""
+    for cell in row.cells:
+        for remark in remarks(cell):
+            if not remark.task:
+                yield remark.why
+        for note in cell.note.split("; "):
+            if note and not note.startswith(COMPUTED):
+                yield note
+        checkpoint = released_for(cell)
+        if checkpoint is not None:
+            scored = "the paper scored a released checkpoint" if scored_from(cell) else "released"
+            yield f"{scored}: {checkpoint.hub}"
+
+
+def print_audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
+    """Print a line for each remark, kind after kind. Raises UnknownName for an unknown kind."""
+    check_known_names("kind", kinds, KINDS, "of remark")
+    shown = list(kinds)
+    if not kinds:
+        shown = [kind for kind in KINDS if as_json or kind not in LONG]
+    listed: dict[Remark, None] = {}
+    for number in numbers:
+        listed |= dict.fromkeys(remark for remark in remarks(number) if remark.kind in shown)
+    if as_json:
+        print_json(map(as_data, listed))
+        return
+    for kind in shown:
+        of_kind = [remark for remark in listed if remark.kind == kind]
+        if of_kind:
+            print_grid(_audit_grid(of_kind, f"{kind}: {KINDS[kind]}"))
+            click.echo()
+    click.echo(f"{plural(len(numbers), 'printed number')}, {plural(len(listed), 'remark')}")
+    if not kinds:
+        click.echo(f"not shown, because they are long: --kind {','.join(LONG)}")
+
+
+def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
+    """Lay out a line for each remark; cells of one row with the same remark share it."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for remark in listed:
+        cell = remark.cell
+        row = (f"{cell.paper}:{cell.table}", cell.setting, cell.label, cell.backbone, remark.why)
+        groups.setdefault(row, []).append(remark.task)
+    lines = []
+    for (*names, why), tasks in groups.items():
+        lines.append((*names, list_names(filter(None, dict.fromkeys(tasks)), 1), why))
+    columns = (
+        "table",
+        Column("setting", drop=2),
+        Column("row", wrap=16),
+        Column("backbone", drop=1),
+        Column("cell", wrap=8),
+        Column("remark", wrap=24),
+    )
+    return grid(columns, lines, title=title, whole="--json")

@@ -1,0 +1,79 @@
+"""Output of the verbs that do runs: missing data, failures, scores, the next command."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+import click
+
+from bench.base.errors import RunFailed
+from bench.cli.errors import show_error
+from bench.cli.options import print_grid, print_json
+from bench.compare.formatting import suite_scores
+from bench.records import RunRecord, RunsFolder
+from bench.records.record import AVERAGE
+from bench.run.planned import PlannedRun
+from bench.session.needs import missing_sets
+from bench.session.session import Session
+from bench.show.grid import Column, grid
+
+
+def print_missing_sets(runs: Sequence[PlannedRun]) -> int:
+    """Print a line for every missing set, with how to get it.
+
+    Returns the exit code: 1 if a set is missing, else 0.
+    """
+    missing = missing_sets(runs)
+    for error in missing:
+        show_error(error, label="missing")
+    if not missing:
+        return 0
+    click.echo("the other sets are scored; a suite with a missing set gets no average", err=True)
+    return 1
+
+
+def execute_and_report(
+    session: Session, runs: Sequence[PlannedRun], *, as_json: bool = False
+) -> tuple[list[RunRecord], int]:
+    """Execute the runs and print each failure, and with ``as_json`` each record.
+
+    Returns the records, and the worst exit code of a run.
+    """
+    records = []
+    worst = 0
+    for end in session.run_all(runs):
+        if end.record is not None:
+            records.append(end.record)
+            if as_json:
+                print_json([end.record.to_json()])
+        elif isinstance(end.error, RunFailed):
+            worst = max(worst, end.error.exit_code)
+            show_error(end.error)
+    return records, worst
+
+
+def print_scores(records: Sequence[RunRecord], store: RunsFolder) -> None:
+    """Print the scores of each run, the place of the records, and the next command."""
+    rows = []
+    for record in records:
+        for suite, average, tasks in suite_scores(record):
+            rows.append((record.run_id, suite, average, ", ".join(tasks)))
+    columns = ("run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24))
+    print_grid(grid(columns, rows))
+    if len(records) > 1:
+        click.echo(f"\nrecords: {store.path}")
+    else:
+        click.echo(f"\nrecord: {store.folder(records[0].run_id)}")
+    click.echo(f"next: {_command_after_runs(records, store)}")
+
+
+def _command_after_runs(records: Sequence[RunRecord], store: RunsFolder) -> str:
+    """Return the next command of a person: a comparison of several rows, else the run's page."""
+    rows = {(record.method, record.variant, record.backbone) for record in records}
+    words = ["bench", "runs", records[-1].run_id]
+    if len(rows) > 1:
+        words = ["bench", "compare"]
+    if str(store.path) != "runs":
+        words += ["--runs", str(store.path)]
+    return shlex.join(words)

@@ -1,0 +1,102 @@
+"""The runs that ``bench compare`` compares: those named, or all of a folder, that match filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import structs
+
+from bench.base.errors import BenchError, RecordDamaged
+from bench.base.terminal import warn
+from bench.base.text import list_names
+from bench.cli.options import check_known_names, select_named
+from bench.compare.senders import with_senders
+from bench.records.copies import distinct_runs
+from bench.records.record import Score, read_record
+from bench.records.run import Run
+from bench.records.store import RunsFolder
+from bench.session.values import comma_list
+
+FIELDS = {
+    "backbone": ("backbone", "backbone_name"),
+    "method": ("method", "method_name", "label"),
+}
+"""Filter -> attributes of a record that it compares; other filters are attributes themselves."""
+
+
+def select_runs(
+    references: Sequence[str], runs: Path | None, filters: Mapping[str, str | None]
+) -> list[Run]:
+    """Return the finished runs among those named (all, if none is) that match the filters.
+
+    A warning names the runs that are left out. Raises BenchError if none is left, or if two
+    different runs have one id.
+    """
+    store = RunsFolder(runs)
+    fitting = _named_runs(references, store) if references else _all_runs(store)
+    for key, text in filters.items():
+        fields = FIELDS.get(key, (key,))
+        names = [{getattr(run.record, field) or "none" for field in fields} for run in fitting]
+        fitting = select_named(
+            fitting, names, key, comma_list(text), "among these runs", "bench runs"
+        )
+    finished = [run for run in fitting if run.record.status == "finished"]
+    unfinished = [run.record.run_id for run in fitting if run.record.status != "finished"]
+    if unfinished:
+        warn(f"left out, not finished: {list_names(dict.fromkeys(unfinished), 5)}")
+    if not finished:
+        where = "among those named" if references else f"in {store.path}"
+        hint = "bench runs" if fitting else "bench run ..., or another folder: --runs DIR"
+        raise BenchError(f"no finished run {where}", hint)
+    return with_senders(distinct_runs(finished))
+
+
+def _all_runs(store: RunsFolder) -> list[Run]:
+    records, damaged = store.records()
+    _warn_of_damaged(damaged)
+    return [Run(record, store.folder(record.run_id)) for record in records]
+
+
+def _named_runs(references: Sequence[str], store: RunsFolder) -> list[Run]:
+    runs = []
+    damaged: list[BenchError] = []
+    for name in references:
+        for file in store.record_files(name):
+            try:
+                runs.append(Run(read_record(file), file.parent))
+            except RecordDamaged as error:
+                damaged.append(error)
+    _warn_of_damaged(damaged)
+    return runs
+
+
+def _warn_of_damaged(problems: Sequence[BenchError]) -> None:
+    for problem in problems:
+        warn(f"left out, damaged: {problem.message}")
+
+
+def select_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]:
+    """Return the runs with the scores of these suites, text forms and tasks only.
+
+    Runs without any are left out. Raises UnknownName for a name that no score has.
+    """
+    if not any(filters.values()):
+        return runs
+    for key, text in filters.items():
+        names = comma_list(text)
+        if not names:
+            continue
+        known = {_name_of(score, key) for run in runs for score in run.record.scores}
+        check_known_names(key, names, known, "among the scores of these runs", "bench runs")
+        runs = [_with_scores_of(run, key, names) for run in runs]
+    return [run for run in runs if run.record.scores]
+
+
+def _with_scores_of(run: Run, key: str, names: Sequence[str]) -> Run:
+    scores = [score for score in run.record.scores if _name_of(score, key) in names]
+    return Run(structs.replace(run.record, scores=tuple(scores)), run.folder)
+
+
+def _name_of(score: Score, key: str) -> str:
+    return getattr(score, key) or "none"

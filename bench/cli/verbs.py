@@ -1,0 +1,207 @@
+"""The verbs of bench, and the group that finds, imports and runs them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from bench.base.errors import BenchError, UnknownName
+from bench.cli.errors import (
+    OUTPUT_ERRORS,
+    TYPED,
+    check_places,
+    check_streams,
+    drop_output,
+    show_error,
+    usage_error,
+)
+
+VERBS = {
+    "run": "Train and score methods; keep one record per run.",
+    "search": "Search recipe values, with the same effort for every method.",
+    "evaluate": "Score a finished encoder: a hub name, a folder, a run, vectors, a server.",
+    "compare": "Compare runs: tables as the papers print them, intervals, verdicts.",
+    "publish": "A new version of the leaderboards: pages, Markdown, data.",
+    "verify": "Compute every score again from its stored predictions.",
+    "demo": "A small run on the data in the package: nothing is fetched.",
+    "methods": "List the methods; with a name, everything about it.",
+    "suites": "List the suites; with a name, its tasks, protocol and data.",
+    "check": "Check methods, suites, recipes and plans before anything is trained.",
+    "runs": "List runs and what engines have queued; with a name, everything about one.",
+    "encode": "Turn your sentences into vectors with a run's model.",
+    "export": "Write a run's model for other tools, here or on the hub.",
+    "submit": "Write runs for a pull request to somebody else's board.",
+    "reproduce": "Run a paper's table again: printed value, ours, verdict.",
+    "references": "What papers printed, and what does not fit in their tables.",
+    "data": "Evaluation data and training text: what is here, missing or damaged.",
+    "doctor": "What is installed, which device is used, and what to do next.",
+}
+WELCOME = """Sentence embeddings: train, score as the papers do, keep the record, compare.
+
+first
+  bench demo               text to page in two minutes: no data, no network
+  bench doctor             what is installed, and which data is here
+  bench methods            what can be run
+
+with runs
+  bench compare            which method is best, and how sure that is
+  bench runs               your runs; bench runs RUN shows one of them
+  bench publish --preview  the same as a page, before it is published
+
+all commands: bench --help"""
+
+
+class HelpfulGroup(click.Group):
+    """A group that prints its help if no command is named.
+
+    --help shows the help of a command even after an option that would take it as its value.
+    """
+
+    # what is printed if no command is named; "": the help
+    welcome = ""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            click.echo(self.welcome or self.get_help(ctx))
+            ctx.exit(0)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        options = rest
+        if "--" in rest:
+            options = rest[: rest.index("--")]
+        if "-h" not in options and "--help" not in options:
+            return name, command, rest
+        if isinstance(command, click.Group) and rest[0] in command.commands:
+            return name, command, [rest[0], "--help"]
+        return name, command, ["--help"]
+
+
+TAKES_PLUGINS = ("evaluate", "compare", "verify", "publish", "encode", "export")
+"""Verbs in which FILE.py among the arguments is a plugin file.
+
+run, search and check read such a file themselves.
+"""
+
+
+def with_plugin_options(command: click.Command, words: Sequence[str]) -> list[str]:
+    """Return the words with --plugin before each FILE.py that is not the value of an option."""
+    takes_value: set[str] = set()
+    for param in command.params:
+        if isinstance(param, click.Option) and not param.is_flag:
+            takes_value.update(param.opts, param.secondary_opts)
+    changed: list[str] = []
+    for word in words:
+        is_value = bool(changed) and changed[-1] in takes_value
+        if word.endswith(".py") and not word.startswith("-") and not is_value:
+            changed.append("--plugin")
+        changed.append(word)
+    return changed
+
+
+class Verbs(HelpfulGroup):
+    """The verbs of bench: each is imported when it is named, and its errors are one line each."""
+
+    welcome = WELCOME
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module = importlib.import_module(f"bench.cli.{name}")
+        return getattr(module, name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            raise UnknownName("command", args[0], VERBS, hint="bench --help")
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and name in TAKES_PLUGINS:
+            rest = with_plugin_options(command, rest)
+        return name, command, rest
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            show_error(BenchError(error.format_message(), "bench --help"))
+            ctx.exit(error.exit_code)
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a verb. Output that cannot be written, also of --help, is a line and exit code 2."""
+        code: Any = 0
+        check_streams()
+        try:
+            return super().main(*args, **extra)
+        except SystemExit as end:
+            code = end.code
+            raise
+        except OSError as error:
+            drop_output(sys.stdout)
+            show_error(BenchError(f"the output cannot be written: {error.strerror or error}"))
+            sys.exit(2)
+        finally:
+            try:
+                sys.stdout.flush()
+            except (OSError, ValueError) as error:
+                drop_output(sys.stdout)
+                if not isinstance(error, BrokenPipeError) and code == 0:
+                    show_error(BenchError(f"the output cannot be written: {error}"))
+                    sys.exit(2)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb, and turn its errors into lines and exit codes."""
+        ctx.meta[TYPED] = [*ctx._protected_args, *ctx.args]
+        try:
+            check_places(ctx.meta[TYPED])
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BenchError as error:
+            show_error(error)
+            ctx.exit(error.exit_code)
+        except click.UsageError as error:  # an unknown option, for example
+            show_error(usage_error(error))
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(130)
+        except BrokenPipeError:  # `bench ... | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+        except OSError as error:
+            show_error(_system_error(error))
+            ctx.exit(2)
+        # a plugin's own code may fail, or exit, while it is imported
+        except (Exception, SystemExit) as error:
+            from bench.base.user_code import located, place_of
+
+            if not place_of(error):
+                raise
+            show_error(BenchError(located(error)))
+            ctx.exit(1)
+
+
+def _system_error(error: OSError) -> BenchError:
+    """Return an error of a file, or of the output, which is then discarded."""
+    if error.filename is not None:
+        return BenchError(f"{error.filename}: {error.strerror or error}")
+    if error.errno in OUTPUT_ERRORS:
+        drop_output(sys.stdout)
+        return BenchError(f"the output cannot be written: {error.strerror}")
+    return BenchError(str(error.strerror or error))

@@ -1,0 +1,126 @@
+"""Runs that workers do, on other machines or later: prepared here, and handed to an engine."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.backbones import Reference, load
+from bench.base.files import write_or_fail
+from bench.base.signals import stop_signals
+from bench.base.terminal import warn
+from bench.data.corpora import Corpus
+from bench.records import RunsFolder
+from bench.run.batch import JOBS_FOLDER, JobBatch
+from bench.run.jobs import new_batch, script_of, to_submit
+from bench.run.planned import PlannedRun
+from bench.run.ray_cluster import follow_batch
+from bench.run.slurm import submit_batch
+from bench.run.weights import tokenise_for
+from bench.run.workers import copy_plugins
+from bench.session.session import Session
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Runs that were handed to an engine."""
+
+    batch: JobBatch | None
+    """The runs, with the files of their workers; None if no run was left to do."""
+
+    others: int
+    """Runs that are finished, queued or running."""
+
+    job_ids: tuple[str, ...] = ()
+    """Slurm's ids of the jobs."""
+
+
+def preview_jobs(session: Session, runs: Sequence[PlannedRun]) -> str:
+    """Return the scripts of an engine and of its workers, without submitting them."""
+    batch = new_batch(session.store, [run.run_id for run in runs], session.config.target)
+    return f"{script_of(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
+
+
+def write_commands(session: Session, runs: Sequence[PlannedRun], command: str) -> str:
+    """Prepare workers, and return a command line for each run.
+
+    ``command``: what records say made the runs. The lines are also written into the file of the
+    target, if it names one. Raises BenchError if a file cannot be written.
+    """
+    batch = prepare_workers(session, runs, command)
+    lines = "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
+    file = session.config.target.file
+    if file is not None:
+        write_or_fail(Path(file), lines.encode(), "leave file= out to print them")
+    return lines
+
+
+def submit_jobs(
+    session: Session, runs: Sequence[PlannedRun], command: str, driving: ExitStack
+) -> Submission:
+    """Hand the runs that are neither finished nor queued to Slurm or Ray.
+
+    ``command``: what records say made the runs. ``driving``: gets the lock of a batch for Ray,
+    which this process holds while it drives the runs (:func:`wait_for_jobs`). Raises BenchError.
+    """
+    store = session.store
+    with RunsFolder(store.path / JOBS_FOLDER).lock("submission", wait_seconds=300):
+        remaining = to_submit(runs, store, session.config.fresh)
+        others = len(runs) - len(remaining)
+        if not remaining:
+            return Submission(None, others)
+        batch = prepare_workers(session, remaining, command)
+        if session.config.target.name == "slurm":
+            return Submission(batch, others, tuple(submit_batch(batch)))
+        driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
+        return Submission(batch, others)
+
+
+def wait_for_jobs(batch: JobBatch, say: Callable[[str], None]) -> Counter[str]:
+    """Do the runs with Ray; returns the counts of "finished", "failed" and "cancelled".
+
+    ``say`` gets a line when a run ends. The first SIGINT or SIGTERM cancels the runs, and each
+    saves its state.
+    """
+    with stop_signals(insistent=False) as should_stop:
+        return Counter(follow_batch(batch, say, should_stop).values())
+
+
+def prepare_workers(session: Session, runs: Sequence[PlannedRun], command: str) -> JobBatch:
+    """Write the files of the workers that do these runs; ``command``: what records say made them.
+
+    Corpora are tokenised here, so that no worker does it while it holds a GPU.
+    """
+    for corpus, backbone in _corpora_to_tokenise(runs):
+        warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
+        tokenise_for(corpus, load(backbone, offline=True))
+    config = session.config
+    batch = new_batch(session.store, [run.run_id for run in runs], config.target)
+    gpus = config.target.gpus or 1
+    batch.write(
+        session.plan.with_values(
+            on=f"torchrun:{gpus}" if gpus > 1 else "here",
+            offline=True,
+            fresh=False,
+            plugins=copy_plugins(config.plugins, batch.folder / "plugins"),
+            command=command,
+        )
+    )
+    return batch
+
+
+def _corpora_to_tokenise(runs: Sequence[PlannedRun]) -> list[tuple[Corpus, Reference]]:
+    """Return each corpus that a run reads as token ids, once for each backbone."""
+    found = {}
+    for run in runs:
+        cls, corpus = run.plugin.cls, run.corpus
+        if corpus is None or getattr(cls, "trains_on", None) != "ids":
+            continue
+        if cls.own_backbone is None:
+            key = (corpus.sha256, corpus.columns, corpus.column, run.backbone.revision)
+            found[key] = (corpus, run.backbone)
+    return list(found.values())
