@@ -69,7 +69,7 @@ class Board:
     # what the publisher has to say, such as that it is not the papers' setting
     note: str | None
     # one computed sentence
-    board_headline: str
+    answer: str
     # in the order of their ids
     runs: tuple[Run, ...]
     # run id -> who submitted it
@@ -214,14 +214,14 @@ def _form(table: Table) -> tuple[object, ...]:
 
 
 def _runs_of(
-    build_board: Board, records: Mapping[str, RunRecord]
+    board: Board, records: Mapping[str, RunRecord]
 ) -> dict[ReferenceResult, tuple[str, ...]]:
     """Return printed number -> runs of the row that it is compared with.
 
     If there are several rows, that with the most seeds, the first in case of a tie.
     """
     runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
-    for shown, row in build_board.rows:
+    for shown, row in board.rows:
         record = records.get(row.runs[0])
         if record is None:
             continue
@@ -280,7 +280,7 @@ def build_board(
         date=max(record.provenance.created for record in dating)[:10],
         title=title,
         note=note or None,
-        board_headline=board_headline([table.table for table in tables]),
+        answer=board_headline([table.table for table in tables]),
         runs=shown,
         senders=by_sender,
         left_out=(*left_out, *replaced),

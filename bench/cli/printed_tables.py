@@ -14,7 +14,6 @@ from bench.references import (
     Checkpoint,
     ReferenceResult,
     Row,
-    checkpoints,
     released_for,
     results,
     rows,
@@ -22,6 +21,7 @@ from bench.references import (
     tables,
 )
 from bench.references.audit import remarks
+from bench.references.checkpoints import released_checkpoints
 from bench.references.remark import KINDS, Remark, as_data, format_printed
 from bench.show.grid import Cell, Column, Grid, grid
 
@@ -35,11 +35,11 @@ LONG = ("differs", "copied")
 def print_checkpoints(as_json: bool) -> None:
     """Print the models that authors released, and how each is scored."""
     if as_json:
-        for checkpoint in checkpoints():
+        for checkpoint in released_checkpoints():
             print_json([{**asdict(checkpoint), "printed": checkpoint.printed}])
         return
     lines = []
-    for checkpoint in checkpoints():
+    for checkpoint in released_checkpoints():
         lines.append(
             (
                 checkpoint.hub,

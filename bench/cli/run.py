@@ -93,7 +93,7 @@ def _run_here(session: Session, only: str | None, as_json: bool) -> int:
         return launch(sys.argv[1:], session.config.ranks)
     missing = print_missing_sets(runs)
     if session.ranks is not None and not session.ranks.lead:
-        session.follow(runs)
+        session.follow_first_rank(runs)
         return 0
     with session.reporter.display():
         records, worst = execute_and_report(session, runs, as_json=as_json)

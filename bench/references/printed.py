@@ -173,7 +173,14 @@ def rows(
     if found is None:
         found = results()
     for cell in found:
-        key = (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.variant)
+        key: tuple[str, ...] = (
+            cell.paper,
+            cell.table,
+            cell.label,
+            cell.setting,
+            cell.backbone,
+            cell.variant,
+        )
         if by_metric:
             key += (cell.metric, cell.source)
         groups.setdefault(key, []).append(cell)

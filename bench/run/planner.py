@@ -359,7 +359,11 @@ def ranks_matter(cls: type[Method], recipe: Recipe, ranks: int) -> bool:
 
 
 def printed_number(
-    cls: type[Method], entry: Entry | None, recipe: Recipe, corpus: str | None, trained: bool
+    cls: type[Method],
+    entry: Entry | None,
+    recipe: Recipe,
+    corpus: str | tuple[str, ...] | None,
+    trained: bool,
 ) -> Mapping[str, Any] | None:
     """Return the number that the paper prints, if recipe and corpus are just those of its entry;
     else None.

@@ -130,11 +130,10 @@ def rank_process(device: str, show_error: Callable[[BenchError], None]) -> Itera
     process = RankProcess(device)
     code = 1
     try:
-        from bench.method.features import join
-        from bench.method.ranks import rank_device
+        from bench.method.ranks import meet_ranks, rank_device
 
         process.device = rank_device(choose_device(device))
-        process.ranks = join(process.device)
+        process.ranks = meet_ranks(process.device)
         yield process
         code = process.exit_code
     except BenchError as error:

@@ -167,9 +167,9 @@ class Fetcher:
             ),
             work,
         )
-        for path, file in made.items():
+        for path, written in made.items():
             (place / path).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(file, place / path)
+            os.replace(written, place / path)
 
     def _listing(self, source: Source, revision: str) -> Any:
         return repository_info(site("hub", source.repo, revision, ""), self.say)
