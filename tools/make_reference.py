@@ -175,7 +175,6 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
             or this.target.id.startswith("_")
         ):
             continue
-        said = comment_above(rows, this.lineno)
         if (
             isinstance(after, ast.Expr)
             and isinstance(after.value, ast.Constant)
@@ -185,7 +184,7 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
         elif "  # " in rows[(this.end_lineno or 0) - 1]:
             said = rows[(this.end_lineno or 0) - 1].split("  # ", 1)[1]
         else:
-            said = comment_above(rows[: this.lineno - 1])
+            said = comment_above(rows, this.lineno)
         yield this.target.id, ast.unparse(this.annotation).strip("'\""), said
 
 

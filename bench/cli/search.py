@@ -25,7 +25,6 @@ from bench.records.searches import (
     RECIPE,
     RUNNING,
     Search,
-    Study,
     Trial,
     best_trial,
     expected_best,
@@ -33,11 +32,16 @@ from bench.records.searches import (
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.search.found import search_facts
-from bench.run.search.prepare import check_optuna, search_options
+from bench.run.search.prepare import (
+    PlannedSearch,
+    TrialSettings,
+    check_optuna,
+    plan_search,
+    search_options,
+    spaces_of,
+)
 from bench.run.search.space import short_value
-from bench.run.search.study import SearchedMethod, define_study, find_searched_methods, plan_notes
 from bench.run.search.trials import describe_values, run_trials, write_found
-from bench.run.search.worker import SearchWorker
 from bench.session.needs import pending_grid
 from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter
@@ -158,34 +162,22 @@ def search(
         Plan((asked.config,)), terminal_reporter(plain or as_json), only_look=dry_run
     )
     prepared = session.plan_runs()
-    searched = {}
-    for text in spaces:
-        key, _, values = text.partition("=")
-        searched[key] = values
-    jobs = find_searched_methods(prepared.runs, searched, asked.fixed)
-    study = define_study(
-        jobs,
-        name=name,
-        trials=trials,
-        sampler=sampler,
-        pruner=pruner,
-        suites=asked.suites,
-        fixed=asked.fixed,
-    )
-    for note in plan_notes(jobs):
+    settings = TrialSettings(trials=trials, sampler=sampler, pruner=pruner, name=name)
+    planned = plan_search(prepared.runs, session.config, asked, spaces_of(spaces), settings)
+    for note in planned.notes:
         warn(f"note: {note}")
     if dry_run:
-        _print_space(jobs, study, session, as_json)
+        _print_space(planned, session, as_json)
         if prepared.to_fetch and not as_json:
             print_grid(pending_grid(prepared.to_fetch), indent=2)
         return
-    worker = SearchWorker(session.store.folder(study.name), study, jobs, session.config)
-    warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
-    warn(study.overlap)
+    worker = planned.begin()
+    warn(f"{worker.folder}: {', '.join(planned.jobs)}; {planned.study.words}")
+    warn(planned.study.overlap)
     with session.reporter.display():
         run_trials(worker, session.reporter)
     results, files = write_found(worker)
-    facts = {method: search_facts(results, method) for method in jobs}
+    facts = {method: search_facts(results, method) for method in planned.jobs}
     if as_json:
         for method, file in files.items():
             recipe = "" if file is None else str(file)
@@ -198,10 +190,10 @@ def search(
         say(f"next: bench run {' '.join(written)} --seeds 1-5")
 
 
-def _print_space(
-    jobs: Mapping[str, SearchedMethod], study: Study, session: Session, as_json: bool
-) -> None:
+def _print_space(planned: PlannedSearch, session: Session, as_json: bool) -> None:
     """Print the plan: each recipe key with the source of its bounds, and the time of all trials."""
+    jobs = planned.jobs
+    study = planned.study
     device = session.config.device
     earlier = speeds_of_earlier_runs(session.store, device)
     runs = [run for job in jobs.values() for run in job.runs]

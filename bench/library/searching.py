@@ -36,10 +36,8 @@ from bench.library.running import choose_reporter
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, Trial, best_trial
 from bench.run.config import Plan, with_recipes
-from bench.run.search.prepare import check_optuna, search_options
-from bench.run.search.study import define_study, find_searched_methods, plan_notes
+from bench.run.search.prepare import TrialSettings, check_optuna, plan_search, search_options
 from bench.run.search.trials import describe_values, run_trials, write_found
-from bench.run.search.worker import SearchWorker
 from bench.session.session import Session
 from bench.show.grid import Column, Grid, grid
 from bench.show.markup import as_html
@@ -198,20 +196,19 @@ def search_recipes(
     configs = with_recipes(run_config(options, suites, data), options)
     asked = search_options(configs, select, seeds_named=seeds is not None)
     session = Session.begin(Plan((asked.config,)), choose_reporter(progress))
-    jobs = find_searched_methods(session.plan_runs().runs, _space_texts(space), asked.fixed)
-    study = define_study(
-        jobs,
-        name=name,
+    methods = dict.fromkeys(method for method, _ in asked.config.named)
+    how = TrialSettings(
         trials=trials,
         sampler=sampler,
         pruner=pruner,
-        suites=asked.suites,
-        fixed=asked.fixed,
-        command=f"bench.search_recipes({', '.join(map(repr, jobs))}, trials={trials})",
+        name=name,
+        command=f"bench.search_recipes({', '.join(map(repr, methods))}, trials={trials})",
     )
-    worker = SearchWorker(session.store.folder(study.name), study, jobs, session.config)
+    runs = session.plan_runs().runs
+    planned = plan_search(runs, session.config, asked, _space_texts(space), how)
+    worker = planned.begin()
     with session.reporter.display():
-        for note in plan_notes(jobs):
+        for note in planned.notes:
             session.reporter.note(note)
         run_trials(worker, session.reporter)
     search, files = write_found(worker)
