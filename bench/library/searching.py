@@ -196,16 +196,16 @@ def search_recipes(
     configs = with_recipes(run_config(options, suites, data), options)
     asked = search_options(configs, select, seeds_named=seeds is not None)
     session = Session.begin(Plan((asked.config,)), choose_reporter(progress))
-    methods = dict.fromkeys(method for method, _ in asked.config.named)
+    named = dict.fromkeys(method for method, _ in asked.config.named)
     how = TrialSettings(
         trials=trials,
         sampler=sampler,
         pruner=pruner,
         name=name,
-        command=f"bench.search_recipes({', '.join(map(repr, methods))}, trials={trials})",
+        command=f"bench.search_recipes({', '.join(map(repr, named))}, trials={trials})",
     )
-    runs = session.plan_runs().runs
-    planned = plan_search(runs, session.config, asked, _space_texts(space), how)
+    prepared = session.plan_runs().runs
+    planned = plan_search(prepared, session.config, asked, _space_texts(space), how)
     worker = planned.begin()
     with session.reporter.display():
         for note in planned.notes:
