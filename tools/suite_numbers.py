@@ -22,13 +22,19 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 
-from bench.base.hashes import values_sha256
 from bench.data.sets import DataFolder
-from bench.data.sets.clustering import ClassedTexts
 from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import SentencePairs
 from bench.data.sets.transfer import CLASSES, LabelledTexts
 from bench.score.suites import rescore, suite, suite_names
+
+try:
+    from bench.base.hashes import values_sha256
+    from bench.data.sets.clustering import ClassedTexts
+except ImportError:
+    # trees up to 08bcfab8 have them elsewhere
+    from bench.base.files import values_sha256
+    from bench.data.sets.transfer import ClassedTexts
 
 DIMENSIONS = 24
 PAIRS, TEXTS = 60, 120
