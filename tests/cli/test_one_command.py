@@ -106,7 +106,7 @@ def bert_and_labelled_nli(
         checksums.append(hashlib.sha256(out.getvalue()).hexdigest())
     source = replace(source, files={name: replace(part, sha256=tuple(checksums))})
     known = {**all_sources(), name: source}
-    monkeypatch.setattr("bench.data.sets.all_sources.all_sources", lambda: known)
+    monkeypatch.setattr("bench.data.sets.sources.all_sources", lambda: known)
     known_sets = data_sets()
     few = replace(wanted, files=(replace(wanted.files[0], rows=2 * ROWS * 3 // 4),))
     every = {**known_sets, "nli-labelled": few}

@@ -510,7 +510,7 @@ def test_labelled_nli_is_built_from_the_two_archives(
     assert [path.partition("://")[2] for path in part.paths] == list(nli_archives())
     hashes = tuple(map(sha, nli_archives().values()))
     known = replace(source, files={name: replace(part, sha256=hashes)})
-    monkeypatch.setattr("bench.data.sets.all_sources.all_sources", lambda: {source.name: known})
+    monkeypatch.setattr("bench.data.sets.sources.all_sources", lambda: {source.name: known})
     lines: list[str] = []
     Fetcher(tmp_path, lines.append).get(wanted)
     counted = "3 rows, where 942,069 were expected"
