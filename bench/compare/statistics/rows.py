@@ -180,17 +180,22 @@ def corpus_words(record: RunRecord) -> str | None:
     return f"{corpus.name or 'corpus'}@{corpus.sha256[:SHORT]}" if corpus.sha256 else None
 
 
+_JSON = json.JSONEncoder(default=str)
+_SORTED_JSON = json.JSONEncoder(sort_keys=True, default=str)
+"""``json.dumps`` would make one for each value."""
+
+
 def _short(value: object) -> str:
     if isinstance(value, str):
         return value
-    return f"{value:g}" if isinstance(value, float) else json.dumps(value, default=str)
+    return f"{value:g}" if isinstance(value, float) else _JSON.encode(value)
 
 
 def _exact(value: object) -> str:
     """Every digit of a number; 1 and 1.0 are one number."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
-    return json.dumps(value, sort_keys=True, default=str)
+    return _SORTED_JSON.encode(value)
 
 
 def title(run: RunRecord, differs: Differs) -> str:

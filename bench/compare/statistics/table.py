@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
@@ -24,6 +24,7 @@ from bench.compare.statistics.rows import (
     group_rows,
     title,
 )
+from bench.compare.statistics.spread import sample_sd
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord, Score
@@ -442,7 +443,7 @@ def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
     values = tuple(score.value for score in known.values())
     return Cell(
         mean=fmean(values),
-        sd=stdev(values) if others else None,
+        sd=sample_sd(values) if others else None,
         values=values,
         seeds=tuple(known),
         n=first.n,
