@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bench.base.errors import BenchError
+from bench.base.same_code import code_of
 from bench.base.text import list_names, plural, seed_ranges, slug
 from bench.compare.formatting import metric_words, setting_words
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
@@ -374,7 +375,7 @@ def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
     return {
         "seeds": seed_ranges(run.seed for run in runs) or "any",
         **{name: value for name, value in configuration(runs[0]).items() if value != "null"},
-        "code": str({run.provenance.plugin.sha256 for run in runs}),
+        "code": str({code_of(run.provenance.plugin.sha256) for run in runs}),
         "data": str(
             sorted(
                 {

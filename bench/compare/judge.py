@@ -64,10 +64,9 @@ def judge(table: Table, runs: Mapping[str, Run]) -> Table:
     """
     columns = read_columns(table, runs)
     table = with_intervals(table, columns)
-    head = columns.of_place.get(len(table.columns) - 1)
-    if table.head is None or head is None:
+    if table.head is None or len(table.columns) - 1 not in columns.of_place:
         return table
-    return add_verdicts(table, *head, runs)
+    return add_verdicts(table, columns, runs)
 
 
 def head_column(table: Table, runs: Mapping[str, Run]) -> tuple[Column, tuple[int, ...]] | None:
@@ -142,6 +141,8 @@ class Columns:
     """Place of a column -> what its methods say together, and the places of the rows that take part."""
     notes: tuple[str, ...]
     """Why cells have no statistics, and what the statistics do not know."""
+    no_interval: Mapping[int, str]
+    """Row of the table -> why nobody can say how far other items would move its score, if its metric is the reason."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ def read_columns(table: Table, runs: Mapping[str, Run], lenders: Lenders | None 
     """The columns of a table, from the predictions of its runs as far as there are any. ``lenders`` None: all rows lend and borrow."""
     missing: dict[Position, str] = {}
     stored = any(has_predictions(runs[run].folder) for row in table.rows for run in row.runs)
-    cells = _read(table, runs, missing) if stored else {}
+    no_interval: dict[int, str] = {}
+    cells = _read(table, runs, missing, no_interval) if stored else {}
     average = _averaged(table, runs)
     last = len(table.columns) - 1
     of_place = {}
@@ -166,7 +168,7 @@ def read_columns(table: Table, runs: Mapping[str, Run], lenders: Lenders | None 
         if any(row.cells[j] for row in table.rows):
             tasks = average if j == last and average else (j,)
             of_place[j] = _column(table, cells, j, tasks, missing, lenders)
-    return Columns(of_place, (*_reasons(table, missing), *_limits(cells)))
+    return Columns(of_place, (*_reasons(table, missing), *_limits(cells)), no_interval)
 
 
 def _column(
@@ -228,12 +230,16 @@ def _with_cell(row: Row, column: int, cell: Cell) -> Row:
     return replace(row, cells=(*row.cells[:column], cell, *row.cells[column + 1 :]))
 
 
-def add_verdicts(table: Table, of: Column, places: Sequence[int], runs: Mapping[str, Run]) -> Table:
-    """The table with verdicts on its head column ``of``, and the rows that may be the best. ``places``: where its rows stand in the table."""
+def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Table:
+    """The table with verdicts on its head column, which ``columns`` have, and the rows that may be the best."""
+    of, places = columns.of_place[len(table.columns) - 1]
     same = _same_as_baseline(table, runs)
     base_row = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     base = places.index(base_row) if base_row in places else None
     why = dict(zip(places, why_untested(of), strict=True))
+    for i, reason in columns.no_interval.items():
+        if why.get(i) == NO_PREDICTIONS:
+            why[i] = reason
     for i in same:
         if not why.get(i, "-"):
             why[i] = f"same predictions as {table.baseline}"
@@ -329,8 +335,14 @@ def _reasons(table: Table, missing: Mapping[Position, str]) -> list[str]:
 # --- the predictions behind the cells of tables, as far as there are any, and why there are none elsewhere ---
 
 
-def _read(table: Table, runs: Mapping[str, Run], missing: dict[Position, str]) -> Cells:
-    """What the table's cells are made of. Nothing that is missing or damaged is fatal: ``missing`` gets the reason."""
+def _read(
+    table: Table,
+    runs: Mapping[str, Run],
+    missing: dict[Position, str],
+    no_interval: dict[int, str],
+) -> Cells:
+    """What the table's cells are made of. Nothing that is missing or damaged is fatal: ``missing`` gets the reason, and ``no_interval`` for
+    each row the first one that is its metric."""
     cells: dict[Position, tuple[Predicted, Influence]] = {}
     scores = {run: _scores(runs[run].record, table) for row in table.rows for run in row.runs}
     for j, task in enumerate(table.columns):
@@ -354,6 +366,9 @@ def _read(table: Table, runs: Mapping[str, Run], missing: dict[Position, str]) -
                 read[i] = p
             except DataMissing:
                 reasons[i] = "no predictions"
+            except NoInterval as error:
+                reasons[i] = error.message
+                no_interval.setdefault(i, error.message)
             except BenchError as error:
                 reasons[i] = error.message
             except ValueError as error:
@@ -432,20 +447,24 @@ TOLERANCE = 1e-6
 """Points by which the recorded value may differ from that of its predictions."""
 
 
+class NoInterval(BenchError):
+    """A metric of a suite's own, of which it cannot be said how far other items would move it."""
+
+
 def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
     """The predictions of one method's runs, one per seed, on a task whose suite can score a part of its items.
 
-    Raises BenchError where the suite is not here, does not say that, or its scorer fails on part of the items; DataDamaged where
-    predictions are not what they should be.
+    Raises NoInterval where the suite is not here or does not say that; BenchError where its scorer fails on part of the items;
+    DataDamaged where predictions are not what they should be.
     """
     metric = runs[0].score(key).metric
     if key.suite not in suite_names():
-        raise BenchError(
+        raise NoInterval(
             f"{metric} is computed by the suite {key.suite}, which is not installed: add --plugin FILE"
         )
     task = find_task(key)
     if task is None or not task.by_item:
-        raise BenchError(f"{metric} has no interval over items")
+        raise NoInterval(f"{metric} has no interval over items")
     stored = [run.predictions(key) for run in runs]
     scores = [run.score(key) for run in runs]
     moved = []

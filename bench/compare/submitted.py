@@ -75,7 +75,7 @@ def judge_submitted(table: Table, own: Table | None, runs: Mapping[str, Run]) ->
     columns = read_columns(together, runs, Lenders(frozenset([0]), others))
     judged = with_intervals(together, columns)
     if table.head is not None and len(table.columns) - 1 in columns.of_place:
-        judged = add_verdicts(judged, *columns.of_place[len(table.columns) - 1], runs)
+        judged = add_verdicts(judged, columns, runs)
     rows = [replace(row, may_be_best=False) for row in judged.rows[1:]]
     if judged.tested is None:
         rows = [replace(row, untested=row.untested or NO_BASELINE) for row in rows]

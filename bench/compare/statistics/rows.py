@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.base.text import list_names
+from bench.base.text import list_names, plural
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord
@@ -27,6 +27,8 @@ PRECISION, PROCESSES, DEV_SET, CORPUS = "precision", "processes", "dev set", "co
 SELECT_ON = "select_on"
 """The recipe value that names the set on which checkpoints are chosen."""
 CODE = "code of the method"
+FEW_IDS = 3
+"""Runs that a note names by their ids; of more it says how many there are."""
 SHORT = 6  # characters of a hash that are shown
 AHEAD = timedelta(days=1)
 """A record may be dated this far in the future before a line says so."""
@@ -90,6 +92,7 @@ def group_rows(
         exact = tuple(sorted((key, term.exact) for key, term in decides.items()))
         named.setdefault(name, {}).setdefault(exact, []).append(record)
     rows = []
+    older: dict[str, list[str]] = {}
     for alike in named.values():
         firsts = [terms[runs[0].run_id] for runs in alike.values()]
         keys = _telling_keys(firsts)
@@ -97,8 +100,20 @@ def group_rows(
             differs = tuple(
                 (key, _printed(key, first[key], firsts)) for key in keys if key in first
             )
-            rows.append(_choose_code(runs, differs, notes, code))
+            rows.append(_choose_code(runs, differs, notes, code, older))
+    if older:
+        notes.append(_older_note(older))
     return rows
+
+
+def _older_note(older: Mapping[str, Sequence[str]]) -> str:
+    """A line on runs that are left out for newer ones: their ids if they are few, else how many each row has. ``older``: row -> ids."""
+    ids = [run_id for of_row in older.values() for run_id in of_row]
+    if len(ids) <= FEW_IDS:
+        named = list_names(ids, FEW_IDS)
+    else:
+        named = list_names(f"{len(of_row):,} of {name}" for name, of_row in older.items())
+    return f"{plural(len(ids), 'run')} left out, because newer runs have the same seeds: {named}"
 
 
 def _telling_keys(firsts: Sequence[Mapping[str, Term]]) -> list[str]:
@@ -207,9 +222,14 @@ def title(run: RunRecord, differs: Differs) -> str:
 
 
 def _choose_code(
-    runs: Sequence[RunRecord], differs: Differs, notes: list[str], known: KnownCode
+    runs: Sequence[RunRecord],
+    differs: Differs,
+    notes: list[str],
+    known: KnownCode,
+    older: dict[str, list[str]],
 ) -> RowRuns:
-    """One run of each seed, of one code of the method: the code that is here, else that of the newest run."""
+    """One run of each seed, of one code of the method: the code that is here, else that of the newest run. ``older`` gets, by the name of
+    the row, the ids of runs that are left out because a newer one has their seed."""
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
     )
@@ -228,16 +248,14 @@ def _choose_code(
                 shown, how = code, "that which is here only"
                 break
     chosen: dict[int | None, RunRecord] = {}
-    older = []
+    left_out = []
     for run in by_code.pop(shown):
         if run.seed in chosen:
-            older.append(run.run_id)
+            left_out.append(run.run_id)
         else:
             chosen[run.seed] = run
-    if older:
-        notes.append(
-            f"{name}: left out, runs of a newer date have their seeds: {', '.join(sorted(older))}"
-        )
+    if left_out:
+        older.setdefault(name, []).extend(sorted(left_out))
     if early := dated_ahead(newest_first):
         notes.append(
             f"{name}: dated in the future, by a clock that was ahead: {list_names(early, 3)}"
