@@ -82,7 +82,8 @@ def peer(a: Any, b: Any, gold: Any, draws: int) -> float:
 
 
 def ours(task: str, a: Any, b: Any, gold: Any) -> float:
-    from bench.compare.statistics.column import column, influence
+    from bench.compare.statistics.column import column
+    from bench.compare.statistics.influence import influence
     from bench.records.predictions import Predicted
 
     cells = [Predicted(task, "spearman", (None,), side[None], gold) for side in (a, b)]

@@ -102,7 +102,7 @@ def measure_dev(data: DataFolder) -> dict[str, dict[str, Any]]:
 def main(folder: str) -> None:
     content = measure(DataFolder(folder, offline=True))
     write_whole(
-        Path(__file__).parents[1] / "bench" / "verify" / "given.json",
+        Path(__file__).parents[1] / "bench" / "records" / "given.json",
         json.dumps(content, indent=1).encode() + b"\n",
     )
 

@@ -20,17 +20,14 @@ from urllib.parse import quote
 from bench.base.errors import BenchError
 from bench.base.same_code import code_of
 from bench.base.text import list_names, plural, seed_ranges, slug
+from bench.compare.answer import table_answer
 from bench.compare.formatting import metric_words, setting_words
+from bench.compare.grouping import UNNAMED
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
-from bench.compare.statistics.rows import configuration, corpus_words
-from bench.compare.statistics.table import (
-    INCONCLUSIVE,
-    Cell,
-    Row,
-    Table,
-)
-from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
+from bench.compare.statistics.table import INCONCLUSIVE, Cell, Row, Table
+from bench.compare.statistics.terms import configuration, corpus_words
+from bench.compare.tables import TableOptions, compare_runs
 from bench.records.arrays import NAME
 from bench.records.record import AVERAGE, RunRecord, ScoreKey
 from bench.records.searches import Search

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.base.errors import BenchError
+from bench.compare.answer import verdict
 from bench.compare.formatting import headline, row_name
 from bench.compare.judge import FEWEST_SEEDS, head_column
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.power import Planned, seeds_needed
 from bench.compare.statistics.table import ALPHA, WORSE, Table
-from bench.compare.tables import verdict
 from bench.records.store import Run
 
 LARGEST = 100.0

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from bench.compare.statistics.rows import configuration
+from bench.compare.statistics.terms import configuration
 from bench.records.record import RunRecord
 
 NUMBERED = re.compile(r"\((?:\d+|[0-9a-f]{8})\)$")

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bench.base.text import list_names
-from bench.compare.judge import Lenders, add_verdicts, read_columns, with_intervals
+from bench.compare.columns import Lenders, read_columns
+from bench.compare.judge import add_verdicts, with_intervals
 from bench.compare.statistics.table import Against, Cell, Row, Table
 from bench.records.store import Run
 

@@ -19,8 +19,8 @@ from bench.library.results import STYLE, WIDTH, Result
 from bench.records.store import RunsFolder
 from bench.show.grid import as_html, terminal
 from bench.show.tables.report import report_grids
+from bench.verify.findings import RunReport
 from bench.verify.places import compare_encoded, find_folders, verify_folders
-from bench.verify.scores import RunReport
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ from bench.records.arrays import MANIFEST, NAME
 from bench.records.record import RunRecord
 from bench.records.store import RunsFolder
 from bench.verify import check_manifest
-from bench.verify.scores import RunReport
+from bench.verify.findings import RunReport
 
 RUNS, PLAN, PLANS = "runs", "plan.md", "plans"
 """Folder of a version's runs. What was to be found out, written before the runs: PLANS/vN.md beside the versions, PLAN in the version."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from bench.backbones import Reference
 from bench.base.errors import BenchError
 from bench.base.text import one_value
+from bench.compare.consistency import printed_runs
 from bench.compare.formatting import setting_words
-from bench.compare.printed import printed_runs
 from bench.data.sets import DataFolder
 from bench.records import Run, RunsFolder
 from bench.references import (

@@ -12,8 +12,8 @@ from bench.data.sets import DataFolder
 from bench.records import RunsFolder
 from bench.run.plugins import discover
 from bench.verify import More, check_manifest, fetch_predictions, runs_below, verify_run
+from bench.verify.findings import RunReport
 from bench.verify.reencode import encode_again
-from bench.verify.scores import RunReport
 
 PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
 

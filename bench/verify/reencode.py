@@ -33,7 +33,8 @@ from bench.score.suites import (
     suite_names,
     survey,
 )
-from bench.verify.scores import NO_SUITE, cell, check
+from bench.verify.findings import cell, check
+from bench.verify.scores import NO_SUITE
 
 POINTS, ITEMS = 0.05, 3
 """Scores may move by this much: other devices and libraries round differently, and the classes of a few items flip."""

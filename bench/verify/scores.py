@@ -3,101 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
+from bench.base.errors import DIFFERS, UNCHECKED, BenchError, Finding
 from bench.base.files import values_sha256
 from bench.records.arrays import PredictionsElsewhere
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score, known_sets
 from bench.records.store import Run
 from bench.score.suites import GIVEN, Arrays, average, rescore, suite, suite_names
-
-# --- what a verification reports: one finding for each check, and the findings of one run or version together ---
-
-
-KINDS = (
-    "record",
-    "score",
-    "detail",
-    "average",
-    "predictions",
-    "gold",
-    "data",
-    "checkpoint",
-    "fingerprint",
-    "files",
-    "encoding",
-)
-"""What a finding is about, in the order in which they are counted."""
-
-
-class NotChecked(Exception):
-    """Raised by a check that cannot be made here; its text is the reason."""
-
-
-def check(kind: str, what: str, difference: Callable[..., str], *arguments: Any) -> Finding:
-    """The finding of one check. ``difference`` of the arguments returns what differs, "" if nothing does; it may raise NotChecked, and
-    BenchError for what cannot be read: that differs."""
-    try:
-        why = difference(*arguments)
-    except NotChecked as reason:
-        return Finding(kind, what, UNCHECKED, str(reason))
-    except BenchError as error:
-        why = error.message
-    return Finding(kind, what, DIFFERS if why else AGREES, why)
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """The findings of one run, or of a version's files."""
-
-    name: str
-    findings: Sequence[Finding]
-    status: str = "finished"
-
-    def select(self, outcome: str, kind: str = "") -> list[Finding]:
-        """Findings with this outcome, of one kind or of all."""
-        return [
-            finding
-            for finding in self.findings
-            if finding.outcome == outcome and kind in ("", finding.kind)
-        ]
-
-    def count(self, kind: str = "", outcome: str = AGREES) -> int:
-        return len(self.select(outcome, kind))
-
-    @property
-    def differences(self) -> list[Finding]:
-        return self.select(DIFFERS)
-
-    @property
-    def unchecked(self) -> list[Finding]:
-        return self.select(UNCHECKED)
-
-    def as_object(self) -> dict[str, Any]:
-        """As JSON: the counts, and every finding that does not agree."""
-        return {
-            "run_id": self.name,
-            "status": self.status,
-            "agree": self.count(),
-            "differ": len(self.differences),
-            "unchecked": len(self.unchecked),
-            "findings": [asdict(finding) for finding in self.findings if finding.why],
-        }
-
-
-def cell(score: Score) -> str:
-    """ "sts STS12 (raw)", "cxc CxC-STS [cxc-parekh/1]": which score a finding is about."""
-    form = "" if score.text in (None, "tokenised") else f" ({score.text})"
-    protocol = f" [{score.protocol}]" if score.suite == "cxc" else ""
-    return f"{score.suite} {score.task}{form}{protocol}"
-
-
-# --- hashes that bench has of every data set it scores: of its gold values and of its files ---
+from bench.verify.findings import NotChecked, cell, check
 
 SCHEMA = "bench.given/1"
 
@@ -109,11 +26,11 @@ def given_of(score: Score) -> dict[str, str] | None:
     return given.get(f"{name}@{score.text}", given.get(name))
 
 
-# --- every score of a run again ---
-
 NO_SUITE = "the suite {} is not known; pass its file with --plugin FILE"
+
 ABSOLUTE, RELATIVE = 1e-6, 1e-9
 """Libraries of linear algebra add in different orders; a millionth of a point is not a difference."""
+
 PROTOCOL_DETAIL = {
     "transfer": ("classes", "dev", "fits", "folds"),
     "transfer-quick": ("classes",),
@@ -174,9 +91,6 @@ def check_hash(score: Score, arrays: Arrays) -> Finding:
 def check_average(score: Score, record: RunRecord) -> Finding:
     """Whether an average follows from the recorded scores, which are checked one by one."""
     return check("average", cell(score), _average_difference, score, record)
-
-
-# --- what differs; "" where nothing does ---
 
 
 def _score_difference(score: Score, arrays: Arrays) -> str:

@@ -10,7 +10,7 @@ from commands import bench
 from made_runs import made_run, made_runs
 
 from bench.board.board import board
-from bench.compare.tables import verdict
+from bench.compare.answer import verdict
 from bench.records import Run, RunsFolder
 
 

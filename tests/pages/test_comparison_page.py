@@ -10,7 +10,8 @@ from pathlib import Path
 
 from factories import family, record
 
-from bench.compare.statistics.table import against, summarise
+from bench.compare.statistics.baseline import against
+from bench.compare.statistics.summary import summarise
 from bench.records import Run, RunRecord, Score
 from bench.show.pages.board import comparison
 

@@ -12,7 +12,8 @@ from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 
 from bench.board.board import Board, BoardTable, board
-from bench.compare.tables import chosen_on, verdict
+from bench.compare.answer import verdict
+from bench.compare.grouping import chosen_on
 from bench.records import Run, RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}

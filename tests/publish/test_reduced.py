@@ -11,14 +11,15 @@ from commands import bench
 from made_runs import MAKERS, made_run, made_runs
 from published import publish
 
+from bench.base.errors import UNCHECKED
 from bench.publish.submissions import check_submission
 from bench.records import Run
 from bench.records.arrays import NAME, narrow, read_arrays
 from bench.records.record import REDUCED
 from bench.score.suites import rescore, suite, suite_names
 from bench.show.pages.run_page import cosines
-from bench.verify import UNCHECKED, verify_run
-from bench.verify.scores import cell
+from bench.verify import verify_run
+from bench.verify.findings import cell
 
 ALL = ("sts", "cxc", "transfer", "geometry")
 TASKS = [

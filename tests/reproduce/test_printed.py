@@ -9,17 +9,8 @@ import pytest
 from factories import record
 from scipy.stats import t as student
 
-from bench.compare.printed import (
-    Beside,
-    Reproduced,
-    best_of,
-    judge,
-    judge_rows,
-    pooled_sd,
-    printed_runs,
-    score_of,
-    verdict_text,
-)
+from bench.compare.consistency import best_of, judge, pooled_sd, printed_runs, verdict_text
+from bench.compare.printed import Beside, Reproduced, judge_rows, score_of
 from bench.records import RunRecord, Score
 from bench.references import ReferenceResult, find_part, results
 from bench.run.plugins import discover

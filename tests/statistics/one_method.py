@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.compare.statistics.column import column, influence
+from bench.compare.statistics.column import column
+from bench.compare.statistics.influence import influence
 from bench.records.predictions import Predicted
 
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.column import Column, Differences, column, influence
+from bench.compare.statistics.column import Column, column
+from bench.compare.statistics.differences import Differences
+from bench.compare.statistics.influence import influence
 from bench.records.predictions import Predicted
 
 

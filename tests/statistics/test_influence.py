@@ -9,7 +9,8 @@ import pytest
 import scipy.stats
 from scipy.optimize import linear_sum_assignment
 
-from bench.compare.statistics.column import AT_ONCE, Items, influence, influences
+from bench.compare.statistics.influence import AT_ONCE, influence, influences
+from bench.compare.statistics.items import Items
 from bench.records.predictions import Predicted
 
 

@@ -14,8 +14,10 @@ import scipy.stats
 from made_tables import HIGHER, ITEMS_FREEDOM, WORLDS, World, alike, simulate
 from one_method import interval_of_method
 
-from bench.compare.judge import FEW_SEEDS, Judged, judged, why_untested
-from bench.compare.statistics.column import Column, column, influence
+from bench.compare.judge import FEW_SEEDS, why_untested
+from bench.compare.rule import Judged, judged
+from bench.compare.statistics.column import Column, column
+from bench.compare.statistics.influence import influence
 from bench.records.predictions import Predicted
 
 SIGN = {"better": 1, "worse": -1, "inconclusive": 0, None: 0}

@@ -17,8 +17,8 @@ from commands import bench, error_line
 from factories import record
 from msgspec.structs import replace
 
-from bench.compare.judge import jackknife
-from bench.compare.statistics.column import influence
+from bench.compare.jackknife import jackknife
+from bench.compare.statistics.influence import influence
 from bench.records import RunsFolder, Score
 from bench.records.predictions import Predicted
 from bench.score import suites

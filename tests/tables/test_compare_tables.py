@@ -20,11 +20,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from bench import show
 from bench.base.errors import BenchError
+from bench.compare.answer import compared, table_answer, verdict
 from bench.compare.formatting import row_name
 from bench.compare.judge import FEW_SEEDS, NO_PREDICTIONS
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
-from bench.compare.tables import TableOptions, compare_runs, compared, table_answer, verdict
+from bench.compare.tables import TableOptions, compare_runs
 from bench.records import Code, Run, RunRecord, RunsFolder
 from bench.records.record import HowExecuted, RecipeValue
 from bench.records.searches import OWN, PAPER, TUNED

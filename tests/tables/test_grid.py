@@ -18,7 +18,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from bench.base.text import csv_text, latex, markdown, visible
-from bench.compare.statistics.table import summarise, with_baseline
+from bench.compare.statistics.baseline import with_baseline
+from bench.compare.statistics.summary import summarise
 from bench.records import RunRecord
 from bench.show import grid as writers
 from bench.show.grid import Cell, Column, Grid, grid, terminal

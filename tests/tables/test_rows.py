@@ -11,14 +11,8 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.compare.statistics.rows import (
-    UNKNOWN_CODE,
-    KnownCode,
-    dated_ahead,
-    group_rows,
-    moment,
-    terms_of,
-)
+from bench.compare.statistics.rows import UNKNOWN_CODE, KnownCode, dated_ahead, group_rows, moment
+from bench.compare.statistics.terms import terms_of
 from bench.compare.tables import TableOptions, compare_runs
 from bench.records import Code, CorpusUsed, Run, RunRecord
 from bench.records.record import record_fingerprint

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.compare.statistics.column import POWER, satterthwaite, seed_variances, student_quantile
+from bench.compare.statistics.differences import POWER, satterthwaite, student_quantile
+from bench.compare.statistics.seed_variance import seed_variances
 from bench.records.predictions import Floats
 
 DRAWS = 32

@@ -8,30 +8,30 @@ commands that show the others.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bench.base.text import list_names, plural
+from bench.compare.statistics.terms import DEV_SET, SELECT_ON, Term, terms_of
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord
 
+
 SENDER = "submitted by"
 """What sets rows apart that others sent in, named even if nothing else has their name. They stand in tables of their own, and none of them
 is a baseline: ``bench.compare.submitted``."""
-PRECISION, PROCESSES, DEV_SET, CORPUS = "precision", "processes", "dev set", "corpus"
-"""Names of what sets rows apart and is no recipe value."""
-SELECT_ON = "select_on"
-"""The recipe value that names the set on which checkpoints are chosen."""
+
 CODE = "code of the method"
+
 FEW_IDS = 3
 """Runs that a note names by their ids; of more it says how many there are."""
-SHORT = 6  # characters of a hash that are shown
+
 AHEAD = timedelta(days=1)
 """A record may be dated this far in the future before a line says so."""
+
 Differs = tuple[tuple[str, str], ...]
 """What sets a row apart from rows of the same name: (recipe key or other term, value)."""
 
@@ -44,17 +44,6 @@ class RowRuns:
     differs: Differs
     other_code: str = ""
     """Which code of the method is shown, how that is known, and the commands that show the others; "" if there is one code only."""
-
-
-class Term(NamedTuple):
-    """One thing that decides a result."""
-
-    exact: str
-    """Equal for two runs exactly if the fingerprint takes them to be equal in it."""
-    shown: str
-    """As it is printed; two exact values may be printed alike."""
-    unlike: str
-    """As it is printed if another exact value would be printed alike."""
 
 
 @dataclass(frozen=True)
@@ -145,80 +134,9 @@ def _printed(key: str, term: Term, firsts: Sequence[Mapping[str, Term]]) -> str:
     return term.shown
 
 
-# --- what decides a result besides the seed and the code ---
-
-
-def terms_of(record: RunRecord) -> dict[str, Term]:
-    """Everything besides the seed and the code of the method that decides the result, by name."""
-    about = record.provenance
-    determines = about.determines or {}
-    contents = determines.get("places")
-    contents = contents if isinstance(contents, Mapping) else {}
-    terms = {}
-    for key, value in record.recipe.items():
-        shown = _short(value.value)
-        content = contents.get(key)
-        if isinstance(content, str):  # the content of a file counts, not its name
-            terms[key] = Term(content, shown, f"{shown}@{content[:SHORT]}")
-        else:
-            exact = _exact(value.value)
-            terms[key] = Term(exact, shown, exact)
-    for key, value in determines.items():
-        if key == "places" or value is None:
-            continue
-        exact = _exact(value)
-        if key == "dev":
-            short = _short(value)[:SHORT]
-            terms[DEV_SET] = Term(exact, short, exact)
-        else:
-            terms[_TERMS.get(key, key)] = Term(exact, _short(value), exact)
-    if corpus := corpus_words(record):
-        sha256 = str(about.corpus.sha256)
-        terms[CORPUS] = Term(sha256, corpus, f"{about.corpus.name or 'corpus'}@{sha256}")
-    if revision := about.backbone.revision:
-        terms["backbone revision"] = Term(str(revision), str(revision)[:8], str(revision))
-    return terms
-
-
-_TERMS = {"ranks": PROCESSES}
-"""What ``provenance.determines`` calls a thing -> what a row calls it."""
-
-
-def configuration(record: RunRecord) -> dict[str, str]:
-    """What besides the seed and the code decides the result, as it is printed."""
-    return {key: term.shown for key, term in terms_of(record).items()}
-
-
-def corpus_words(record: RunRecord) -> str | None:
-    """The name of what it was trained on and the beginning of its sha256; None where the record has no sha256."""
-    corpus = record.provenance.corpus
-    return f"{corpus.name or 'corpus'}@{corpus.sha256[:SHORT]}" if corpus.sha256 else None
-
-
-_JSON = json.JSONEncoder(default=str)
-_SORTED_JSON = json.JSONEncoder(sort_keys=True, default=str)
-"""``json.dumps`` would make one for each value."""
-
-
-def _short(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:g}" if isinstance(value, float) else _JSON.encode(value)
-
-
-def _exact(value: object) -> str:
-    """Every digit of a number; 1 and 1.0 are one number."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        value = int(value)
-    return _SORTED_JSON.encode(value)
-
-
 def title(run: RunRecord, differs: Differs) -> str:
     """What a row is called."""
     return " ".join([run.label, *(f"{key}={value}" for key, value in differs)])
-
-
-# --- which code of the method a row shows, and which run of a seed ---
 
 
 def _choose_code(

@@ -10,7 +10,8 @@ from typing import Any
 from bench.base.text import duration, value_text
 from bench.board.board import Board, MethodDescription, link
 from bench.board.repeat import repeat_search
-from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
+from bench.compare.docstrings import Block, blocks, spans
+from bench.compare.formatting import heads, score, setting_words
 from bench.compare.statistics.table import Row, Table
 from bench.records.searches import RECIPE, Search, best_trial, expected_best
 from bench.run.recipes import Entry

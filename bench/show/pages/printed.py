@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from bench.base.text import plural, slug
 from bench.board.board import Board, board
-from bench.compare.printed import DIFFERS, NOT_TESTED
+from bench.compare.consistency import DIFFERS, NOT_TESTED
 from bench.records.store import Run
 from bench.references import (
     PAPERS,

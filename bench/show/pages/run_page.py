@@ -17,10 +17,10 @@ from bench.base.errors import BenchError
 from bench.base.text import plural
 from bench.board.board import FROM_SOURCE, Board, link, run_file
 from bench.board.repeat import repeat
+from bench.compare.answer import verdict
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
 from bench.compare.statistics.table import Cell as ScoreCell
-from bench.compare.tables import verdict
 from bench.records.arrays import NAME, has_predictions
 from bench.records.record import RunRecord
 from bench.records.store import Run, read_curve, series

@@ -19,7 +19,8 @@ from bench.data.overlap import overlaps_of
 from bench.records.record import RunRecord, Score, dev_words, is_given_by_user
 from bench.records.store import read_curve, series
 from bench.show.grid import Column, Grid, grid
-from bench.verify.scores import KINDS, UNCHECKED, RunReport
+from bench.verify.findings import KINDS, RunReport
+from bench.verify.scores import UNCHECKED
 
 NARROWEST = 24  # characters of a column of text that can still be read
 Facts = list[tuple[str, str]]

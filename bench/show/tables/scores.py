@@ -13,13 +13,14 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from bench.base.text import duration
+from bench.compare.answer import compared, verdict
 from bench.compare.formatting import headline, row_name, score, signed_number, spread, with_interval
 from bench.compare.items import Disagreement, ItemValue
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
-from bench.compare.tables import compared, sign_legend, verdict
 from bench.show.grid import SIGNS, TINT, Column, Grid, as_markdown, grid, latex_document, terminal
 from bench.show.grid import Cell as GridCell
 from bench.show.grid import as_csv as lines_csv
+from bench.show.tables.legend import sign_legend
 
 COSTS = ("params", "train", "tuning", "memory")
 

@@ -1,0 +1,269 @@
+"""How far each item moves a value: what a little more weight for that item would change.
+
+A value under items drawn again is, except for terms that vanish with their number, the value plus the influence of every item times
+how much more often than once it was drawn. So the variance over such draws needs no drawing: it is a sum of products of influences
+(the infinitesimal jackknife; Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6).
+
+Legend: S seeds, N items, R repetitions of one run (k-means seeds, draws of few examples).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bench.records.predictions import Floats, Predicted
+
+
+# A value under items drawn again is, except for terms that vanish with their number, the value plus the influence of every item
+# times how much more often than once it was drawn. So the variance over such draws needs no drawing: it is a sum of products of
+# influences (the infinitesimal jackknife; Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6).
+#
+# Legend: S seeds, N items, R repetitions of one run (k-means seeds, draws of few examples).
+@dataclass(frozen=True)
+class Influence:
+    """Of one method on one task, in points (x 100)."""
+
+    value_SR: Floats
+    moved_SN: Floats
+    """Mean over repetitions; a row sums to zero."""
+    weight_N: Floats
+    """Of the items in the value; sums to 1."""
+
+    def of(self, seeds: Sequence[int | None], wanted: Sequence[int | None]) -> Influence:
+        """The same with some of its seeds."""
+        if tuple(seeds) == tuple(wanted):
+            return self
+        rows = [seeds.index(seed) for seed in wanted]
+        return replace(self, value_SR=self.value_SR[rows], moved_SN=self.moved_SN[rows])
+
+
+def influence(p: Predicted) -> Influence:
+    """Raises ValueError where a value is undefined: one side of a correlation is constant, a draw of examples was tested on nothing."""
+    if p.moved_SN is not None and p.score_S is not None:
+        return Influence(p.score_S[:, None], p.moved_SN, np.full(p.n_items, 1 / p.n_items))
+    if p.metric in ("accuracy", "clustering-accuracy"):
+        return _of_accuracy(p)
+    weight_N = _pair_weights(p)
+    value_S, moved_SN = _of_correlations(p.prediction_SN, p.gold_N, weight_N, p.task)
+    return Influence(value_S[:, None], moved_SN, weight_N)
+
+
+AT_ONCE = 1 << 16
+"""Predictions of a task that are ranked in one call: enough that a call costs little, few enough for a processor's cache."""
+
+
+def influences(methods: Sequence[Predicted]) -> list[Influence | ValueError]:
+    """Compute the influence of each method on one task, or the error if its value is undefined. All methods have the same items.
+
+    The numbers are those of ``influence``, to the last digit. Correlations of many methods are computed together, which takes a third of
+    the time in a table of thousands of runs.
+    """
+    found: list[Influence | ValueError] = []
+    start = 0
+    while start < len(methods):
+        end = _end_of_block(methods, start)
+        found += _influences_of_block(methods[start:end])
+        start = end
+    return found
+
+
+def _end_of_block(methods: Sequence[Predicted], start: int) -> int:
+    """The place after the last method whose correlation is computed together with that of the method at ``start``."""
+    first = methods[start]
+    if not _is_correlation(first):
+        return start + 1
+    end, size = start, 0
+    while end < len(methods) and (end == start or size < AT_ONCE):
+        method = methods[end]
+        if not _is_correlation(method) or method.prediction_SN.dtype != first.prediction_SN.dtype:
+            break
+        size += method.prediction_SN.size
+        end += 1
+    return end
+
+
+def _is_correlation(p: Predicted) -> bool:
+    return p.moved_SN is None and p.metric in ("spearman", "spearman-bootstrap")
+
+
+def _influences_of_block(methods: Sequence[Predicted]) -> list[Influence | ValueError]:
+    if len(methods) > 1:
+        first = methods[0]
+        weight_N = _pair_weights(first)
+        together = np.concatenate([p.prediction_SN for p in methods])
+        try:
+            value_S, moved_SN = _of_correlations(together, first.gold_N, weight_N, first.task)
+        except ValueError:  # of one method: each by itself says which
+            pass
+        else:
+            ends = np.cumsum([len(p.prediction_SN) for p in methods]).tolist()
+            starts = [0, *ends[:-1]]
+            return [
+                Influence(value_S[start:end, None], moved_SN[start:end], weight_N)
+                for start, end in zip(starts, ends, strict=True)
+            ]
+    found: list[Influence | ValueError] = []
+    for p in methods:
+        try:
+            found.append(influence(p))
+        except ValueError as error:
+            found.append(error)
+    return found
+
+
+def _pair_weights(p: Predicted) -> Floats:
+    """(N,) the weights of the pairs in a correlation."""
+    if p.metric == "spearman":
+        return np.full(p.n_items, 1 / p.n_items)
+    return _query_weights(p.query_N)
+
+
+def _of_correlations(
+    x_SN: NDArray[np.generic], y: ArrayLike, weight_N: Floats, task: str
+) -> tuple[Floats, Floats]:
+    """(S,) Spearman's of each row with ``y``, ties by mean ranks, as the correlation of weighted mid-distribution functions, and (S, N) its
+    influence function. All rows at once: tables of thousands of runs take most of their time here."""
+    x_ranks, of_y = _Ranks(x_SN), _gold_side(np.asarray(y), weight_N)
+    y_ranks, v_N, squares_y = of_y.ranks, of_y.centred_N, of_y.squares
+    u_SN = x_ranks.centred(weight_N)
+    uv_SN, uu_SN = u_SN * v_N, u_SN * u_SN
+    product_S, squares_x_S, scale_S = (np.empty((len(u_SN), 1)) for _ in range(3))
+    for seed in range(len(u_SN)):
+        product_S[seed] = weight_N @ uv_SN[seed]
+        squares_x = float(weight_N @ uu_SN[seed])
+        if min(squares_x, squares_y) <= 1e-15:
+            raise ValueError(f"{task}: one side is constant: correlation is undefined, not zero")
+        squares_x_S[seed], scale_S[seed] = squares_x, (squares_x * squares_y) ** -0.5
+    # an item moves each moment by its own part, and by the ranks that it moves of the others
+    weighted_u_SN = weight_N * u_SN
+    of_product_SN = (
+        uv_SN + x_ranks.above(weight_N * v_N) + y_ranks.above(weighted_u_SN) - 3 * product_S
+    )
+    of_x_SN = uu_SN + 2 * x_ranks.above(weighted_u_SN) - 3 * squares_x_S
+    value_S = product_S * scale_S
+    moved_SN = of_product_SN * scale_S - value_S / 2 * (
+        of_x_SN / squares_x_S + of_y.moved_N / squares_y
+    )
+    return 100 * np.clip(value_S[:, 0], -1.0, 1.0), 100 * weight_N * moved_SN
+
+
+@dataclass(frozen=True, eq=False)
+class _GoldSide:
+    """What a correlation takes from the gold values: the same for all methods of a task."""
+
+    ranks: _Ranks
+    centred_N: Floats
+    squares: float
+    moved_N: Floats
+    """How far each item moves ``squares``."""
+
+
+def _gold_side(gold_N: NDArray[np.generic], weight_N: Floats) -> _GoldSide:
+    return _remembered_side(gold_N.tobytes(), gold_N.dtype.str, weight_N.tobytes())
+
+
+@lru_cache(maxsize=16)
+def _remembered_side(gold: bytes, dtype: str, weight: bytes) -> _GoldSide:
+    weight_N = np.frombuffer(weight)
+    ranks = _Ranks(np.frombuffer(gold, dtype)[None])
+    v_N = ranks.centred(weight_N)[0]
+    squares = float(weight_N @ (v_N * v_N))
+    moved_N = v_N * v_N + 2 * ranks.above(weight_N * v_N)[0] - 3 * squares
+    return _GoldSide(ranks, v_N, squares, moved_N)
+
+
+class _Ranks:
+    """The order of the items in each of S rows, equal values together: group 0 is the lowest."""
+
+    def __init__(self, values_SN: NDArray[np.generic]) -> None:
+        order_SN = np.argsort(values_SN, axis=1)
+        sorted_SN = np.take_along_axis(values_SN, order_SN, axis=1)
+        rises_SN = sorted_SN[:, 1:] != sorted_SN[:, :-1]
+        group_SN = np.zeros(values_SN.shape, dtype=np.intp)
+        np.cumsum(rises_SN, axis=1, out=group_SN[:, 1:])
+        self.group_SN = np.empty_like(group_SN)
+        np.put_along_axis(self.group_SN, order_SN, group_SN, axis=1)
+        self.groups = int(group_SN[:, -1].max()) + 1
+        self.place_SN = self.group_SN + self.groups * np.arange(len(group_SN))[:, None]
+        """The group of each item, counted on from row to row."""
+
+    def centred(self, weight_N: Floats) -> Floats:
+        """(S, N) the weight below each item's value and half of that at it, less a half."""
+        place_SN = self.place_SN
+        weight_SG = self._by_group(np.broadcast_to(weight_N, place_SN.shape), place_SN)
+        return (np.cumsum(weight_SG, axis=1) - weight_SG / 2 - 0.5).ravel()[place_SN]
+
+    def above(self, part: Floats) -> Floats:
+        """(S, N) the sum of ``part``, whose total is zero, over all items with a greater value, and half of those with the same. Of parts
+        (S, N), or (N,) for all rows; a single row takes any number of parts."""
+        place_SN = self.place_SN
+        if len(place_SN) == 1 and part.ndim == 2:
+            place_SN = self.group_SN + self.groups * np.arange(len(part))[:, None]
+        part_SG = self._by_group(np.broadcast_to(part, place_SN.shape), place_SN)
+        return (part_SG / 2 - np.cumsum(part_SG, axis=1)).ravel()[place_SN]
+
+    def _by_group(self, part_SN: Floats, place_SN: NDArray[np.intp]) -> Floats:
+        """(S, G) sums, in the order of the items."""
+        sums = np.bincount(place_SN.ravel(), part_SN.ravel(), self.groups * len(place_SN))
+        return np.asarray(sums, dtype=np.float64).reshape(-1, self.groups)
+
+
+def _query_weights(query_N: NDArray[np.generic] | None) -> Floats:
+    """(N,) so that every query is as heavy as the next: what a draw of one pair per query is on average."""
+    _, index_N, size_Q = np.unique(np.asarray(query_N), return_inverse=True, return_counts=True)
+    return 1 / (len(size_Q) * size_Q[index_N])
+
+
+def _of_accuracy(p: Predicted) -> Influence:
+    """Right answers have the weight of their items, over the weight of all asked; every fold is as heavy as the next."""
+    weight_N = np.full(p.n_items, 1 / p.n_items) if p.fold_N is None else _query_weights(p.fold_N)
+    right, counted = _right_answers(p)
+    every_SR = counted @ weight_N
+    if not (every_SR > 0).all():
+        raise ValueError(f"{p.task}: a draw has no test items")
+    value_SR = 100 * (right @ weight_N) / every_SR
+    moved = (100 * right - value_SR[:, :, None] * counted) * weight_N / every_SR[:, :, None]
+    return Influence(value_SR, moved.mean(axis=1), weight_N)
+
+
+def _right_answers(p: Predicted) -> tuple[Floats, Floats]:
+    """(S, R, N) twice: 1 where an answer is right, and 1 where one was asked for.
+
+    Clusters are matched with classes on all items, and keep their class when items are drawn: where the best matching is the only
+    best one, a new one would change the value by less than the noise of drawing squared.
+    """
+    prediction_SRN = np.moveaxis(np.atleast_3d(p.prediction_SN), 1, 2)
+    if p.metric == "clustering-accuracy":
+        right = np.stack(
+            [
+                [_matched(labels_N, p.gold_N) for labels_N in labels_RN]
+                for labels_RN in prediction_SRN
+            ]
+        )
+        return right.astype(np.float64), np.ones(right.shape)
+    counted = (
+        prediction_SRN >= 0
+        if p.prediction_SN.ndim == 3
+        else np.ones(prediction_SRN.shape, dtype=bool)
+    )
+    return ((prediction_SRN == p.gold_N) & counted).astype(np.float64), counted.astype(np.float64)
+
+
+def _matched(labels_N: NDArray[np.generic], gold_N: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Whether each item's cluster is matched with its class, under the best one-to-one matching (Kuhn 1955)."""
+    from scipy.optimize import linear_sum_assignment
+
+    clusters, row_N = np.unique(labels_N, return_inverse=True)
+    classes, column_N = np.unique(gold_N, return_inverse=True)
+    counts_PG = np.bincount(
+        row_N * len(classes) + column_N, minlength=len(clusters) * len(classes)
+    ).reshape(len(clusters), len(classes))
+    partner_P = np.full(len(clusters), -1)
+    matched, partners = linear_sum_assignment(counts_PG, maximize=True)
+    partner_P[matched] = partners
+    return partner_P[row_N] == column_N
