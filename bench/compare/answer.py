@@ -32,11 +32,12 @@ def table_answer(table: Table) -> str:
     rows = ranked_rows(table)
     if not rows:
         return ""
-    where, column_name = place(table), head(table)
+    where, column_name = name_table(table), name_column(table)
     if table.sender:
         return " ".join(
             filter(
-                None, (f"{where}: {_submitted_rows(table)}", _compared(table), not_tested(table))
+                None,
+                (f"{where}: {_submitted_rows(table)}", _compared(table), describe_untested(table)),
             )
         )
     tested = [(row, cell) for row, cell in rows if not row.untested]
@@ -60,17 +61,15 @@ def table_answer(table: Table) -> str:
         said = f"the best of {len(tested)} rows on {column_name} is one of {some}; which, the data do not tell."
     else:
         said = f"the data do not tell which of {len(tested)} rows is best on {column_name}."
-    return " ".join(filter(None, (f"{where}: {said}", _compared(table), not_tested(table))))
+    return " ".join(filter(None, (f"{where}: {said}", _compared(table), describe_untested(table))))
 
 
 def _submitted_rows(table: Table) -> str:
     """ "2 rows on the STS average, not among the candidates for the best." """
-    return (
-        f"{plural(len(table.rows), 'row')} on {head(table)}, not among the candidates for the best."
-    )
+    return f"{plural(len(table.rows), 'row')} on {name_column(table)}, not among the candidates for the best."
 
 
-def place(table: Table) -> str:
+def name_table(table: Table) -> str:
     """ "On the built-in backbone, unsupervised", "Submitted by Ada, on the built-in backbone, unsupervised" """
     backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
     words = [f"On {backbone}", setting_words(table.setting), table.budget]
@@ -79,7 +78,7 @@ def place(table: Table) -> str:
     return ", ".join(filter(None, words))
 
 
-def head(table: Table) -> str:
+def name_column(table: Table) -> str:
     """ "the STS average", "CxC-STS" """
     form = "" if table.text in (None, "tokenised") else f" ({table.text})"
     if table.head == AVERAGE:
@@ -87,7 +86,7 @@ def head(table: Table) -> str:
     return f"{table.head}{form}"
 
 
-def not_tested(table: Table) -> str:
+def describe_untested(table: Table) -> str:
     """ "Not tested: a and b (no predictions of every task)." "" where all rows were."""
     reasons: dict[str, list[str]] = {}
     for row in table.rows if table.tested or table.sender else ():
@@ -99,7 +98,7 @@ def not_tested(table: Table) -> str:
 
 def _compared(table: Table) -> str:
     """ "Against simcse: of 13 trained rows 0 are better, 10 worse, 3 inconclusive; of all 19: 0 better, 16 worse, 3 inconclusive." """
-    compared = [row for row in table.rows if verdict(row)]
+    compared = [row for row in table.rows if verdict_of(row)]
     if not compared:
         return ""
     trained = [row for row in compared if row.setting != "none"]
@@ -112,7 +111,7 @@ def _compared(table: Table) -> str:
 
 
 def _counted(rows: Sequence[Row]) -> str:
-    counts = Counter(verdict(row) for row in rows)
+    counts = Counter(verdict_of(row) for row in rows)
     return ", ".join(f"{counts[name]} {name}" for name in (BETTER, WORSE, INCONCLUSIVE))
 
 
@@ -136,13 +135,13 @@ def _value(cell: Cell) -> str:
     return score(cell.mean, cell.decimals)
 
 
-def compared(row: Row) -> Against | None:
+def comparison_of(row: Row) -> Against | None:
     """How the row was compared with the baseline on the column that ranks; None where it was not."""
     cell = row.cells[-1]
     against = cell.against if cell is not None else None
     return against if against is not None and against.verdict is not None else None
 
 
-def verdict(row: Row) -> str | None:
-    against = compared(row)
+def verdict_of(row: Row) -> str | None:
+    against = comparison_of(row)
     return against.verdict if against is not None else None

@@ -22,7 +22,7 @@ CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class PrintVerdict:
     """What became of one printed value."""
 
     verdict: str  # CONSISTENT, DIFFERS or NOT_TESTED
@@ -42,9 +42,9 @@ def pooled_sd(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
     return (math.sqrt(squares / freedom), freedom) if freedom else (0.0, 0)
 
 
-def judge(
+def judge_print(
     mean: float, seeds: int, cell: ReferenceResult, spread: tuple[float, float], why_not: str = ""
-) -> Judged:
+) -> PrintVerdict:
     """A printed value beside the mean of so many seeds of ours.
 
     ``spread``: the pooled SD and its degrees of freedom, infinite where nothing is random; without any, what the paper prints of its
@@ -58,7 +58,7 @@ def judge(
         why_not = why_not or "the paper's protocol is not known"
     sd, freedom = spread if spread[1] else printed_spread(cell)
     if why_not or not freedom:
-        return Judged(
+        return PrintVerdict(
             verdict=NOT_TESTED,
             difference=difference,
             reason=why_not or "one seed: how far seeds vary is not known",
@@ -68,7 +68,7 @@ def judge(
     half = sd and float(stdtrit(freedom, (1 + LEVEL) / 2)) * sd * math.sqrt(1 / seeds + share)
     expected = mean + above * sd
     inside = abs(cell.value - expected) <= half + half_unit(cell.printed) + 1e-9
-    return Judged(
+    return PrintVerdict(
         verdict=CONSISTENT if inside else DIFFERS,
         difference=difference,
         expected=expected,
@@ -78,7 +78,7 @@ def judge(
     )
 
 
-def verdict_text(judged: Judged, cell: ReferenceResult) -> str:
+def verdict_text(judged: PrintVerdict, cell: ReferenceResult) -> str:
     """ "consistent (ours 76.10 ± 1.52)", "differs by 2.31 (± 1.52)", "not tested: one seed: ..."."""
     if judged.expected is None or judged.half is None:
         return f"{NOT_TESTED}: {judged.reason}"

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from bench.compare.columns import Columns, read_columns, scores_in_table
-from bench.compare.rule import judged
+from bench.compare.rule import apply_rule
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import Differences
 from bench.compare.statistics.protocols import prediction_hashes
@@ -96,7 +96,7 @@ def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Tab
         return replace(table, rows=tuple(rows))
     if base is not None and not tested_M[base]:
         base = None
-    said = judged(of, tested_M, base)
+    said = apply_rule(of, tested_M, base)
     less = of.less(base) if base is not None else None
     for place, i in enumerate(places):
         rows[i] = replace(rows[i], may_be_best=said.may_be_best[place])

@@ -17,7 +17,7 @@ from statistics import fmean
 import msgspec
 
 from bench.base.text import list_names
-from bench.compare.consistency import CONSISTENT, NOT_TESTED, Judged, judge, pooled_sd
+from bench.compare.consistency import CONSISTENT, NOT_TESTED, PrintVerdict, judge_print, pooled_sd
 from bench.compare.statistics.table import DECIMALS, Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
 from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
@@ -100,7 +100,7 @@ class Beside:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reproduced(Judged):
+class Reproduced(PrintVerdict):
     """One printed value and what became of it."""
 
     printed: ReferenceResult
@@ -165,7 +165,7 @@ def _reproduced(
     spread = (0.0, math.inf) if record.seed is None else spreads[first.key]
     mean = fmean(score.value for _, score in scored)
     return Reproduced(
-        **vars(judge(mean, len(scored), cell, spread, why_not)),
+        **vars(judge_print(mean, len(scored), cell, spread, why_not)),
         printed=cell,
         mean=mean,
         seeds=tuple(record.seed for record, _ in scored),
@@ -221,7 +221,9 @@ def _with_print(
     result = next(iter(printed_for(row, task, table, record)), None)
     if result is None:
         return cell
-    judged = judge(cell.mean, len(cell.values), result, spread, changed_by_hand(record, result))
+    judged = judge_print(
+        cell.mean, len(cell.values), result, spread, changed_by_hand(record, result)
+    )
     return replace(
         cell,
         printed=Printed(

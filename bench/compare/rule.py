@@ -20,7 +20,7 @@ from bench.compare.statistics.table import (
 
 
 @dataclass(frozen=True)
-class Judged:
+class Verdicts:
     """Verdicts on the rows of one column, in its order."""
 
     verdicts: tuple[str | None, ...]
@@ -31,7 +31,7 @@ class Judged:
     comparisons: int
 
 
-def judged(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Judged:
+def apply_rule(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Verdicts:
     """Which rows are better or worse than the one at ``base``, and which may be the best; more is better. Two rows at least are tested.
 
     Each of the m comparisons has the share c = 0.05 / m; a worse row hands its share on (Bonferroni-Holm). A row is no candidate for the
@@ -59,7 +59,7 @@ def judged(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Judged:
     if base is not None:
         out_M[base] |= better_M.any()
     said_M = np.select([better_M, worse_M, tested_M], [BETTER, WORSE, INCONCLUSIVE], "")
-    return Judged(
+    return Verdicts(
         tuple(None if base in (None, i) else str(said) or None for i, said in enumerate(said_M)),
         tuple((~out_M).tolist()),
         critical,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.base.errors import BenchError
-from bench.compare.answer import verdict
+from bench.compare.answer import verdict_of
 from bench.compare.formatting import headline, row_name
 from bench.compare.judge import FEWEST_SEEDS, head_column
 from bench.compare.statistics.column import Column
@@ -112,7 +112,7 @@ def seeds_for(table: Table, runs: Mapping[str, Run], size: float) -> SeedsNeeded
 
 def _next_comparison(table: Table) -> tuple[int, float]:
     """(comparisons of the table with one more row, the level of each): the rule's share, worse rows having passed theirs on."""
-    compared = [verdict(row) for row in table.rows if verdict(row)]
+    compared = [verdict_of(row) for row in table.rows if verdict_of(row)]
     comparisons = len(compared) + 1
     return comparisons, ALPHA / (comparisons - compared.count(WORSE))
 

@@ -29,7 +29,7 @@ class NotChecked(Exception):
     """Raised by a check that cannot be made here; its text is the reason."""
 
 
-def check(kind: str, what: str, difference: Callable[..., str], *arguments: Any) -> Finding:
+def make_finding(kind: str, what: str, difference: Callable[..., str], *arguments: Any) -> Finding:
     """The finding of one check. ``difference`` of the arguments returns what differs, "" if nothing does; it may raise NotChecked, and
     BenchError for what cannot be read: that differs."""
     try:
@@ -80,7 +80,7 @@ class RunReport:
         }
 
 
-def cell(score: Score) -> str:
+def name_score(score: Score) -> str:
     """ "sts STS12 (raw)", "cxc CxC-STS [cxc-parekh/1]": which score a finding is about."""
     form = "" if score.text in (None, "tokenised") else f" ({score.text})"
     protocol = f" [{score.protocol}]" if score.suite == "cxc" else ""

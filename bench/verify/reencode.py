@@ -33,7 +33,7 @@ from bench.score.suites import (
     suite_names,
     survey,
 )
-from bench.verify.findings import cell, check
+from bench.verify.findings import make_finding, name_score
 from bench.verify.scores import NO_SUITE
 
 POINTS, ITEMS = 0.05, 3
@@ -53,7 +53,7 @@ def encode_again(
             try:
                 tasks[_known(score, data)] = score
             except DataMissing as error:
-                yield Finding("encoding", cell(score), UNCHECKED, error.message)
+                yield Finding("encoding", name_score(score), UNCHECKED, error.message)
     method = None
     try:
         trained = find_run(str(run.folder), RunsFolder(run.folder.parent), plugins)
@@ -81,7 +81,7 @@ def encode_again(
     )
     for known, result in results.items():
         score = tasks[known]
-        yield check("encoding", cell(score), _difference, score, result, run, changed)
+        yield make_finding("encoding", name_score(score), _difference, score, result, run, changed)
 
 
 def _known(score: Score, data: DataFolder) -> KnownTask:

@@ -19,7 +19,7 @@ from bench.data.sets import DataFolder
 from bench.records.record import AVERAGE, RunRecord, Score, ScoreKey, known_sets, record_fingerprint
 from bench.records.store import CURVE, Run, RunsFolder, data_key
 from bench.score.suites import find_task, suite_names
-from bench.verify.findings import NotChecked, RunReport, cell, check
+from bench.verify.findings import NotChecked, RunReport, make_finding, name_score
 from bench.verify.scores import check_scores
 from bench.verify.versions import compare_files
 
@@ -121,13 +121,13 @@ def verify_run(
         [
             *check_scores(run),
             *(
-                check("data", cell(score), _data_difference, score, run.record, data)
+                make_finding("data", name_score(score), _data_difference, score, run.record, data)
                 for score in run.scores
                 if score.task != AVERAGE
             ),
             *check_folder(folder),
-            check("checkpoint", "checkpoint", _checkpoint_difference, run),
-            check("fingerprint", "fingerprint", _fingerprint_difference, run.record),
+            make_finding("checkpoint", "checkpoint", _checkpoint_difference, run),
+            make_finding("fingerprint", "fingerprint", _fingerprint_difference, run.record),
             *(more(run) if more is not None else ()),
         ],
         run.record.status,

@@ -14,7 +14,7 @@ from bench.records.arrays import PredictionsElsewhere
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score, known_sets
 from bench.records.store import Run
 from bench.score.suites import GIVEN, Arrays, average, rescore, suite, suite_names
-from bench.verify.findings import NotChecked, cell, check
+from bench.verify.findings import NotChecked, make_finding, name_score
 
 SCHEMA = "bench.given/1"
 
@@ -63,21 +63,21 @@ def check_scores(run: Run) -> Iterator[Finding]:
             arrays = run.predictions(score.key)
         except BenchError as error:
             outcome = UNCHECKED if isinstance(error, PredictionsElsewhere) else DIFFERS
-            yield Finding("score", cell(score), outcome, error.message)
+            yield Finding("score", name_score(score), outcome, error.message)
         else:
             yield from check_score(score, arrays)
             yield check_hash(score, arrays)
             if arrays:
-                yield check("gold", cell(score), _gold_difference, score, arrays)
+                yield make_finding("gold", name_score(score), _gold_difference, score, arrays)
 
 
 def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
     """Whether the score follows from its predictions."""
-    yield check("score", cell(score), _score_difference, score, arrays)
+    yield make_finding("score", name_score(score), _score_difference, score, arrays)
     if REDUCED in arrays and score.detail:
         yield Finding(
             "detail",
-            cell(score),
+            name_score(score),
             UNCHECKED,
             "only those predictions are stored that the score needs",
         )
@@ -85,12 +85,12 @@ def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
 
 def check_hash(score: Score, arrays: Arrays) -> Finding:
     """Whether the arrays are those that were recorded."""
-    return check("predictions", cell(score), _hash_difference, score, arrays)
+    return make_finding("predictions", name_score(score), _hash_difference, score, arrays)
 
 
 def check_average(score: Score, record: RunRecord) -> Finding:
     """Whether an average follows from the recorded scores, which are checked one by one."""
-    return check("average", cell(score), _average_difference, score, record)
+    return make_finding("average", name_score(score), _average_difference, score, record)
 
 
 def _score_difference(score: Score, arrays: Arrays) -> str:

@@ -16,7 +16,7 @@ from bench.base.files import file_sha256
 from bench.data.fetching import Site, download
 from bench.records.arrays import MANIFEST, NAME, Elsewhere, cached, read_manifest
 from bench.records.store import RECORD
-from bench.verify.findings import NotChecked, RunReport, check
+from bench.verify.findings import NotChecked, RunReport, make_finding
 
 
 def runs_below(folder: Path) -> list[Path]:
@@ -78,7 +78,7 @@ def check_manifest(version: Path) -> RunReport | None:
     for name, why in differences.items():
         wrong += bool(why)
         if not why or wrong <= MOST_DIFFERENCES:
-            findings.append(check("files", name, str, why))
+            findings.append(make_finding("files", name, str, why))
     if wrong > MOST_DIFFERENCES:
         more = f"and {wrong - MOST_DIFFERENCES:,} more files differ"
         findings.append(Finding("files", "others", DIFFERS, more))
@@ -96,7 +96,7 @@ def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None
         return None
     if manifest is None or manifest.predictions_url is None or (version / NAME).is_file():
         return None
-    return check("files", NAME, _fetched_difference, manifest.predictions_url, offline)
+    return make_finding("files", NAME, _fetched_difference, manifest.predictions_url, offline)
 
 
 def _fetched_difference(elsewhere: Elsewhere, offline: bool) -> str:

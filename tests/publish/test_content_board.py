@@ -12,7 +12,7 @@ from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 
 from bench.board.board import Board, BoardTable, board
-from bench.compare.answer import verdict
+from bench.compare.answer import verdict_of
 from bench.compare.grouping import chosen_on
 from bench.records import Run, RunRecord, Training
 
@@ -63,7 +63,7 @@ def test_the_baseline_is_simcse_or_the_one_that_is_named(
 ) -> None:
     rows = {row.name: row for row in shown.tables[0].table.rows}
     assert shown.tables[0].table.baseline == "simcse" and rows["simcse"].is_baseline
-    assert verdict(rows["promptbert"]) == "better" and verdict(rows["cls"]) == "worse"
+    assert verdict_of(rows["promptbert"]) == "better" and verdict_of(rows["cls"]) == "worse"
     assert rows["promptbert"].may_be_best and not rows["simcse"].may_be_best
     named = made(folder[1], folder[0], baseline="promcse").tables[0].table
     assert [row.name for row in named.rows if row.is_baseline] == ["promcse"]

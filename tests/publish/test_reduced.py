@@ -19,7 +19,7 @@ from bench.records.record import REDUCED
 from bench.score.suites import rescore, suite, suite_names
 from bench.show.pages.run_page import cosines
 from bench.verify import verify_run
-from bench.verify.findings import cell
+from bench.verify.findings import name_score
 
 ALL = ("sts", "cxc", "transfer", "geometry")
 TASKS = [
@@ -69,7 +69,7 @@ def test_a_version_verifies_and_its_intervals_are_those_of_the_runs(tmp_path: Pa
     for kind in ("score", "predictions"):
         assert report.count(kind) == before.count(kind) > 10
     unchecked = {one.what for one in report.unchecked if one.kind == "detail"}
-    assert unchecked == {cell(one) for one in run.scores if one.reduced_sha256 is not None}
+    assert unchecked == {name_score(one) for one in run.scores if one.reduced_sha256 is not None}
     assert not before.count("detail", UNCHECKED)
     assert cosines(Run(run, here)) and cosines(Run(run, there)) is None, "ranks are no cosines"
 

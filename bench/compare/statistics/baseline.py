@@ -21,7 +21,7 @@ BASELINE = "simcse"
 def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
     """The tables with differences from a method or ``method+variant``; without one, from the row ``simcse`` of each. Raises UnknownName
     where no table has it, BenchError where it means several rows of a table."""
-    made = [against(table, baseline) for table in tables]
+    made = [compare_with_baseline(table, baseline) for table in tables]
     if baseline is not None and not any(table.baseline for table in made):
         raise UnknownName(
             "baseline",
@@ -32,7 +32,7 @@ def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
     return made
 
 
-def against(table: Table, baseline: str | None) -> Table:
+def compare_with_baseline(table: Table, baseline: str | None) -> Table:
     """With differences from the baseline's cells, as printed. The table itself where it has no such row.
 
     The baseline is fixed before the scores: the one row that is called so; without a name, the row ``simcse``, if there is exactly one

@@ -17,7 +17,7 @@ from bench.base.errors import BenchError
 from bench.base.text import plural
 from bench.board.board import FROM_SOURCE, Board, link, run_file
 from bench.board.repeat import repeat
-from bench.compare.answer import verdict
+from bench.compare.answer import verdict_of
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
 from bench.compare.statistics.table import Cell as ScoreCell
@@ -103,7 +103,7 @@ def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
 
 def _verdict(table: Table, row: Row) -> str:
     """ "worse than simcse", "inconclusive against simcse, may be the best"; "" where the row was not compared."""
-    found, best = verdict(row), "may be the best" * row.may_be_best
+    found, best = verdict_of(row), "may be the best" * row.may_be_best
     word = "against" if found == INCONCLUSIVE else "than"
     return ", ".join(filter(None, (found and f"{found} {word} {table.baseline}", best)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from bench.compare.answer import compared, not_tested, ranked_rows
+from bench.compare.answer import comparison_of, describe_untested, ranked_rows
 from bench.compare.formatting import row_name
 from bench.compare.statistics.table import (
     Table,
@@ -46,14 +46,16 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
         lines.append(
             f"difference from {base} with its {100 * table.tested.ci_level:.3g} % CI, which excludes zero exactly where there is a sign"
         )
-    return [*lines, *filter(None, (_spread(table, base), not_tested(table).rstrip(".")))]
+    return [*lines, *filter(None, (_spread(table, base), describe_untested(table).rstrip(".")))]
 
 
 def _spread(table: Table, base: str | None) -> str:
     """ "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against simcse (80 % power): median 1.6, 1.1 to 5.0 points" """
     ranked = ranked_rows(table)
     known = sorted((cell.sd, row_name(row, table)) for row, cell in ranked if cell.sd is not None)
-    effects = sorted(against.mde for row, _ in ranked if (against := compared(row)) and against.mde)
+    effects = sorted(
+        against.mde for row, _ in ranked if (against := comparison_of(row)) and against.mde
+    )
     parts = []
     if known:
         (low, first), (high, last) = known[0], known[-1]

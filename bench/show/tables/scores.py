@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from bench.base.text import duration
-from bench.compare.answer import compared, verdict
+from bench.compare.answer import comparison_of, verdict_of
 from bench.compare.formatting import headline, row_name, score, signed_number, spread, with_interval
 from bench.compare.items import Disagreement, ItemValue
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
@@ -180,7 +180,7 @@ def sign_name(row: Row, table: Table) -> str:
     """The key of SIGNS that stands at a row's number in the column that ranks; "" for none."""
     if table.tested is not None and row.untested and row.cells[-1] is not None:
         return "not tested"
-    found = verdict(row)
+    found = verdict_of(row)
     return found if found in (BETTER, WORSE) else ""
 
 
@@ -192,7 +192,7 @@ def difference_heading(table: Table) -> str:
 
 def difference_text(row: Row) -> str:
     """ "-1.84 [-2.73, -0.95]"; "" of a row that was not compared."""
-    against, cell = compared(row), row.cells[-1]
+    against, cell = comparison_of(row), row.cells[-1]
     if against is None or cell is None:
         return "baseline" if row.is_baseline else ""
     return with_interval(against.difference, against.ci_low, against.ci_high, cell.decimals)
