@@ -1,4 +1,5 @@
-"""The sentence that says what a judged table found. Each part has a condition under which it is true; docs/statistics.md has the rule behind it."""
+"""The sentence that says what a judged table found. Each part has a condition under which it is
+true; docs/statistics.md has the rule behind it."""
 
 from __future__ import annotations
 
@@ -24,10 +25,11 @@ NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
 
 
 def table_answer(table: Table) -> str:
-    """Which row is best, as far as the data tell, and what the comparison with the baseline found; "" for a table that is not ranked.
+    """Which row is best, as far as the data tell, and what the comparison with the baseline found;
+    "" for a table that is not ranked.
 
-    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be. Of submitted rows only how they
-    compare with the baseline.
+    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be. Of
+    submitted rows only how they compare with the baseline.
     """
     rows = ranked_rows(table)
     if not rows:
@@ -70,7 +72,9 @@ def _submitted_rows(table: Table) -> str:
 
 
 def name_table(table: Table) -> str:
-    """ "On the built-in backbone, unsupervised", "Submitted by Ada, on the built-in backbone, unsupervised" """
+    """ "On the built-in backbone, unsupervised", "Submitted by Ada, on the built-in backbone,
+    unsupervised"
+    """
     backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
     words = [f"On {backbone}", setting_words(table.setting), table.budget]
     if table.sender:
@@ -97,7 +101,9 @@ def describe_untested(table: Table) -> str:
 
 
 def _compared(table: Table) -> str:
-    """ "Against simcse: of 13 trained rows 0 are better, 10 worse, 3 inconclusive; of all 19: 0 better, 16 worse, 3 inconclusive." """
+    """ "Against simcse: of 13 trained rows 0 are better, 10 worse, 3 inconclusive; of all 19: 0
+    better, 16 worse, 3 inconclusive."
+    """
     compared = [row for row in table.rows if verdict_of(row)]
     if not compared:
         return ""
@@ -136,7 +142,7 @@ def _value(cell: Cell) -> str:
 
 
 def comparison_of(row: Row) -> Against | None:
-    """How the row was compared with the baseline on the column that ranks; None where it was not."""
+    """How the row was compared with the baseline on the column that ranks; None if it was not."""
     cell = row.cells[-1]
     against = cell.against if cell is not None else None
     return against if against is not None and against.verdict is not None else None

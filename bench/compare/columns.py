@@ -1,4 +1,5 @@
-"""The columns of a table, from the predictions behind its cells as far as there are any, and the reasons why there are none elsewhere."""
+"""The columns of a table, from the predictions behind its cells as far as there are any, and the
+reasons why there are none elsewhere."""
 
 from __future__ import annotations
 
@@ -24,10 +25,12 @@ from bench.records.record import RunRecord, Score
 from bench.records.store import Run
 
 EXACT = ("spearman", "accuracy")
-"""Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""
+"""Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a
+protocol."""
 
 APART = 0.02
-"""Points by which a recorded value may differ from that of its predictions: classifiers' scores are rounded within folds."""
+"""Points by which a recorded value may differ from that of its predictions: classifiers' scores are
+rounded within folds."""
 
 Position = tuple[int, int]
 """Row and column of a table."""
@@ -41,16 +44,19 @@ class Columns:
     """The columns of one table."""
 
     of_place: Mapping[int, tuple[Column, tuple[int, ...]]]
-    """Place of a column -> what its methods say together, and the places of the rows that take part."""
+    """Place of a column -> what its methods say together, and the places of the rows that take
+    part."""
     notes: tuple[str, ...]
     """Why cells have no statistics, and what the statistics do not know."""
     no_interval: Mapping[int, str]
-    """Row of the table -> why nobody can say how far other items would move its score, if its metric is the reason."""
+    """Row of the table -> why nobody can say how far other items would move its score, if its
+    metric is the reason."""
 
 
 @dataclass(frozen=True)
 class Lenders:
-    """Rows from which the rows of a table borrow their spread over seeds, while they lend nothing themselves."""
+    """Rows from which the rows of a table borrow their spread over seeds, while they lend nothing
+    themselves."""
 
     inside: frozenset[int]
     """Places of those that are rows of the table."""
@@ -59,7 +65,8 @@ class Lenders:
 
 
 def read_columns(table: Table, runs: Mapping[str, Run], lenders: Lenders | None = None) -> Columns:
-    """The columns of a table, from the predictions of its runs as far as there are any. ``lenders`` None: all rows lend and borrow."""
+    """The columns of a table, from the predictions of its runs as far as there are any. ``lenders``
+    None: all rows lend and borrow."""
     missing: dict[Position, str] = {}
     stored = any(has_predictions(runs[run].folder) for row in table.rows for run in row.runs)
     no_interval: dict[int, str] = {}
@@ -82,7 +89,8 @@ def _column(
     missing: dict[Position, str],
     lenders: Lenders | None,
 ) -> tuple[Column, tuple[int, ...]]:
-    """Column j of the rows that have it, whether or not their predictions are known. ``tasks``: the columns that it averages, or itself."""
+    """Column j of the rows that have it, whether or not their predictions are known. ``tasks``: the
+    columns that it averages, or itself."""
     having = {i: cell for i, row in enumerate(table.rows) if (cell := row.cells[j])}
     answers: list[Answers | None] = []
     for i, cell in having.items():
@@ -138,8 +146,9 @@ def _read(
     missing: dict[Position, str],
     no_interval: dict[int, str],
 ) -> Cells:
-    """What the table's cells are made of. Nothing that is missing or damaged is fatal: ``missing`` gets the reason, and ``no_interval`` for
-    each row the first one that is its metric."""
+    """Read what the table's cells are made of. Nothing that is missing or damaged is fatal:
+    ``missing`` gets the reason, and ``no_interval`` for each row the first one that is its metric.
+    """
     cells: dict[Position, tuple[Predicted, Influence]] = {}
     scores = {
         run: scores_in_table(runs[run].record, table) for row in table.rows for run in row.runs
@@ -186,7 +195,8 @@ def _read(
 
 
 def _other_score(p: Predicted, moved: Influence) -> str:
-    """By how much the recorded value differs from that of the predictions, in words; "" if it follows from them."""
+    """Say by how much the recorded value differs from the one that the predictions give; "" if they
+    agree."""
     if p.metric not in EXACT or p.score_S is None:
         return ""
     off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())

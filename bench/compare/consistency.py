@@ -1,4 +1,5 @@
-"""Would as many new runs as the paper had give what it printed? The judgement: numbers in, numbers out."""
+"""Would as many new runs as the paper had give what it printed? The judgement: numbers in, numbers
+out."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
 
 @dataclass(frozen=True, kw_only=True)
 class PrintVerdict:
-    """What became of one printed value."""
+    """The verdict on one printed value."""
 
     verdict: str  # CONSISTENT, DIFFERS or NOT_TESTED
     difference: float | None = None  # ours minus the print, as printed
@@ -35,7 +36,8 @@ class PrintVerdict:
 
 
 def pooled_sd(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
-    """(SD over seeds, its degrees of freedom), pooled over rows; (0.0, 0) where no row has two seeds. ``samples``: values by row."""
+    """(SD over seeds, its degrees of freedom), pooled over rows; (0.0, 0) where no row has two
+    seeds. ``samples``: values by row."""
     several = [values for values in samples if len(values) > 1]
     freedom = sum(len(values) - 1 for values in several)
     squares = math.fsum(variance(values) * (len(values) - 1) for values in several)
@@ -45,10 +47,11 @@ def pooled_sd(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
 def judge_print(
     mean: float, seeds: int, cell: ReferenceResult, spread: tuple[float, float], why_not: str = ""
 ) -> PrintVerdict:
-    """A printed value beside the mean of so many seeds of ours.
+    """Compare a printed value with the mean of our seeds.
 
-    ``spread``: the pooled SD and its degrees of freedom, infinite where nothing is random; without any, what the paper prints of its
-    own seeds. ``why_not``: why ours is not meant to be the paper's. The best of n runs is expected above their mean.
+    ``spread``: the pooled SD and its degrees of freedom, infinite where nothing is random; without
+    any, what the paper prints of its own seeds. ``why_not``: why ours is not meant to be the
+    paper's. The best of n runs is expected above their mean.
     """
     from scipy.special import stdtrit
 
@@ -90,7 +93,8 @@ def verdict_text(judged: PrintVerdict, cell: ReferenceResult) -> str:
 
 
 def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
-    """(runs behind a printed value, whether it is the best of them). 1 if nothing says so; "several" counts as two."""
+    """(runs behind a printed value, whether it is the best of them). 1 if nothing says so;
+    "several" counts as two."""
     stated = re.match(r"(mean|best) of (\d+|several)", cell.runs)
     if stated is None:
         return 1, False
@@ -98,7 +102,8 @@ def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
 
 
 def printed_spread(cell: ReferenceResult) -> tuple[float, int]:
-    """What a paper prints after ±, if it is over its seeds and not over draws of the protocol; else (0.0, 0)."""
+    """Return what a paper prints after ±, if it is over its seeds and not over draws of the
+    protocol; else (0.0, 0)."""
     count, best = printed_runs(cell)
     return (cell.std, count - 1) if cell.std is not None and count > 1 and not best else (0.0, 0)
 

@@ -1,4 +1,4 @@
-"""What a row took: means over its runs."""
+"""The cost of a row: means over its runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.records.searches import search_of
 
 
 def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with what every row took: means over its runs."""
+    """Add the cost of every row: means over its runs."""
     return replace(
         table,
         rows=tuple(
@@ -37,7 +37,8 @@ def _cost(runs: Sequence[RunRecord]) -> Cost:
 
 
 def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
-    """(seconds, trials) of the one search behind all runs of a row; None if not recorded, or invalid."""
+    """(seconds, trials) of the one search behind all runs of a row; None if not recorded, or
+    invalid."""
     searches = [search_of(run) for run in runs]
     if any(search.get("name") != searches[0].get("name") for search in searches):
         return None, None
@@ -49,7 +50,8 @@ def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
 
 
 def _parts(counts: Sequence[Mapping[str, int] | None]) -> dict[str, float] | None:
-    """The mean of each part over runs; None if a run recorded none, or has other parts than the rest."""
+    """The mean of each part over runs; None if a run recorded none, or has other parts than the
+    rest."""
     known = [parts for parts in counts if parts is not None]
     if len(known) < len(counts) or any(parts.keys() != known[0].keys() for parts in known):
         return None

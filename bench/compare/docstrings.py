@@ -1,4 +1,5 @@
-"""The blocks of a docstring: paragraphs, list items and equations, for a terminal or a page to lay out."""
+"""The blocks of a docstring: paragraphs, list items and equations, for a terminal or a page to lay
+out."""
 
 from __future__ import annotations
 
@@ -12,12 +13,14 @@ PIECE = re.compile(
     r"|(?P<lines> .*(?:\n .*)*)"
     r"|(?P<paragraph>\S.*(?:\n(?![*-] )\S.*)*)"
 )
-"""Of a paragraph: an item goes on in lines that are not indented, or by two blanks; indented lines stand as they are."""
+"""Of a paragraph: an item goes on in lines that are not indented, or by two blanks; indented lines
+stand as they are."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """``kind`` is "paragraph", "item" (of a list; its text has no bullet) or "lines" (as they stand, such as equations)."""
+    """``kind`` is "paragraph", "item" (of a list; its text has no bullet) or "lines" (as they
+    stand, such as equations)."""
 
     kind: str
     text: str
@@ -26,7 +29,8 @@ class Block:
 
 
 def blocks(text: str) -> tuple[Block, ...]:
-    """Lines that belong together joined; an indented line that continues no bullet stands as it is. Control characters are shown."""
+    """Lines that belong together joined; an indented line that continues no bullet stands as it is.
+    Control characters are shown."""
     made = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         for match in PIECE.finditer("\n".join(lines(paragraph))):

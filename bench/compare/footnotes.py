@@ -1,4 +1,4 @@
-"""What the runs of one table do not share although they stand in one column: a footnote for each difference."""
+"""Footnotes: one for each difference between the runs of a table that share a column."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def with_footnotes(
 
     Of each thing that is compared, the value that most runs have is the rule; one footnote names
     all who differ. Rows that a suite has only under another protocol or text form, in another one
-    of ``tables``, are named too. ``beside``: the publisher's table next to a submitted one; what its runs have counts for what most have.
+    of ``tables``, are named too. ``beside``: the publisher's table next to a submitted one; what
+    its runs have counts for what most have.
     """
     table = _seen_in_training(_with_differences(table, records, beside), records)
     runs = [records[run] for row in table.rows for run in row.runs]
@@ -57,7 +58,8 @@ def with_footnotes(
 
 
 def _same_place_notes(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
-    """A note on rows whose seeds all have the same teacher, or another model that the recipe names: their ± covers no other one."""
+    """A note on rows whose seeds all have the same teacher, or another model that the recipe names:
+    their ± covers no other one."""
     rows_of: dict[str, list[str]] = {}
     for row in table.rows:
         if row.seeds == (None,):
@@ -137,7 +139,8 @@ def _with_differences(
 
 
 def _leave_out_dev_sets(facts: Mapping[str, dict[str, str]]) -> None:
-    """Remove the contents of dev sets, unless one name has several: else the name, ``select_on``, says the same."""
+    """Remove the contents of dev sets, unless one name has several: else the name, ``select_on``,
+    says the same."""
     contents: dict[str, set[str]] = {}
     for of_run in facts.values():
         if DEV_SET in of_run:
@@ -149,7 +152,8 @@ def _leave_out_dev_sets(facts: Mapping[str, dict[str, str]]) -> None:
 
 
 def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with a footnote for each row whose training text contains a tenth or more of a task's sentences."""
+    """The table with a footnote for each row whose training text contains a tenth or more of a
+    task's sentences."""
     footnotes, rows = list(table.footnotes), []
     for row in table.rows:
         tasks = dict.fromkeys(
@@ -171,7 +175,7 @@ def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
 
 
 def _facts(record: RunRecord, table: Table) -> dict[str, str]:
-    """What should be the same in all runs of the table -> its value in this one."""
+    """Return what should be the same in all runs of the table -> its value in this one."""
     packages, data = record.provenance.packages, record.provenance.data
     facts = {"bench": record.provenance.bench_version or UNKNOWN} | {
         name: str(packages.get(name, UNKNOWN))
@@ -202,7 +206,8 @@ def _code_of(score: Score, record: RunRecord) -> str | None:
 
 
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
-    """A footnote for rows of the same suite that only other tables have, under another protocol or text form."""
+    """A footnote for rows of the same suite that only other tables have, under another protocol or
+    text form."""
     here = {run for row in table.rows for run in row.runs}
     place, form = (table.suite, table.setting, table.backbone), protocol_words(table)
     return [
@@ -214,7 +219,7 @@ def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
 
 
 def refuse_footnotes(tables: Sequence[Table]) -> None:
-    """``--strict``: raises BenchError where a table has a footnote."""
+    """Raise BenchError if a table has a footnote: ``--strict``."""
     differences = [f"{table.suite}: {footnote}" for table in tables for footnote in table.footnotes]
     if differences:
         raise BenchError(
@@ -231,11 +236,12 @@ SEARCHED = "searched"
 
 
 def terms(record: RunRecord) -> dict[str, str]:
-    """The training settings of a run besides its method and its corpus: term -> value; empty if nothing was trained.
-    "processes" are those that divide the gradient.
+    """The training settings of a run besides its method and its corpus: term -> value; empty if
+    nothing was trained. "processes" are those that divide the gradient.
 
-    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is SEARCHED,
-    whatever it is: that methods were searched alike is what they share. So is the rate of a recipe that no trial of its search beat.
+    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What
+    a search chose is SEARCHED, whatever it is: that methods were searched alike is what they share.
+    So is the rate of a recipe that no trial of its search beat.
     """
     done = record.training
     if done is None:

@@ -1,4 +1,4 @@
-"""What every form of a table says alike, and the blocks of a docstring."""
+"""Words and numbers that every form of a table prints alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ SEVERAL = "several backbones"
 
 
 def variant_words(row: Row, table: Table) -> str:
-    """What stands beside the method: its variant, what sets the row apart, and what the table does not say for all."""
+    """Return the label after the method name: variant, what distinguishes the row, and anything not
+    shared by the whole table."""
     parts = [row.variant] if row.variant else []
     by_values = row.differs and _values_suffice(row, table)
     parts += [f"{key}={value}" for key, value in row.differs if not by_values or key == SENDER]
@@ -35,7 +36,8 @@ def variant_words(row: Row, table: Table) -> str:
 
 
 def _values_suffice(row: Row, table: Table) -> bool:
-    """Is where its values come from enough to tell a row from those of its name: one of them is tuned, and no two are of one kind?"""
+    """Say if the source of the values (paper, recipe, tuned) is enough to tell rows of the same
+    name apart."""
     name = (row.method, row.variant, row.setting, row.backbone)
     kinds = [
         other.values
@@ -84,7 +86,7 @@ def headline(table: Table) -> str:
 
 
 def spread(cell: Cell) -> float | None:
-    """What stands after ±: half of the 95 % interval."""
+    """Return the number after ±: half of the 95 % interval."""
     return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2
 
 
@@ -98,7 +100,7 @@ _METRICS = {
 
 
 def metric_words(metric: str) -> str:
-    """What the numbers of a table are; an unknown metric is named as it is."""
+    """Describe the numbers of a table; an unknown metric is named as it is."""
     return ", ".join(_METRICS.get(part, part) for part in metric.split(", "))
 
 
@@ -107,7 +109,8 @@ def score(value: float, decimals: int = 2) -> str:
 
 
 def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
-    """Of each suite, protocol and text form its name, its average ("" where it has none), and its tasks: ["STS12 68.40", ...].
+    """Yield for each suite, protocol and text form: its name, its average ("" if none) and its
+    tasks: ["STS12 68.40", ...].
 
     The name is the protocol where the suite was scored under several.
     """
@@ -146,7 +149,7 @@ def signed_number(value: float, decimals: int = 2) -> str:
 def with_interval(
     difference: float, low: float | None, high: float | None, decimals: int = 2
 ) -> str:
-    """ "+0.55 [-0.55, +1.65]"; the difference alone where nothing is known of its interval."""
+    """ "+0.55 [-0.55, +1.65]"; the difference alone if its interval is not known."""
     between = (
         ""
         if low is None or high is None

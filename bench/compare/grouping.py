@@ -1,4 +1,5 @@
-"""Which runs have tables of their own: those chosen on a set that is no development set, and those of a rare budget."""
+"""Which runs have tables of their own: those chosen on a set that is no development set, and those
+of a rare budget."""
 
 from __future__ import annotations
 
@@ -15,9 +16,11 @@ UNNAMED = "a set that was not recorded"
 
 
 def chosen_on(record: RunRecord) -> str:
-    """The set on which a checkpoint, or the values of a recipe, were chosen, if it is not a development set; else "".
+    """The set on which a checkpoint, or the values of a recipe, were chosen, if it is not a
+    development set; else "".
 
-    Runs of different answers never share a table. A set whose name was not recorded may be any, and counts as no development set.
+    Runs of different answers never share a table. A set whose name was not recorded may be any, and
+    counts as no development set.
     """
     done, search = record.training, search_of(record)
     seeds = search.get("seeds")
@@ -47,7 +50,8 @@ def usual_budgets(records: Iterable[RunRecord]) -> dict[tuple[str, str], str]:
 def rarer_budgets(
     records: Iterable[RunRecord], usual: Mapping[tuple[str, str], str]
 ) -> dict[str, str]:
-    """Run id -> budget, of the runs with another budget than is ``usual`` for their setting and backbone.
+    """Run id -> budget, of the runs with another budget than is ``usual`` for their setting and
+    backbone.
 
     Runs without a budget, untrained or trained as long as their recipe says, are not among them.
     """

@@ -1,7 +1,9 @@
-"""How far each item moves a score that only a suite's own scorer computes: the jackknife (Tukey 1958; Efron 1982, chapter 2).
+"""How far each item moves a score that only a suite's own scorer computes: the jackknife (Tukey
+1958; Efron 1982, chapter 2).
 
-The score is computed again without each item, or without each of 500 blocks of neighbours if there are more items: moved = (N - g) / N
-(score - score without the g items of the block), which for a mean is exactly what the items add to it.
+The score is computed again without each item, or without each of 500 blocks of neighbours if there
+are more items: moved = (N - g) / N (score - score without the g items of the block), which for a
+mean is exactly what the items add to it.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from bench.records.record import ScoreKey
 from bench.records.store import Run
 from bench.score.suites import Arrays, find_task, rescore, suite_names
 
-# The score is computed again without each item, or without each of 500 blocks of neighbours where there are more items:
-# moved = (N - g) / N (score - score without the g items of the block), which for a mean is exactly what the items add to it.
+# The score is computed again without each item, or without each of 500 blocks of neighbours where
+# there are more items:
+# moved = (N - g) / N (score - score without the g items of the block), which for a mean is exactly
+# what the items add to it.
 BLOCKS = 500
 
 TOLERANCE = 1e-6
@@ -29,10 +33,11 @@ class NoInterval(BenchError):
 
 
 def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
-    """The predictions of one method's runs, one per seed, on a task whose suite can score a part of its items.
+    """The predictions of one method's runs, one per seed, on a task whose suite can score a part of
+    its items.
 
-    Raises NoInterval where the suite is not here or does not say that; BenchError where its scorer fails on part of the items;
-    DataDamaged where predictions are not what they should be.
+    Raises NoInterval if the suite is not here or does not say that; BenchError if its scorer fails
+    on part of the items; DataDamaged where predictions are not what they should be.
     """
     metric = runs[0].score(key).metric
     if key.suite not in suite_names():
@@ -81,10 +86,11 @@ def _value(key: ScoreKey, arrays: Arrays) -> float:
 def jackknife(
     arrays: Arrays, value_of: Callable[[Arrays], float]
 ) -> tuple[float, Floats, np.ndarray]:
-    """(the score; (N,) how far each item moves it, which sums to zero; (N,) the block of each item, from 0).
+    """(the score; (N,) how far each item moves it, which sums to zero; (N,) the block of each item,
+    from 0).
 
-    Arrays with a row for each prediction are items' own, the others are handed on whole. Raises BenchError where the scorer does, or
-    there are not two items.
+    Arrays with one row per prediction are split by item; all others are passed unchanged. Raises
+    BenchError where the scorer does, or there are not two items.
     """
     n = len(arrays["prediction"]) if "prediction" in arrays else 0
     if n < 2:

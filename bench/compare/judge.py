@@ -1,8 +1,10 @@
-"""How sure a table's numbers are: intervals, differences from the baseline, and which rows may be the best.
+"""How sure a table's numbers are: intervals, differences from the baseline, and which rows may be
+the best.
 
-Each table is judged by itself, so that its verdicts do not change when another one is shown. It has one family of tests, on its head
-column (the average, or the only task), and one critical level for everything that it says. A row whose result depends on a seed is tested
-from ``FEWEST_SEEDS`` seeds on.
+Each table is judged by itself, so that its verdicts do not change when another one is shown. It has
+one family of tests, on its head column (the average, or the only task), and one critical level for
+everything that it says. A row whose result depends on a seed is tested from ``FEWEST_SEEDS`` seeds
+on.
 
 Legend: M rows.
 """
@@ -33,9 +35,11 @@ from bench.records.store import Run
 
 
 def judge(table: Table, runs: Mapping[str, Run]) -> Table:
-    """The table with intervals, verdicts and the rows that may be the best, as far as the runs' predictions allow.
+    """The table with intervals, verdicts and the rows that may be the best, as far as the runs'
+    predictions allow.
 
-    A cell without usable predictions has an interval over its seeds, where it has several; a note says why.
+    A cell without usable predictions has an interval over its seeds, where it has several; a note
+    says why.
     """
     columns = read_columns(table, runs)
     table = with_intervals(table, columns)
@@ -75,7 +79,8 @@ def _with_cell(row: Row, column: int, cell: Cell) -> Row:
 
 
 def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Table:
-    """The table with verdicts on its head column, which ``columns`` have, and the rows that may be the best."""
+    """The table with verdicts on its head column, which ``columns`` have, and the rows that may be
+    the best."""
     of, places = columns.of_place[len(table.columns) - 1]
     same = _same_as_baseline(table, runs)
     base_row = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
@@ -135,8 +140,8 @@ def _tested(less: Differences, place: int, critical: float, verdict: str) -> Aga
 
 
 FEWEST_SEEDS = 3
-"""Of a row in which something is random, and of such a baseline: with fewer, a row that spreads more than the others is called better or
-worse far too often (docs/statistics.md)."""
+"""Of a row in which something is random, and of such a baseline: with fewer, a row that spreads
+more than the others is called better or worse far too often (docs/statistics.md)."""
 
 FEW_SEEDS = "fewer than three seeds"
 

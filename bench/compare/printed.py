@@ -1,10 +1,11 @@
 """Ours beside a printed value: would as many new runs as the paper had give what it printed?
 
-The items are the paper's own, so only seeds vary. Around the mean of our seeds lies a 95 % prediction interval for the mean of as
-many runs as the paper had: half of it is t * SD * sqrt(1 / n_ours + 1 / n_paper), with the SD over seeds pooled over the rows that
-were scored on the same task, and t with the degrees of freedom of that SD. A print inside is *consistent*, one outside *differs*,
-and where no spread is known the cell is *not tested*, with the reason. Used by ``bench compare --with-paper``, ``bench reproduce``
-and the pages.
+The items are the paper's own, so only seeds vary. Around the mean of our seeds lies a 95 %
+prediction interval for the mean of as many runs as the paper had: half of it is t * SD * sqrt(1 /
+n_ours + 1 / n_paper), with the SD over seeds pooled over the rows that were scored on the same
+task, and t with the degrees of freedom of that SD. A print inside is *consistent*, one outside
+*differs*, and where no spread is known the cell is *not tested*, with the reason. Used by ``bench
+compare --with-paper``, ``bench reproduce`` and the pages.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ DEV_SET = "STS-B dev"
 
 
 def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
-    """Our score of a printed value: of its protocol (of any, where the paper's is not known), in the text form ``text``.
+    """Our score of a printed value: of its protocol (of any, where the paper's is not known), in
+    the text form ``text``.
 
     Where the print depends on no form (its ``text`` is empty), whatever form was scored.
     """
@@ -57,8 +59,9 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
 
 
 def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
-    """Spearman's correlation within each sub-dataset, weighted by size, which the score over all pairs carries as a detail; "Avg." is
-    the mean over the tasks, and missing where one of them is."""
+    """Spearman's correlation within each sub-dataset, weighted by size, which the score over all
+    pairs carries as a detail; "Avg." is the mean over the tasks, and missing where one of them is.
+    """
     whole = replace(cell, protocol=WHOLE)
     average = score_of(record, whole, text)
     tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
@@ -92,7 +95,8 @@ def _dev_score(record: RunRecord) -> Score | None:
 
 @dataclass(frozen=True)
 class Beside:
-    """Cells of one printed row, and our finished runs of it, one per seed. ``why_not``: why they are not meant to be the paper's."""
+    """Cells of one printed row, and our finished runs of it, one per seed. ``why_not``: why they
+    are not meant to be the paper's."""
 
     cells: Sequence[ReferenceResult]
     records: Sequence[RunRecord]
@@ -120,7 +124,8 @@ Scored = Sequence[tuple[RunRecord, Score]]
 
 
 def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
-    """Every printed cell of these rows. Spreads are pooled over all rows whose runs were scored on the same task, each run once."""
+    """Every printed cell of these rows. Spreads are pooled over all rows whose runs were scored on
+    the same task, each run once."""
     scored = [[_scored(row, cell, text) for cell in row.cells] for row in rows]
     samples: dict[ScoreKey, dict[tuple[str, ...], list[float]]] = {}
     for of_cell in (one for cells in scored for one in cells):
@@ -177,7 +182,8 @@ def _reproduced(
 
 
 def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with the printed value in each cell for which a paper has one; a note names the rows without any.
+    """The table with the printed value in each cell for which a paper has one; a note names the
+    rows without any.
 
     Only numbers of the table's own protocol are taken, and of its text form.
     """
@@ -200,8 +206,8 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
 
 
 def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
-    """What papers printed for a row on a task, in the table's protocol and text form; the one to compare with first. ``record``: of
-    one of the row's runs."""
+    """What papers printed for a row on a task, in the table's protocol and text form; the one to
+    compare with first. ``record``: of one of the row's runs."""
     printed = find_printed(
         row.method,
         task,
@@ -243,7 +249,8 @@ def _with_print(
 
 
 def changed_by_hand(record: RunRecord, result: ReferenceResult) -> str:
-    """Why a run whose recipe a user changed is not meant to be a printed one; "" where the print names those values itself."""
+    """Why a run whose recipe a user changed is not meant to be a printed one; "" where the print
+    names those values itself."""
     named = meaning(result.method, result.variant, result.setting, result.backbone).set
     changed = [
         f"{key}={value.value}"

@@ -1,4 +1,5 @@
-"""The rule by which rows are better or worse than the baseline, and may be the best: docs/statistics.md.
+"""The rule by which rows are better or worse than the baseline, and may be the best:
+docs/statistics.md.
 
 Legend: M rows.
 """
@@ -32,12 +33,15 @@ class Verdicts:
 
 
 def apply_rule(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Verdicts:
-    """Which rows are better or worse than the one at ``base``, and which may be the best; more is better. Two rows at least are tested.
+    """Find the rows that are better or worse than the one at ``base``, and those that may be the
+    best; more is better. At least two rows are tested.
 
-    Each of the m comparisons has the share c = 0.05 / m; a worse row hands its share on (Bonferroni-Holm). A row is no candidate for the
-    best if it is worse, or lies below a better row, one-sided at c; nor is the baseline where a row is better. Without a baseline it is none if
-    it lies below any row (Hsu's comparison with the best). The level of all this together is 0.05; docs/statistics.md says how often
-    a table is wrong if rows of few seeds spread more than the others.
+    Each of the m comparisons is tested at level c = 0.05 / m. A row found worse is removed and the
+    level of the others rises (Bonferroni-Holm). A row is no candidate for the best if it is worse,
+    or lies below a better row, one-sided at c; nor is the baseline where a row is better. Without a
+    baseline it is none if it lies below any row (Hsu's comparison with the best). The level of all
+    this together is 0.05; docs/statistics.md says how often a table is wrong if rows of few seeds
+    spread more than the others.
     """
     comparisons = int(tested_M.sum()) - 1
     critical, better_M, worse_M = ALPHA / comparisons, np.zeros_like(tested_M), ~tested_M

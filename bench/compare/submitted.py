@@ -1,8 +1,10 @@
-"""Tables of submitted runs. Whatever they contain, no number, sign, mark or sentence of another table depends on them.
+"""Tables of submitted runs. Whatever they contain, no number, sign, mark or sentence of another
+table depends on them.
 
-Each sender's runs have tables of their own. Their rows are compared with the baseline of the publisher's table of the same suite,
-protocol, text form, setting and backbone, in one family of tests for each table. They borrow their spread over seeds from the
-publisher's rows and lend none, neither to those nor to one another; and none is marked as one that may be the best.
+Each sender's runs have tables of their own. Their rows are compared with the baseline of the
+publisher's table of the same suite, protocol, text form, setting and backbone, in one family of
+tests for each table. They borrow their spread over seeds from the publisher's rows and lend none,
+neither to those nor to one another; and none is marked as one that may be the best.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ NO_BASELINE = "the publisher's runs have no tested baseline"
 
 
 def publishers_table(table: Table, own: Sequence[Table]) -> Table | None:
-    """The publisher's table with which the rows of a submitted one are compared; None if there is none."""
+    """The publisher's table with which the rows of a submitted one are compared; None if there is
+    none."""
 
     def kind(one: Table) -> tuple[str | None, ...]:
         return one.suite, one.protocol, one.text, one.chosen_on, one.budget
@@ -38,7 +41,8 @@ def publishers_table(table: Table, own: Sequence[Table]) -> Table | None:
 
 
 def beside_publishers(table: Table, own: Table | None) -> Table:
-    """The submitted table with the columns of the publisher's, and each cell minus the cell of its baseline; itself if ``own`` is None."""
+    """The submitted table with the columns of the publisher's, and each cell minus the cell of its
+    baseline; itself if ``own`` is None."""
     if own is None:
         return table
     baseline = next((row for row in own.rows if row.is_baseline), None)
@@ -64,7 +68,8 @@ def beside_publishers(table: Table, own: Table | None) -> Table:
 
 
 def judge_submitted(table: Table, own: Table | None, runs: Mapping[str, Run]) -> Table:
-    """The table, as ``beside_publishers`` made it, with intervals and with verdicts against the publisher's baseline."""
+    """The table, as ``beside_publishers`` made it, with intervals and with verdicts against the
+    publisher's baseline."""
     lenders = () if own is None else own.rows
     baseline = next((row for row in lenders if row.is_baseline), None)
     if baseline is None or baseline.untested:

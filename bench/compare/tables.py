@@ -31,7 +31,7 @@ CODE_HERE = KnownCode(hash_of_method, code_of)
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """What the tables show next to the means."""
+    """Choices of what the tables show next to the means."""
 
     baseline: str | None = None
     together: bool = False
@@ -42,9 +42,11 @@ class TableOptions:
 
 
 def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
-    """The tables of these runs: the publisher's first, then those of each sender, which change nothing in them.
+    """The tables of these runs: the publisher's first, then those of each sender, which change
+    nothing in them.
 
-    Raises BenchError where the runs have no score, ``options`` refuse them, or two different runs have one id.
+    Raises BenchError if the runs have no score, ``options`` refuse them, or two different runs have
+    one id.
     """
     by_id = {run.record.run_id: run for run in distinct_runs(runs)}
     records = {run_id: run.record for run_id, run in by_id.items()}
@@ -80,7 +82,8 @@ def _summarised(
     usual: Mapping[tuple[str, str], str],
     beside: Sequence[RunRecord] = (),
 ) -> list[Table]:
-    """The tables of one sender's runs, before anything is compared. ``beside``: as for ``summarise``."""
+    """The tables of one sender's runs, before anything is compared. ``beside``: as for
+    ``summarise``."""
     rarer = {} if options.together else rarer_budgets(records, usual)
     groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
@@ -101,7 +104,8 @@ def _summarised(
 def _submitted(
     table: Table, own: Sequence[Table], sent: Sequence[Table], runs: Mapping[str, Run]
 ) -> Table:
-    """A table of one sender's runs, compared with the publisher's. ``sent``: all tables of the sender."""
+    """A table of one sender's runs, compared with the publisher's. ``sent``: all tables of the
+    sender."""
     publishers = publishers_table(table, own)
     records = {run_id: run.record for run_id, run in runs.items()}
     table = with_footnotes(beside_publishers(table, publishers), sent, records, publishers)

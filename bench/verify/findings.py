@@ -1,4 +1,5 @@
-"""What a verification reports: one finding for each check, and the findings of one run or version together."""
+"""The report of a verification: one finding for each check, and the findings of one run or version
+together."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ class NotChecked(Exception):
 
 
 def make_finding(kind: str, what: str, difference: Callable[..., str], *arguments: Any) -> Finding:
-    """The finding of one check. ``difference`` of the arguments returns what differs, "" if nothing does; it may raise NotChecked, and
-    BenchError for what cannot be read: that differs."""
+    """The finding of one check. ``difference`` of the arguments returns what differs, "" if nothing
+    does; it may raise NotChecked, and BenchError for what cannot be read: that differs."""
     try:
         why = difference(*arguments)
     except NotChecked as reason:
@@ -69,7 +70,7 @@ class RunReport:
         return self.select(UNCHECKED)
 
     def as_object(self) -> dict[str, Any]:
-        """As JSON: the counts, and every finding that does not agree."""
+        """Return plain JSON values: the counts, and every finding that does not agree."""
         return {
             "run_id": self.name,
             "status": self.status,

@@ -1,4 +1,5 @@
-"""Is a run the one that its record describes? All checks of one run: scores, data, files, checkpoint and fingerprint."""
+"""Is a run the one that its record describes? All checks of one run: scores, data, files,
+checkpoint and fingerprint."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def _fingerprint_difference(record: RunRecord) -> str:
 
 
 def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
-    """The recorded hash against the hash that bench knows and, if it is there, against the set in ``data``."""
+    """The recorded hash against the hash that bench knows and, if it is there, against the set in
+    ``data``."""
     recorded = record.provenance.data.get(data_key(score.task, score.text, score.suite))
     expected = known_sets()["data"].get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
     if recorded is None:
@@ -67,14 +69,15 @@ def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -
 
 @functools.lru_cache(maxsize=256)
 def _set_sha256(data: DataFolder, key: ScoreKey) -> str:
-    """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
+    """Return the hash of a set in a folder, read once for all runs. Raises DataMissing,
+    DataDamaged."""
     if (task := find_task(key)) is None:
         raise DataMissing(f"{key.suite} has no task {key.task} under {key.protocol}")
     return task.load(data, key.text or "tokenised").sha256
 
 
 def _checkpoint_difference(run: Run) -> str:
-    """The first file whose hash differs from the recorded one."""
+    """Name the first file with another hash than the recorded one."""
     if not run.checkpoint.is_dir():
         raise NotChecked("there is no checkpoint here")
     if run.record.checkpoint is None:
@@ -97,10 +100,12 @@ def verify_run(
     data: DataFolder | None = None,
     more: More | None = None,
 ) -> RunReport:
-    """What agrees and what differs in one run's folder. Damaged files are findings, never exceptions.
+    """Check what agrees and what differs in one run's folder. Damaged files are findings, never
+    exceptions.
 
-    ``data``: also compare with the data sets in that folder. ``more``: further findings, such as those of encoding again. A run that
-    is locked by a process is not checked: its files may be newer than its record.
+    ``data``: also compare with the data sets in that folder. ``more``: further findings, such as
+    those of encoding again. A run that is locked by a process is not checked: its files may be
+    newer than its record.
     """
     folder = folder.absolute()
     store = RunsFolder(folder.parent)
@@ -135,7 +140,8 @@ def verify_run(
 
 
 def check_folder(folder: Path) -> list[Finding]:
-    """One finding if a run's folder holds what is never read: a link, a pipe, a device, or a curve that is too large for one."""
+    """One finding if a run's folder holds what is never read: a link, a pipe, a device, or a curve
+    that is too large for one."""
     try:
         list_plain_files(folder)
         with open_plain_file(folder / CURVE, CURVE_BYTES):

@@ -1,4 +1,5 @@
-"""Scores and averages again, from stored predictions; and whether the gold values stored with them are those of the data set."""
+"""Scores and averages again, from stored predictions; and whether the gold values stored with them
+are those of the data set."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ SCHEMA = "bench.given/1"
 
 
 def given_of(score: Score) -> dict[str, str] | None:
-    """Hashes of the arrays that no model changes; None for an unknown task. A text form may have others."""
+    """Hashes of the arrays that no model changes; None for an unknown task. A text form may have
+    others."""
     given: dict[str, dict[str, str]] = known_sets()["given"]
     name = f"{score.suite}/{score.task}"
     return given.get(f"{name}@{score.text}", given.get(name))
@@ -29,7 +31,8 @@ def given_of(score: Score) -> dict[str, str] | None:
 NO_SUITE = "the suite {} is not known; pass its file with --plugin FILE"
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-9
-"""Libraries of linear algebra add in different orders; a millionth of a point is not a difference."""
+"""Libraries of linear algebra add in different orders; a millionth of a point is not a difference.
+"""
 
 PROTOCOL_DETAIL = {
     "transfer": ("classes", "dev", "fits", "folds"),
@@ -49,12 +52,13 @@ PROTOCOL_DETAIL = {
         "type",
     ),
 }
-"""Parts of a detail that do not follow from predictions, because they describe the scoring or are in older records only. No page prints them."""
+"""Parts of a detail that do not follow from predictions, because they describe the scoring or are
+in older records only. No page prints them."""
 
 
 def check_scores(run: Run) -> Iterator[Finding]:
-    """Findings of kinds score, detail, predictions and gold for every task, and of kind average. Each predictions file is read when its
-    turn comes."""
+    """Findings of kinds score, detail, predictions and gold for every task, and of kind average.
+    Each predictions file is read when its turn comes."""
     for score in run.scores:
         if score.task == AVERAGE:
             yield check_average(score, run.record)
@@ -72,7 +76,7 @@ def check_scores(run: Run) -> Iterator[Finding]:
 
 
 def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
-    """Whether the score follows from its predictions."""
+    """Check if the score follows from its predictions."""
     yield make_finding("score", name_score(score), _score_difference, score, arrays)
     if REDUCED in arrays and score.detail:
         yield Finding(
@@ -84,12 +88,12 @@ def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
 
 
 def check_hash(score: Score, arrays: Arrays) -> Finding:
-    """Whether the arrays are those that were recorded."""
+    """Check if the arrays are those that were recorded."""
     return make_finding("predictions", name_score(score), _hash_difference, score, arrays)
 
 
 def check_average(score: Score, record: RunRecord) -> Finding:
-    """Whether an average follows from the recorded scores, which are checked one by one."""
+    """Check if an average follows from the recorded scores, which are checked one by one."""
     return make_finding("average", name_score(score), _average_difference, score, record)
 
 
@@ -119,7 +123,8 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
 
 
 def _metrics(score: Score) -> list[str]:
-    """The metrics that its suite has for such a task, none if it has no such task. For mteb ``rescore`` checks the metric."""
+    """The metrics that its suite has for such a task, none if it has no such task. For mteb
+    ``rescore`` checks the metric."""
     if score.suite == "mteb":
         return [score.metric]
     defined = suite(score.suite)
@@ -132,7 +137,7 @@ def _metrics(score: Score) -> list[str]:
 
 
 def close(recorded: Any, again: Any) -> bool:
-    """Whether two numbers are equal up to the last digits, in which machines differ."""
+    """Say if two numbers are equal up to the last digits, in which machines differ."""
     return (
         isinstance(recorded, int | float)
         and isinstance(again, int | float)
@@ -141,7 +146,8 @@ def close(recorded: Any, again: Any) -> bool:
 
 
 def _first_difference(recorded: Any, again: Any, path: str) -> str:
-    """The first difference of two details. An older record may hold less than the predictions give, but never more."""
+    """The first difference of two details. An older record may hold less than the predictions give,
+    but never more."""
     if isinstance(recorded, dict) and isinstance(again, dict):
         if more := [str(key) for key in recorded if key not in again]:
             return f"{path}.{more[0][:60]} is recorded, its predictions do not give it"

@@ -20,7 +20,8 @@ from bench.verify.findings import NotChecked, RunReport, make_finding
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """The folders that hold a record, in alphabetical order: ``folder`` itself, or any below it. Links are not followed."""
+    """The folders that hold a record, in alphabetical order: ``folder`` itself, or any below it.
+    Links are not followed."""
     if (folder / RECORD).is_file():
         return [folder]
     runs = []
@@ -33,7 +34,8 @@ def runs_below(folder: Path) -> list[Path]:
 
 
 def compare_files(folder: Path, listed: Mapping[str, str]) -> dict[str, str]:
-    """Path -> how a file in ``folder`` differs from its listed sha256, "" if it agrees; also for files that are not listed."""
+    """Path -> how a file in ``folder`` differs from its listed sha256, "" if it agrees; also for
+    files that are not listed."""
     there = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
@@ -64,7 +66,8 @@ MOST_DIFFERENCES = 10
 
 
 def check_manifest(version: Path) -> RunReport | None:
-    """Every file of a published version against its manifest, and files that the manifest does not list; None without a manifest."""
+    """Every file of a published version against its manifest, and files that the manifest does not
+    list; None without a manifest."""
     try:
         manifest = read_manifest(version)
     except DataDamaged as error:
@@ -86,7 +89,8 @@ def check_manifest(version: Path) -> RunReport | None:
 
 
 def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None:
-    """Fetch the predictions of a version whose manifest has their URL and sha256 to the cache; None if the version holds them.
+    """Fetch the predictions of a version whose manifest has their URL and sha256 to the cache; None
+    if the version holds them.
 
     The download stops at the size that the manifest names.
     """

@@ -1,11 +1,13 @@
 """The methods of one column together: intervals and differences, over other items and other seeds.
 
-A method's value is a mean over its seeds. Two things move it: other items, whose covariance over all runs is given, and other
-seeds. Every seed answers the same items, so both are crossed, not nested: what the items do to all seeds of a method alike does
-not shrink with their number. The spread over seeds is moderated: borrowed across the methods of the column. What items do to each
-seed for itself is in that spread too, and is counted there. Methods are compared unpaired over seeds: a seed's number is
-all that two methods share, their weights and batches differ. A difference over its standard error is taken to follow Student's t,
-with Satterthwaite's degrees of freedom (1946) of the parts.
+A method's value is a mean over its seeds. Two things move it: other items, whose covariance over
+all runs is given, and other seeds. Every seed answers the same items, so both are crossed, not
+nested: what the items do to all seeds of a method alike does not shrink with their number. The
+spread over seeds is moderated: borrowed across the methods of the column. What items do to each
+seed for itself is in that spread too, and is counted there. Methods are compared unpaired over
+seeds: a seed's number is all that two methods share, their weights and batches differ. A difference
+over its standard error is taken to follow Student's t, with Satterthwaite's degrees of freedom
+(1946) of the parts.
 
 Legend: M methods, R runs of all methods, P pairs of methods.
 """
@@ -50,11 +52,14 @@ class Column:
         repeated: Sequence[Floats] = (),
         borrowed: Borrowed | None = None,
     ) -> None:
-        """``values``: of every method's runs, in points. ``random``: whether another run of it may give another value.
+        """``values``: of every method's runs, in points. ``random``: whether another run of it may
+        give another value.
 
-        ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods' means, with ``freedom`` degrees of
-        freedom (``Items``); NaN for runs of which the items are not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the tenth
-        draw of few examples is one draw), over the number of tasks. ``borrowed`` None: all methods lend to one another.
+        ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods'
+        means, with ``freedom`` degrees of freedom (``Items``); NaN for runs of which the items are
+        not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the
+        tenth draw of few examples is one draw), over the number of tasks. ``borrowed`` None: all
+        methods lend to one another.
         """
         self.runs_M = np.array([len(seeds) for seeds in values])
         self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
@@ -72,7 +77,8 @@ class Column:
         """Variance over seeds; NaN: not known."""
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
         self.total_freedom_M = np.zeros(len(values))
-        """Degrees of freedom of all seeds from which a method's variance is known, its own and those of methods that lend."""
+        """Degrees of freedom of all seeds from which a method's variance is known, its own and
+        those of methods that lend."""
         self._know_seeds(borrowed or Borrowed([True] * len(values), ()))
         self.freedom = freedom
         self.items = self._of_means(covariance)
@@ -85,7 +91,8 @@ class Column:
             self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
 
     def _of_means(self, covariance: Floats | None) -> Floats:
-        """(2, M, M) covariances of the methods' means over items; NaN if not known. ``covariance``: as for ``__init__``."""
+        """(2, M, M) covariances of the methods' means over items; NaN if not known. ``covariance``:
+        as for ``__init__``."""
         shape = (2, len(self.runs_M), len(self.runs_M))
         if covariance is None:
             return np.full(shape, np.nan)
@@ -110,7 +117,8 @@ class Column:
         self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
 
     def over_items(self, other: int) -> tuple[Floats, Floats]:
-        """(M,) variances over items, and over repetitions, of every method minus the one at ``other``; NaN if not known."""
+        """(M,) variances over items, and over repetitions, of every method minus the one at
+        ``other``; NaN if not known."""
         items_M = _of_differences(self.items, other).max(axis=0)
         return items_M, _of_differences(self.repeated_MM, other)
 
@@ -143,8 +151,8 @@ class Column:
         )
 
     def half_widths(self) -> tuple[Floats, Floats, list[str]]:
-        """(M,) half of each method's interval and its standard error, NaN where nothing is known; what they cover: "items and seeds",
-        "items", "seeds"."""
+        """(M,) half of each method's interval and its standard error, NaN where nothing is known;
+        what they cover: "items and seeds", "items", "seeds"."""
         items_M: Floats = np.diagonal(self.items, axis1=1, axis2=2).max(axis=0)
         repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
         seeds_M: Floats = self.seed_M / self.runs_M
@@ -176,8 +184,9 @@ def _of_differences(matrix: Floats, other: int) -> Floats:
 
 
 MANY = 1000
-"""Runs of a column above which the runs of each method are averaged before their covariances are taken, which gives the same but for the last
-digits: the covariances of ten thousand runs would fill the memory."""
+"""Runs of a column above which the runs of each method are averaged before their covariances are
+taken, which gives the same but for the last digits: the covariances of ten thousand runs would fill
+the memory."""
 
 Answers = Sequence[tuple[Predicted, Influence]]
 """Of one method: each task of a column, with the same seeds."""
@@ -189,9 +198,10 @@ def column(
     random: Sequence[bool],
     borrowed: Borrowed | None = None,
 ) -> Column:
-    """A column of methods that were asked the same items; None: what this method said is not known. ``values`` are the recorded ones.
+    """Make the column of methods scored on the same items. None: this method's predictions are
+    missing. ``values`` are the recorded ones.
 
-    Raises ValueError where items differ, and where nothing can be said of other items.
+    Raises ValueError if items differ, or if nothing can be said about other items.
     """
     known = [answer for answer in answers if answer is not None]
     if not known:

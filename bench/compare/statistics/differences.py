@@ -1,4 +1,5 @@
-"""Differences between methods, and the distribution that a difference over its standard error follows.
+"""Differences between methods, and the distribution that a difference over its standard error
+follows.
 
 Legend: P pairs of methods.
 """
@@ -19,7 +20,7 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Differences:
-    """One method minus another, for P pairs at once; NaN where nothing is known of it."""
+    """One method minus another, for P pairs at once; NaN if it is not known."""
 
     value_P: Floats
     error_P: Floats
@@ -35,7 +36,7 @@ class Differences:
 
     @property
     def below_p_P(self) -> Floats:
-        """One-sided: small where the first method lies below the second."""
+        """One-sided: small if the first method is below the second."""
         with np.errstate(invalid="ignore", divide="ignore"):
             t_P = np.where(self.value_P == 0, 0.0, self.value_P / self.error_P)
         return np.where(np.isnan(self.error_P), np.nan, student_cdf(t_P, self.freedom_P))

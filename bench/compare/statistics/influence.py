@@ -1,8 +1,9 @@
 """How far each item moves a value: what a little more weight for that item would change.
 
-A value under items drawn again is, except for terms that vanish with their number, the value plus the influence of every item times
-how much more often than once it was drawn. So the variance over such draws needs no drawing: it is a sum of products of influences
-(the infinitesimal jackknife; Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6).
+A value under items drawn again is, except for terms that vanish with their number, the value plus
+the influence of every item times how much more often than once it was drawn. So the variance over
+such draws needs no drawing: it is a sum of products of influences (the infinitesimal jackknife;
+Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6).
 
 Legend: S seeds, N items, R repetitions of one run (k-means seeds, draws of few examples).
 """
@@ -19,14 +20,17 @@ from numpy.typing import ArrayLike, NDArray
 from bench.records.predictions import Floats, Predicted
 
 
-# A value under items drawn again is, except for terms that vanish with their number, the value plus the influence of every item
-# times how much more often than once it was drawn. So the variance over such draws needs no drawing: it is a sum of products of
-# influences (the infinitesimal jackknife; Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6).
+# A value under items drawn again is, except for terms that vanish with their number, the value plus
+# the influence of every item
+# times how much more often than once it was drawn. So the variance over such draws needs no
+# drawing: it is a sum of products of
+# influences (the infinitesimal jackknife; Efron 1982, The Jackknife, the Bootstrap and Other
+# Resampling Plans, chapter 6).
 #
 # Legend: S seeds, N items, R repetitions of one run (k-means seeds, draws of few examples).
 @dataclass(frozen=True)
 class Influence:
-    """Of one method on one task, in points (x 100)."""
+    """The influence of every item on the value of one method on one task, in points (x 100)."""
 
     value_SR: Floats
     moved_SN: Floats
@@ -43,7 +47,8 @@ class Influence:
 
 
 def influence(p: Predicted) -> Influence:
-    """Raises ValueError where a value is undefined: one side of a correlation is constant, a draw of examples was tested on nothing."""
+    """Compute the influence of each item. Raises ValueError if a value is undefined: one side of a
+    correlation is constant, a draw of examples was tested on nothing."""
     if p.moved_SN is not None and p.score_S is not None:
         return Influence(p.score_S[:, None], p.moved_SN, np.full(p.n_items, 1 / p.n_items))
     if p.metric in ("accuracy", "clustering-accuracy"):
@@ -54,14 +59,16 @@ def influence(p: Predicted) -> Influence:
 
 
 AT_ONCE = 1 << 16
-"""Predictions of a task that are ranked in one call: enough that a call costs little, few enough for a processor's cache."""
+"""Predictions of a task that are ranked in one call: enough that a call costs little, few enough
+for a processor's cache."""
 
 
 def influences(methods: Sequence[Predicted]) -> list[Influence | ValueError]:
-    """Compute the influence of each method on one task, or the error if its value is undefined. All methods have the same items.
+    """Compute the influence of each method on one task, or the error if its value is undefined. All
+    methods have the same items.
 
-    The numbers are those of ``influence``, to the last digit. Correlations of many methods are computed together, which takes a third of
-    the time in a table of thousands of runs.
+    The numbers are those of ``influence``, to the last digit. Correlations of many methods are
+    computed together, which takes a third of the time in a table of thousands of runs.
     """
     found: list[Influence | ValueError] = []
     start = 0
@@ -73,7 +80,7 @@ def influences(methods: Sequence[Predicted]) -> list[Influence | ValueError]:
 
 
 def _end_of_block(methods: Sequence[Predicted], start: int) -> int:
-    """The place after the last method whose correlation is computed together with that of the method at ``start``."""
+    """Return the end of the block of methods from ``start`` on that are computed in one call."""
     first = methods[start]
     if not _is_correlation(first):
         return start + 1
@@ -126,8 +133,9 @@ def _pair_weights(p: Predicted) -> Floats:
 def _of_correlations(
     x_SN: NDArray[np.generic], y: ArrayLike, weight_N: Floats, task: str
 ) -> tuple[Floats, Floats]:
-    """(S,) Spearman's of each row with ``y``, ties by mean ranks, as the correlation of weighted mid-distribution functions, and (S, N) its
-    influence function. All rows at once: tables of thousands of runs take most of their time here."""
+    """(S,) Spearman's of each row with ``y``, ties by mean ranks, as the correlation of weighted
+    mid-distribution functions, and (S, N) its influence function. All rows at once: tables of
+    thousands of runs take most of their time here."""
     x_ranks, of_y = _Ranks(x_SN), _gold_side(np.asarray(y), weight_N)
     y_ranks, v_N, squares_y = of_y.ranks, of_y.centred_N, of_y.squares
     u_SN = x_ranks.centred(weight_N)
@@ -154,7 +162,8 @@ def _of_correlations(
 
 @dataclass(frozen=True, eq=False)
 class _GoldSide:
-    """What a correlation takes from the gold values: the same for all methods of a task."""
+    """The part of a correlation that depends on the gold values alone: the same for all methods of
+    a task."""
 
     ranks: _Ranks
     centred_N: Floats
@@ -199,8 +208,9 @@ class _Ranks:
         return (np.cumsum(weight_SG, axis=1) - weight_SG / 2 - 0.5).ravel()[place_SN]
 
     def above(self, part: Floats) -> Floats:
-        """(S, N) the sum of ``part``, whose total is zero, over all items with a greater value, and half of those with the same. Of parts
-        (S, N), or (N,) for all rows; a single row takes any number of parts."""
+        """(S, N) the sum of ``part``, whose total is zero, over all items with a greater value, and
+        half of those with the same. Of parts (S, N), or (N,) for all rows; a single row takes any
+        number of parts."""
         place_SN = self.place_SN
         if len(place_SN) == 1 and part.ndim == 2:
             place_SN = self.group_SN + self.groups * np.arange(len(part))[:, None]
@@ -214,13 +224,15 @@ class _Ranks:
 
 
 def _query_weights(query_N: NDArray[np.generic] | None) -> Floats:
-    """(N,) so that every query is as heavy as the next: what a draw of one pair per query is on average."""
+    """(N,) so that every query is as heavy as the next: what a draw of one pair per query is on
+    average."""
     _, index_N, size_Q = np.unique(np.asarray(query_N), return_inverse=True, return_counts=True)
     return 1 / (len(size_Q) * size_Q[index_N])
 
 
 def _of_accuracy(p: Predicted) -> Influence:
-    """Right answers have the weight of their items, over the weight of all asked; every fold is as heavy as the next."""
+    """Right answers have the weight of their items, over the weight of all asked; every fold is as
+    heavy as the next."""
     weight_N = np.full(p.n_items, 1 / p.n_items) if p.fold_N is None else _query_weights(p.fold_N)
     right, counted = _right_answers(p)
     every_SR = counted @ weight_N
@@ -232,10 +244,11 @@ def _of_accuracy(p: Predicted) -> Influence:
 
 
 def _right_answers(p: Predicted) -> tuple[Floats, Floats]:
-    """(S, R, N) twice: 1 where an answer is right, and 1 where one was asked for.
+    """(S, R, N) twice: 1 if an answer is right, and 1 if one was asked for.
 
-    Clusters are matched with classes on all items, and keep their class when items are drawn: where the best matching is the only
-    best one, a new one would change the value by less than the noise of drawing squared.
+    Clusters are matched with classes on all items, and keep their class when items are drawn: where
+    the best matching is the only best one, a new one would change the value by less than the noise
+    of drawing squared.
     """
     prediction_SRN = np.moveaxis(np.atleast_3d(p.prediction_SN), 1, 2)
     if p.metric == "clustering-accuracy":
@@ -255,7 +268,8 @@ def _right_answers(p: Predicted) -> tuple[Floats, Floats]:
 
 
 def _matched(labels_N: NDArray[np.generic], gold_N: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Whether each item's cluster is matched with its class, under the best one-to-one matching (Kuhn 1955)."""
+    """Say for each item if its cluster is matched with its class, under the best one-to-one
+    matching (Kuhn 1955)."""
     from scipy.optimize import linear_sum_assignment
 
     clusters, row_N = np.unique(labels_N, return_inverse=True)

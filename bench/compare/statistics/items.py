@@ -1,11 +1,13 @@
 """Which items depend on each other, and what that makes of the variance over items.
 
-Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their influences are summed by sentence
-before they are squared; pairs that are the same, which share two, are then counted once too often, and taken out once: the variance
-estimate for such data of Aronow, Samii and Assenova 2015 (Cluster-robust variance estimation for dyadic data, Political Analysis 23).
+Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their
+influences are summed by sentence before they are squared; pairs that are the same, which share two,
+are then counted once too often, and taken out once: the variance estimate for such data of Aronow,
+Samii and Assenova 2015 (Cluster-robust variance estimation for dyadic data, Political Analysis 23).
 Nothing is assumed of how sentences hang together over several pairs.
 
-Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R runs, U units.
+Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R
+runs, U units.
 """
 
 from __future__ import annotations
@@ -19,17 +21,22 @@ from bench.compare.statistics.influence import Influence
 from bench.records.predictions import Floats, Predicted
 
 
-# Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their influences are summed by sentence
-# before they are squared; pairs that are the same, which share two, are then counted once too often, and taken out once:
-# the variance estimate for such data of Aronow, Samii and Assenova 2015 (Cluster-robust variance estimation for dyadic data,
+# Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their
+# influences are summed by sentence
+# before they are squared; pairs that are the same, which share two, are then counted once too
+# often, and taken out once:
+# the variance estimate for such data of Aronow, Samii and Assenova 2015 (Cluster-robust variance
+# estimation for dyadic data,
 # Political Analysis 23). Nothing is assumed of how sentences hang together over several pairs.
 #
-# Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R runs, U units.
+# Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R
+# runs, U units.
 class Items:
     """The items of a column: of one task, or of all tasks of an average, one after the other."""
 
     def __init__(self, tasks: Sequence[Predicted], influences: Sequence[Influence]) -> None:
-        """One method's cells; all methods have the same items. ``influences``: theirs, for the weights."""
+        """One method's cells; all methods have the same items. ``influences``: theirs, for the
+        weights."""
         ids = [np.arange(p.n_items)[:, None] if p.ids_NK is None else p.ids_NK for p in tasks]
         universes = [
             p.universe if p.shared_NK is not None and p.universe else f"items of {p.task}"
@@ -59,7 +66,8 @@ class Items:
         )
         share_U = share_U / share_U.sum()
         self.freedom = float(1 / (share_U**2).sum()) - 1
-        """Degrees of freedom of the variance: independent units of one size that would say as much, less one."""
+        """Degrees of freedom of the variance: independent units of one size that would say as much,
+        less one."""
 
     def _by_unit(self, values_N: Floats) -> Floats:
         (one_N, other_N), two_N, units = self._units, self._two_N, int(self._units.max()) + 1
@@ -69,10 +77,11 @@ class Items:
         return sum_U.astype(np.float64, copy=False)
 
     def covariance(self, moved_RN: Floats) -> Floats:
-        """(2, R, R): of the values of runs over items drawn again, in squared points; and the same if pairs shared sentences only
-        where they are the same pair, below which no variance is taken to be.
+        """(2, R, R): of the values of runs over items drawn again, in squared points; and the same
+        if pairs shared sentences only where they are the same pair, below which no variance is
+        taken to be.
 
-        Raises ValueError where all items are one unit.
+        Raises ValueError if all items are one unit.
         """
         if self.freedom <= 0:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Which scores of a record may stand side by side."""
+"""Scores of a record that may be compared with each other."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score]]:
     """(suite, protocol, text form) -> task -> score: what may stand side by side.
 
-    Each set of a third tokenisation has a form of its own ("other-" and a hash), and a set in which there was nothing to split
-    a known one; they belong together, under the name of their average's form.
+    Each set of a third tokenisation has a form of its own ("other-" and a hash), and a set in which
+    there was nothing to split a known one; they belong together, under the name of their average's
+    form.
     """
     groups: dict[tuple[str, str, str], dict[str, Score]] = {}
     for score in record.scores:
@@ -41,7 +42,7 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
 
 
 def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...] | None:
-    """(task, hash of the predictions) of every task; None where one was not recorded."""
+    """(task, hash of the predictions) of every task; None if one was not recorded."""
     hashes = [
         (task, score.predictions_sha256)
         for task, score in sorted(scores.items())

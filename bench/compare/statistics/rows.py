@@ -1,9 +1,10 @@
-"""What makes a row: runs of which nothing but the seed differs, and one code of their method.
+"""Rows: runs that differ in nothing but the seed, and one code of their method.
 
-Two runs differ where the fingerprint says so (:func:`bench.run.plan.determinants`): in a recipe value, in the content behind a file that
-a recipe names, in the training text, the backbone's revision, the precision, the set on which checkpoints are chosen, or the number of
-processes where that matters. Only the code of the method may differ within a row's name: one code is shown, and a footnote has the
-commands that show the others.
+Two runs differ where the fingerprint says so (:func:`bench.run.plan.determinants`): in a recipe
+value, in the content behind a file that a recipe names, in the training text, the backbone's
+revision, the precision, the set on which checkpoints are chosen, or the number of processes where
+that matters. Only the code of the method may differ within a row's name: one code is shown, and a
+footnote has the commands that show the others.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 
 SENDER = "submitted by"
-"""What sets rows apart that others sent in, named even if nothing else has their name. They stand in tables of their own, and none of them
-is a baseline: ``bench.compare.submitted``."""
+"""What sets rows apart that others sent in, named even if nothing else has their name. They stand
+in tables of their own, and none of them is a baseline: ``bench.compare.submitted``."""
 
 CODE = "code of the method"
 
@@ -43,17 +44,20 @@ class RowRuns:
     runs: list[RunRecord]
     differs: Differs
     other_code: str = ""
-    """Which code of the method is shown, how that is known, and the commands that show the others; "" if there is one code only."""
+    """Which code of the method is shown, how that is known, and the commands that show the others;
+    "" if there is one code only."""
 
 
 @dataclass(frozen=True)
 class KnownCode:
-    """What is known of the code of methods on this machine."""
+    """The code of methods on this machine, as far as it is known."""
 
     hash_here: Callable[[str, str | None], str | None]
-    """Of a method and what its record says of its package: the hash of its code as it is here now, None if it is not here."""
+    """Of a method and what its record says of its package: the hash of its code as it is here now,
+    None if it is not here."""
     today: Callable[[str | None], str | None]
-    """Of a recorded hash: that of today's code, if it computes the same numbers; else the same hash."""
+    """Of a recorded hash: that of today's code, if it computes the same numbers; else the same
+    hash."""
 
 
 def _is_not_here(method: str, package: str | None) -> str | None:
@@ -70,7 +74,8 @@ UNKNOWN_CODE = KnownCode(_is_not_here, _is_itself)
 def group_rows(
     records: Sequence[RunRecord], notes: list[str], code: KnownCode = UNKNOWN_CODE
 ) -> list[RowRuns]:
-    """The rows of these runs. ``notes`` get a line for runs that are left out or dated in the future."""
+    """The rows of these runs. ``notes`` get a line for runs that are left out or dated in the
+    future."""
     named: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], list[RunRecord]]] = {}
     terms: dict[str, dict[str, Term]] = {}
     for record in records:
@@ -96,7 +101,8 @@ def group_rows(
 
 
 def _older_note(older: Mapping[str, Sequence[str]]) -> str:
-    """A line on runs that are left out for newer ones: their ids if they are few, else how many each row has. ``older``: row -> ids."""
+    """A line on runs that are left out for newer ones: their ids if they are few, else how many
+    each row has. ``older``: row -> ids."""
     ids = [run_id for of_row in older.values() for run_id in of_row]
     if len(ids) <= FEW_IDS:
         named = list_names(ids, FEW_IDS)
@@ -135,7 +141,7 @@ def _printed(key: str, term: Term, firsts: Sequence[Mapping[str, Term]]) -> str:
 
 
 def title(run: RunRecord, differs: Differs) -> str:
-    """What a row is called."""
+    """Return the name of a row."""
     return " ".join([run.label, *(f"{key}={value}" for key, value in differs)])
 
 
@@ -146,8 +152,9 @@ def _choose_code(
     known: KnownCode,
     older: dict[str, list[str]],
 ) -> RowRuns:
-    """One run of each seed, of one code of the method: the code that is here, else that of the newest run. ``older`` gets, by the name of
-    the row, the ids of runs that are left out because a newer one has their seed."""
+    """One run of each seed, of one code of the method: the code that is here, else that of the
+    newest run. ``older`` gets, by the name of the row, the ids of runs that are left out because a
+    newer one has their seed."""
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
     )
@@ -187,20 +194,22 @@ def _choose_code(
 
 
 def _codes_here(runs: Sequence[RunRecord], known: KnownCode) -> set[str]:
-    """The hashes of the code that these runs' method has on this machine now, one for each place that their records name."""
+    """The hashes of the code that these runs' method has on this machine now, one for each place
+    that their records name."""
     places = {(run.method, run.provenance.plugin.package) for run in runs}
     found = {known.hash_here(method, package) for method, package in places}
     return {sha256 for sha256 in found if sha256 is not None}
 
 
 def dated_ahead(runs: Sequence[RunRecord]) -> list[str]:
-    """The ids of runs whose records are dated in the future, in alphabetical order."""
+    """Return the ids of runs with records dated in the future, in alphabetical order."""
     limit = datetime.now(UTC) + AHEAD
     return sorted(run.run_id for run in runs if moment(run.provenance.created) > limit)
 
 
 def moment(created: str) -> datetime:
-    """A record's date as a moment, whatever its time zone (UTC if it names none); the earliest moment if no calendar has it."""
+    """A record's date as a moment, whatever its time zone (UTC if it names none); the earliest
+    moment if no calendar has it."""
     try:
         at = datetime.fromisoformat(created)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -1,7 +1,9 @@
-"""The variance over training seeds, borrowed across methods: three seeds of eight methods say more than three of one.
+"""The variance over training seeds, borrowed across methods: three seeds of eight methods say more
+than three of one.
 
-Each method's variance is drawn towards what all methods of a table have, as far as they are alike: the empirical Bayes estimate of
-Smyth 2004 (Linear models and empirical Bayes methods, Statistical Applications in Genetics and Molecular Biology 3; "limma").
+Each method's variance is drawn towards what all methods of a table have, as far as they are alike:
+the empirical Bayes estimate of Smyth 2004 (Linear models and empirical Bayes methods, Statistical
+Applications in Genetics and Molecular Biology 3; "limma").
 
 Legend: M methods.
 """
@@ -15,27 +17,33 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench.records.predictions import Floats
 
-# Each method's variance is drawn towards what all methods of a table have, as far as they are alike: the empirical Bayes estimate
-# of Smyth 2004 (Linear models and empirical Bayes methods, Statistical Applications in Genetics and Molecular Biology 3; "limma").
+# Each method's variance is drawn towards what all methods of a table have, as far as they are
+# alike: the empirical Bayes estimate
+# of Smyth 2004 (Linear models and empirical Bayes methods, Statistical Applications in Genetics and
+# Molecular Biology 3; "limma").
 LEAST = 1e-5
 """Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
 
 WIDE = 0.05
-"""Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than the others' keeps its own variance."""
+"""Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than
+the others' keeps its own variance."""
 
 MOST_BORROWED = 2.0
-"""Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this limit, three seeds that happen to lie close
-together are given the spread of the others, and a method that spreads three to five times as far is called better or worse too often
+"""Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this
+limit, three seeds that happen to lie close together are given the spread of the others, and a
+method that spreads three to five times as far is called better or worse too often
 (docs/statistics.md, "How often a table is wrong")."""
 
 
 def seed_variances(
     variance_M: Floats, freedom_M: ArrayLike, lends_M: ArrayLike | None = None
 ) -> tuple[Floats, Floats]:
-    """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as for ``moderated_variances``.
+    """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as
+    for ``moderated_variances``.
 
-    Moderated, and raised towards the mean of all that lend. A method whose sample variance an F test finds larger than the pooled
-    variance of the others keeps its own: it would otherwise borrow from methods that are not like it.
+    Moderated, and raised towards the mean of all that lend. A method whose sample variance an F
+    test finds larger than the pooled variance of the others keeps its own: it would otherwise
+    borrow from methods that are not like it.
     """
     from scipy.special import fdtrc
 
@@ -61,13 +69,16 @@ def seed_variances(
 def moderated_variances(
     variances: ArrayLike, degrees_of_freedom: ArrayLike, lends_M: ArrayLike | None = None
 ) -> tuple[float, float, Floats, Floats]:
-    """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees of freedom).
+    """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees
+    of freedom).
 
-    ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a single seed) is not looked at, and
-    gets the prior's. ``lends_M``: the groups from which the prior is made; None: all. The prior is fitted to the logarithms by moments
-    (Smyth 2004, section 6.2); if they differ by no more than chance, it is the pooled variance. A group borrows ``MOST_BORROWED``
-    degrees of freedom at most, also from a prior that has more, or infinitely many. No posterior has more degrees of freedom than all
-    groups that lend, and the group itself, together. With fewer than two groups to learn from nothing is borrowed: the prior has zero
+    ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a
+    single seed) is not looked at, and gets the prior's. ``lends_M``: the groups from which the
+    prior is made; None: all. The prior is fitted to the logarithms by moments (Smyth 2004, section
+    6.2); if they differ by no more than chance, it is the pooled variance. A group borrows
+    ``MOST_BORROWED`` degrees of freedom at most, also from a prior that has more, or infinitely
+    many. No posterior has more degrees of freedom than all groups that lend, and the group itself,
+    together. With fewer than two groups to learn from nothing is borrowed: the prior has zero
     degrees of freedom, and with none its variance is NaN.
     """
     variance_M, freedom_M = (
@@ -103,11 +114,13 @@ def _lenders(freedom_M: Floats, lends_M: ArrayLike | None) -> NDArray[np.bool_]:
 def raise_variances(
     posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float
 ) -> Floats:
-    """(M,) posterior variances, those below ``mean``, the methods' mean variance, drawn up to it by the share that was borrowed.
+    """(M,) posterior variances, those below ``mean``, the methods' mean variance, drawn up to it by
+    the share that was borrowed.
 
-    The prior is known badly from few methods, and a variance that is small by chance calls methods different that are not. Of a method
-    whose own seeds say little the mean itself is the least; one whose own seeds say most of what is known keeps what they say, so that
-    a single method that varies much does not hide all differences of a table. Shares are of the logarithm.
+    The prior is known badly from few methods, and a variance that is small by chance calls methods
+    different that are not. Of a method whose own seeds say little the mean itself is the least; one
+    whose own seeds say most of what is known keeps what they say, so that a single method that
+    varies much does not hide all differences of a table. Shares are of the logarithm.
     """
     share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
     return np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
@@ -134,7 +147,8 @@ def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
 
 
 def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
-    """Logarithms whose mean is that of the true variances, in expectation (Smyth 2004, section 6.2). One variance at least is above 0."""
+    """Return log variances, corrected so that their expected mean is that of the true ones (Smyth
+    2004, section 6.2). At least one variance must be positive."""
     from scipy.special import digamma
 
     usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
@@ -146,7 +160,8 @@ def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """x > 0 with trigamma(x) = value > 0; 1 / x < trigamma(x) < 1 / x + 1 / x^2 gives the ends between which it lies."""
+    """x > 0 with trigamma(x) = value > 0; 1 / x < trigamma(x) < 1 / x + 1 / x^2 gives the ends
+    between which it lies."""
     from scipy.optimize import brentq
     from scipy.special import polygamma
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 def sample_sd(values: Sequence[float]) -> float:
     """Compute the standard deviation of two or more finite values, divided by n - 1.
 
-    It is ``statistics.stdev(values)`` to the last digit, in a quarter of the time, which counts in tables of thousands of rows. A
-    float is a whole number over a power of two, so sums and squares are exact in whole numbers.
+    It is ``statistics.stdev(values)`` to the last digit, in a quarter of the time, which counts in
+    tables of thousands of rows. A float is a whole number over a power of two, so sums and squares
+    are exact in whole numbers.
 
         >>> sample_sd([1.0, 2.0, 4.0])
         1.5275252316519468
@@ -26,8 +27,8 @@ def sample_sd(values: Sequence[float]) -> float:
 def _square_root(numerator: int, denominator: int) -> float:
     """Compute the root of a fraction, correctly rounded.
 
-    Method of ``statistics._float_sqrt_of_frac`` (Boldo and Melquiond 2008: a result of 109 bits that is rounded to odd is then
-    rounded to 53 bits as the exact root would be).
+    Method of ``statistics._float_sqrt_of_frac`` (Boldo and Melquiond 2008: a result of 109 bits
+    that is rounded to odd is then rounded to 53 bits as the exact root would be).
     """
     shift = (numerator.bit_length() - denominator.bit_length() - 109) // 2
     if shift >= 0:

@@ -1,7 +1,8 @@
-"""Records grouped into the tables that papers print: rows are methods, columns tasks, cells means over seeds.
+"""Records grouped into the tables that papers print: rows are methods, columns tasks, cells means
+over seeds.
 
-Two numbers meet in one column only under one suite, protocol and text form. What makes two runs one row is in
-:mod:`bench.compare.statistics.rows`.
+Two numbers meet in one column only under one suite, protocol and text form. What makes two runs one
+row is in :mod:`bench.compare.statistics.rows`.
 """
 
 from __future__ import annotations
@@ -39,11 +40,12 @@ def summarise(
 ) -> tuple[Table, ...]:
     """The tables that the finished ones among ``records`` make.
 
-    Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers; the
-    others, such as finished encoders, stand in one table.
-    ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single one is what the table ranks by.
-    ``beside``: records that are in none of these tables, but for which there may be an unsupervised table of the same backbone.
-    ``code``: what is known of the methods' code on this machine.
+    Runs in which nothing was trained stand in the unsupervised table of their backbone where there
+    is one, as in the papers; the others, such as finished encoders, stand in one table.
+    ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single
+    one is what the table ranks by. ``beside``: records that are in none of these tables, but for
+    which there may be an unsupervised table of the same backbone. ``code``: what is known of the
+    methods' code on this machine.
     """
     scored = [
         (key, record, scores)
@@ -177,7 +179,7 @@ def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ..
 
 
 def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
-    """With the suite's average as recorded; where a task is missing there is none, whatever the record says."""
+    """Keep the recorded average of the suite only if every task is there."""
     whole = all(task in scores for task in COLUMNS.get(suite, ()))
     return {task: score for task, score in scores.items() if whole or task != AVERAGE}
 
@@ -199,7 +201,8 @@ def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
 
 
 def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str]) -> list[Row]:
-    """Best and second of each column, by the printed value; equal ones share the mark. With one row there is nothing to mark."""
+    """Best and second of each column, by the printed value; equal ones share the mark. With one row
+    there is nothing to mark."""
     cells = [list(row.cells) for row in rows]
     for i, column in enumerate(columns):
         values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]

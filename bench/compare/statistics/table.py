@@ -1,4 +1,5 @@
-"""A table of scores: its columns, rows and cells, and what is known of how sure its numbers are. Every form of output draws these."""
+"""A table of scores: its columns, rows and cells, and what is known of how sure its numbers are.
+Every form of output draws these."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Against:
-    """A cell minus the baseline's cell. Only the column that ranks is tested; elsewhere there is the difference alone."""
+    """A cell minus the baseline's cell. Only the column that ranks is tested; elsewhere there is
+    the difference alone."""
 
     difference: float
     se: float | None = None
@@ -63,7 +65,7 @@ class Against:
 
 @dataclass(frozen=True, kw_only=True)
 class Printed:
-    """What a paper printed for a cell."""
+    """The value that a paper printed for a cell."""
 
     value: float
     std: float | None
@@ -80,7 +82,7 @@ class Printed:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a row took, each a mean over its runs; None where not all of them recorded it."""
+    """The cost of a row, each number a mean over its runs; None if not all of them recorded it."""
 
     trainable_parameters: float | None = None
     trainable_parts: Mapping[str, float] | None = (
@@ -117,7 +119,8 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One method as configured. ``cells`` belong to the table's columns, None where nothing was scored."""
+    """One method as configured. ``cells`` belong to the table's columns, None where nothing was
+    scored."""
 
     method: str
     variant: str
@@ -137,7 +140,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """What stands first in the row."""
+        """Return the first words of the row."""
         return self.model or self.method
 
     @property
@@ -200,14 +203,15 @@ class Table:
 
     @property
     def seeds(self) -> tuple[int, int]:
-        """Fewest and most seeds of a row in which something is random; of all rows where there is no such row."""
+        """Return the smallest and largest number of seeds among rows with randomness (among all
+        rows if none has any)."""
         random = [row for row in self.rows if row.seeds != (None,)] or self.rows
         counts = [self.n(row) for row in random]
         return min(counts), max(counts)
 
     @cached_property
     def kinds_of_values(self) -> Counter[str]:
-        """Where the values of trained rows come from -> how many rows."""
+        """Count trained rows by the source of their values."""
         return Counter(row.values for row in self.rows if row.values and row.setting != "none")
 
     @cached_property
@@ -217,6 +221,6 @@ class Table:
         return any(cell and cell.against and cell.against.verdict for cell in cells)
 
     def n(self, row: Row) -> int:
-        """Seeds behind the row's value in the column that ranks, where it has one."""
+        """Count the seeds behind the row's value in the column that ranks, if it has one."""
         cell = row.cells[-1] if self.head is not None else None
         return len(row.runs) if cell is None else len(cell.values)

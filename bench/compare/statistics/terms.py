@@ -1,4 +1,4 @@
-"""What decides a result besides the seed and the code of the method."""
+"""Terms: everything that decides a result besides the seed and the code of the method."""
 
 from __future__ import annotations
 
@@ -67,12 +67,13 @@ _TERMS = {"ranks": PROCESSES}
 
 
 def configuration(record: RunRecord) -> dict[str, str]:
-    """What besides the seed and the code decides the result, as it is printed."""
+    """Return the terms of a run as they are printed."""
     return {key: term.shown for key, term in terms_of(record).items()}
 
 
 def corpus_words(record: RunRecord) -> str | None:
-    """The name of what it was trained on and the beginning of its sha256; None where the record has no sha256."""
+    """The name of what it was trained on and the beginning of its sha256; None if the record has no
+    sha256."""
     corpus = record.provenance.corpus
     return f"{corpus.name or 'corpus'}@{corpus.sha256[:SHORT]}" if corpus.sha256 else None
 

@@ -13,12 +13,13 @@ from bench.compare.statistics.table import (
 INTERVAL = "95 % CI of a row's own mean, over other items and seeds (one seed: items only; no predictions: seeds only)"
 
 RIGHT = "right in about 94 of 100 such tables, if rows of few seeds spread like the others"
-"""How often all that a table says is true; docs/statistics.md has the simulation behind it, and worlds in which it is less."""
+"""How often all that a table says is true; docs/statistics.md has the simulation behind it, and
+worlds in which it is less."""
 
 
 def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
-    """At most four lines, and one of untested rows; only those whose numbers the table has. ``better``, ``worse``, ``tint``: how a form
-    marks them."""
+    """At most four lines, and one of untested rows; only those whose numbers the table has.
+    ``better``, ``worse``, ``tint``: how a form marks them."""
     lines = []
     base = table.baseline if table.has_verdicts else None
     if table.tested is not None:
@@ -50,7 +51,9 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
 
 
 def _spread(table: Table, base: str | None) -> str:
-    """ "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against simcse (80 % power): median 1.6, 1.1 to 5.0 points" """
+    """ "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against simcse
+    (80 % power): median 1.6, 1.1 to 5.0 points"
+    """
     ranked = ranked_rows(table)
     known = sorted((cell.sd, row_name(row, table)) for row, cell in ranked if cell.sd is not None)
     effects = sorted(
