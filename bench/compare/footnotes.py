@@ -115,11 +115,14 @@ def _with_differences(
                     for run, seed in zip(row.runs, row.seeds, strict=True)
                     if having.get(run) == value
                 ]
-                if seeds:
+                if not seeds:
+                    continue
+                name = row_name(row, table)
+                if len(seeds) < len(row.runs):
                     noun = "seed" if len(seeds) == 1 else "seeds"
-                    some = f" ({noun} {', '.join(map(str, seeds))})" * (len(seeds) < len(row.runs))
-                    row_marks.append(len(footnotes))
-                    names.append(row_name(row, table) + some)
+                    name += f" ({noun} {', '.join(map(str, seeds))})"
+                row_marks.append(len(footnotes))
+                names.append(name)
             if names:  # else only rows of the table beside it have this value
                 footnotes.append(Footnote(setting, value, list_names(names), usual))
     return replace(

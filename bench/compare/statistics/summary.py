@@ -47,15 +47,15 @@ def summarise(
     which there may be an unsupervised table of the same backbone. ``code``: what is known of the
     methods' code on this machine.
     """
-    scored = [
-        (key, record, scores)
-        for record in records
-        if record.status == "finished"
-        for key, scores in by_protocol(record).items()
-    ]
-    trained = {
-        (key, record.backbone_name) for key, record, _ in scored if record.setting == "unsupervised"
-    }
+    scored = []
+    trained = set()
+    for record in records:
+        if record.status != "finished":
+            continue
+        for key, scores in by_protocol(record).items():
+            scored.append((key, record, scores))
+            if record.setting == "unsupervised":
+                trained.add((key, record.backbone_name))
     for record in beside:
         if record.status == "finished" and record.setting == "unsupervised":
             trained |= {(key, record.backbone_name) for key in by_protocol(record)}
@@ -63,14 +63,15 @@ def summarise(
     for key, record, scores in scored:
         if tasks and not any(task in scores for task in tasks):
             continue
-        place = ("", "") if together else (record.setting, record.backbone_name)
-        if not together and record.setting == "none":
-            place = (
-                ("unsupervised", record.backbone_name)
-                if (key, record.backbone_name) in trained
-                else ("none", "")
-            )
-        groups.setdefault((*key, *place), []).append((record, scores))
+        if together:
+            setting, backbone = "", ""
+        elif record.setting != "none":
+            setting, backbone = record.setting, record.backbone_name
+        elif (key, record.backbone_name) in trained:
+            setting, backbone = "unsupervised", record.backbone_name
+        else:
+            setting, backbone = "none", ""
+        groups.setdefault((*key, setting, backbone), []).append((record, scores))
     made = [_table(key, groups[key], tasks, code) for key in sorted(groups, key=_table_order)]
     return tuple(replace(table, together=together) for table in made)
 
@@ -174,8 +175,10 @@ def _best_first(row: Row) -> tuple[object, ...]:
 
 
 def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
-    seen = (task for scores in scored for task in scores if task != AVERAGE)
-    return tuple(dict.fromkeys((*COLUMNS.get(suite, ()), *seen)))
+    columns = dict.fromkeys(COLUMNS.get(suite, ()))
+    for scores in scored:
+        columns |= dict.fromkeys(task for task in scores if task != AVERAGE)
+    return tuple(columns)
 
 
 def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
