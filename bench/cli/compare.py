@@ -30,12 +30,14 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
+from bench.compare.answer import table_answer
+from bench.compare.footnotes import refuse_footnotes
 from bench.compare.formatting import SEVERAL, headline, row_name, score
 from bench.compare.items import disagreements, read_texts
 from bench.compare.seeds import check_size, seeds_for
 from bench.compare.senders import with_senders
 from bench.compare.statistics.table import Table
-from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
+from bench.compare.tables import TableOptions, compare_runs
 from bench.records.copies import distinct_runs
 from bench.records.record import read_record
 from bench.records.run import Run

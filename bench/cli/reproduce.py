@@ -36,7 +36,8 @@ from bench.cli.run import (
     shared_options,
     show_missing,
 )
-from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
+from bench.compare.consistency import verdict_text
+from bench.compare.printed import Beside, Reproduced, judge_rows
 from bench.records import RunsFolder
 from bench.references import (
     NO,

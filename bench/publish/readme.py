@@ -33,7 +33,9 @@ def _templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else escape_markdown(value, limit=None),
+        finalize=lambda value: (
+            value if isinstance(value, Markup) else escape_markdown(value, limit=None)
+        ),
     )
     environment.globals |= {
         "link": lambda path: Markup(link(path)),  # noqa: S704 - quoted

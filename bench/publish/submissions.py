@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
-from bench.base.findings import UNCHECKED, Finding
+from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.base.reading import CURVE_BYTES, open_plain_file, read_plain_file
 from bench.compare.together import TOGETHER_BYTES
 from bench.data.sets import DataFolder
@@ -33,7 +33,6 @@ from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.verify import verify_run
-from bench.base.findings import DIFFERS
 
 MiB = 1 << 20
 TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000
