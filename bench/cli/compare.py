@@ -15,6 +15,7 @@ from rich.console import Console
 from bench.base.errors import BenchError, RecordDamaged
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
+from bench.board.board import board_headline
 from bench.board.tables import board_tables, judged_tables
 from bench.cli.options import (
     check_names,
@@ -32,7 +33,7 @@ from bench.cli.options import (
 )
 from bench.compare.answer import table_answer
 from bench.compare.footnotes import refuse_footnotes
-from bench.compare.formatting import SEVERAL, headline, row_name, score
+from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
 from bench.compare.seeds import check_size, seeds_for
 from bench.compare.senders import with_senders
@@ -309,7 +310,7 @@ def _show_first(tables: Sequence[Table]) -> None:
     """The headline and the first table of the published page; then a line for each other table."""
     own = [table for table in tables if not table.sender]
     first = next((table for table in own if table.head and len(table.rows) > 1), tables[0])
-    say(headline(tables))
+    say(board_headline(tables))
     click.echo()
     print_score_tables([first])
     if others := [_line(table, first) for table in tables if table is not first]:

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from bench.base.files import write_or_fail
+from bench.board.board import board_headline
 from bench.cli.options import no_collection, parse_seeds, plain_option, say
 from bench.cli.planning import checked, plan_runs, reporting
 from bench.cli.run import run_all
-from bench.compare.formatting import headline
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.corpora import open_corpus_file
 from bench.records import Run, RunRecord, RunsFolder
@@ -87,7 +87,7 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
         text = comparison(runs, tables, "bench demo", NOTE)
     write_or_fail(page, text.encode(), hint="another folder: --out DIR")
     print_score_tables(tables)
-    say(headline(tables))
+    say(board_headline(tables))
     say(NOTE)
     last, folder = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
     click.echo(

@@ -166,9 +166,9 @@ def _show(outcome: build.Outcome) -> None:
 
 
 def _check(out: Path, as_json: bool) -> int:
-    from bench.publish.versions import check
+    from bench.publish.versions import check_versions
 
-    reports = check(out)
+    reports = check_versions(out)
     print_json(report.as_object() for report in reports if as_json)
     for table in () if as_json else report_grids(reports):
         print_grid(table)

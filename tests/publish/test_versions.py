@@ -25,7 +25,7 @@ from bench.publish import build
 from bench.publish.versions import check_versions, versions
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
-from bench.records.packed import Packed, narrow, read_packed
+from bench.records.packed import MANIFEST, NAME, Packed, narrow, read_packed
 from bench.verify import runs_below, verify_run
 
 
