@@ -87,6 +87,27 @@ def test_many_methods_at_once_are_each_by_itself_to_the_last_digit() -> None:
         np.testing.assert_array_equal(found.weight_N, alone.weight_N, strict=True)
 
 
+def test_many_sampled_correlations_at_once_are_each_by_itself() -> None:
+    """Their weights are those of their queries; predictions of other dimensions are no correlation."""
+    rng = np.random.default_rng(5)
+    gold, query = np.round(rng.uniform(0, 5, 200), 1), rng.integers(0, 30, 200)
+    said = [rng.normal(size=(seeds, 200)) for seeds in (2, 1, 3)]
+    said.insert(1, rng.normal(size=(2, 200, 4)))
+    methods = [
+        Predicted("a", "spearman-bootstrap", tuple(range(len(own))), own, gold, query_N=query)
+        for own in said
+    ]
+    found = influences(methods, SPEARMAN_BOOTSTRAP)
+    assert isinstance(found.pop(1), ValueError)
+    del methods[1]
+    for method, together in zip(methods, found, strict=True):
+        alone = SPEARMAN_BOOTSTRAP.move(method)
+        assert not isinstance(together, ValueError)
+        np.testing.assert_array_equal(together.moved_SN, alone.moved_SN, strict=True)
+        np.testing.assert_array_equal(together.weight_N, alone.weight_N, strict=True)
+        np.testing.assert_array_equal(together.value_SR, alone.value_SR, strict=True)
+
+
 def test_accuracies_and_correlations_are_told_apart() -> None:
     gold = np.array([0, 1, 1, 0])
     right = Predicted("t", "accuracy", (1,), gold[None], gold)
