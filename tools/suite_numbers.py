@@ -33,8 +33,8 @@ try:
     from bench.data.sets.clustering import ClassedTexts
 except ImportError:
     # trees up to 08bcfab8 have them elsewhere
-    from bench.base.files import values_sha256
-    from bench.data.sets.transfer import ClassedTexts
+    from bench.base.hashes import values_sha256
+    from bench.data.sets.clustering import ClassedTexts
 
 DIMENSIONS = 24
 PAIRS, TEXTS = 60, 120

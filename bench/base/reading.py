@@ -51,7 +51,7 @@ class NotPlainFile(OSError):
 
 
 def open_plain_file(
-    path: Path, limit: int | None = None, inside: Path | None = None
+    path: Path | str, limit: int | None = None, inside: Path | None = None
 ) -> BufferedReader:
     """Open a regular file to read its bytes.
 
@@ -65,7 +65,47 @@ def open_plain_file(
         with open_plain_file(file, PREDICTIONS_BYTES, inside=run) as stream:
             ...
     """
-    handle = _open_handle(path, inside or path.parent)
+    handle, _ = _open_regular(path, limit, inside)
+    try:
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_plain_file(path: Path | str, limit: int, inside: Path | None = None) -> bytes:
+    """Return the bytes of a regular file, at most ``limit``. Raises as :func:`open_plain_file`."""
+    handle, size = _open_regular(path, limit, inside)
+    try:
+        data = os.read(handle, size + 1)  # not limit + 1, for which memory would be set aside
+        if len(data) != size:
+            data = _read_on(handle, data, limit)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        os.close(handle)
+    if len(data) > limit:  # it grew, or its file system does not know its size
+        raise NotPlainFile(errno.EFBIG, f"too large: the limit is {limit:,} bytes", str(path))
+    return data
+
+
+def _read_on(handle: int, data: bytes, limit: int) -> bytes:
+    """Read what comes after ``data``, up to one byte more than ``limit``, and return all of it.
+
+    One read may give less than it was asked for.
+    """
+    parts = [data]
+    size = len(data)
+    while data and size <= limit:
+        data = os.read(handle, min(MIB, limit + 1 - size))
+        parts.append(data)
+        size += len(data)
+    return b"".join(parts)
+
+
+def _open_regular(path: Path | str, limit: int | None, inside: Path | None) -> tuple[int, int]:
+    """(an open regular file, its size in bytes). Raises as ``open_plain_file``."""
+    handle = _open_handle(path, inside or Path(path).parent)
     try:
         facts = os.fstat(handle)
         if stat.S_ISDIR(facts.st_mode):
@@ -75,22 +115,10 @@ def open_plain_file(
         if limit is not None and facts.st_size > limit:
             why = f"too large: {facts.st_size:,} bytes, the limit is {limit:,}"
             raise NotPlainFile(errno.EFBIG, why, str(path))
-        return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
-
-
-def read_plain_file(path: Path, limit: int, inside: Path | None = None) -> bytes:
-    """Return the bytes of a regular file, at most ``limit``. Raises as :func:`open_plain_file`."""
-    with open_plain_file(path, limit, inside) as file:
-        size = os.fstat(file.fileno()).st_size
-        data = file.read(size + 1)  # not limit + 1, for which memory would be set aside
-        if len(data) > size:
-            data += file.read(limit + 1 - len(data))
-    if len(data) > limit:  # it grew, or its file system does not know its size
-        raise NotPlainFile(errno.EFBIG, f"too large: the limit is {limit:,} bytes", str(path))
-    return data
+    return handle, facts.st_size
 
 
 def is_plain_file(path: Path) -> bool:
@@ -146,17 +174,17 @@ def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
                 yield from _walk(Path(entry.path))
 
 
-def _open_handle(path: Path, inside: Path) -> int:
+def _open_handle(path: Path | str, inside: Path) -> int:
     """Open a file one part of its path after the other, starting at ``inside``. Raises OSError."""
     name, start = os.fspath(path), os.fspath(inside).rstrip(os.sep) + os.sep
     if name.startswith(start):  # ten times as fast, for the files of thousands of runs
         parts = tuple(name[len(start) :].split(os.sep))
     else:
-        parts = path.relative_to(inside).parts
+        parts = Path(path).relative_to(inside).parts
     if ".." in parts:
         raise NotPlainFile(errno.EINVAL, "a path that leads out of its folder", str(path))
     if not _STEPWISE:
-        return _open_checked(path, inside, parts)
+        return _open_checked(Path(path), inside, parts)
     try:
         folder = os.open(inside, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -170,7 +198,7 @@ def _open_handle(path: Path, inside: Path) -> int:
     except ValueError as error:  # a zero byte in a name
         raise FileNotFoundError(errno.ENOENT, str(error), str(path)) from None
     except OSError as error:
-        raise _named_error(error, path, inside) from None
+        raise _named_error(error, Path(path), inside) from None
 
 
 def _open_checked(path: Path, inside: Path, parts: tuple[str, ...]) -> int:

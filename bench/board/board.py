@@ -17,10 +17,10 @@ from bench.base.errors import BenchError
 from bench.board.changes import Changes
 from bench.board.making import how_it_was_made
 from bench.board.tables import BoardTable, board_tables, judged_tables
+from bench.compare.answer import table_answer
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.tables import table_answer
 from bench.records.packed import NAME
 from bench.records.record import RunRecord
 from bench.records.run import Run

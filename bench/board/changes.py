@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bench.base.same_code import equivalent_code
 from bench.base.text import list_names, seed_ranges
 from bench.compare.formatting import setting_words
-from bench.compare.statistics.rows import configuration
 from bench.compare.statistics.table import INCONCLUSIVE
+from bench.compare.statistics.terms import configuration
 from bench.records.names import data_key
 from bench.records.record import AVERAGE, RunRecord, ScoreKey
 
@@ -162,7 +163,7 @@ def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
     for name, value in configuration(runs[0]).items():
         if value != "null":
             facts[name] = value
-    facts["code"] = str({run.provenance.plugin.sha256 for run in runs})
+    facts["code"] = str({equivalent_code(run.provenance.plugin.sha256) for run in runs})
     facts["data"] = str(sorted(_data_hashes(runs, key)))
     return facts
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bench.base.text import list_names, plural, seed_ranges
 from bench.compare.formatting import metric_words
-from bench.compare.statistics.rows import corpus_words
+from bench.compare.grouping import UNNAMED
 from bench.compare.statistics.table import Table
-from bench.compare.tables import UNNAMED
+from bench.compare.statistics.terms import corpus_words
 from bench.records.record import RunRecord
 from bench.records.value_sources import kind_of_values, search_of
 

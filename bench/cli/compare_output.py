@@ -16,11 +16,13 @@ from bench.base.text import list_names, plural
 from bench.board.board import board_headline
 from bench.board.tables import board_tables, judged_tables
 from bench.cli.options import json_text, print_columns, print_grid, say
+from bench.compare.answer import table_answer
+from bench.compare.footnotes import refuse_footnotes
 from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
 from bench.compare.seeds import seeds_for
 from bench.compare.statistics.table import Table
-from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
+from bench.compare.tables import TableOptions, compare_runs
 from bench.records.run import Run
 from bench.show.tables.forms import print_score_tables
 from bench.show.tables.items import items_data, items_grid

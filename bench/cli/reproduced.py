@@ -11,7 +11,8 @@ import click
 from bench.base.files import write_or_fail
 from bench.base.text import seed_ranges
 from bench.cli.options import print_columns, print_json, say
-from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
+from bench.compare.consistency import verdict_text
+from bench.compare.printed import Beside, Reproduced, judge_rows
 from bench.records import RunsFolder
 from bench.references import SCORES, Part, ReferenceResult
 from bench.run.reproduce import finished_runs_of

@@ -21,8 +21,8 @@ from bench.cli.options import (
 from bench.data.sets import DataFolder
 from bench.records import RunsFolder
 from bench.show.tables.verified import report_grids
+from bench.verify.findings import RunReport
 from bench.verify.places import MANIFEST, compare_encoded, find_folders, verify_folders
-from bench.verify.scores import RunReport
 
 
 @click.command()

@@ -1,12 +1,9 @@
-"""What every form of a table says alike, and the blocks of a docstring."""
+"""Words and numbers that every form of a table prints alike."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from bench.base.foreign_text import printable_lines
 from bench.base.text import plural
 from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import AVERAGE, Cell, Row, Table
@@ -19,7 +16,8 @@ SEVERAL = "several backbones"
 
 
 def variant_words(row: Row, table: Table) -> str:
-    """What stands beside the method: its variant, what sets the row apart, and what the table does not say for all."""
+    """Return the label after the method name: variant, what distinguishes the row, and anything not
+    shared by the whole table."""
     parts = [row.variant] if row.variant else []
     by_values = row.differs and _values_suffice(row, table)
     parts += [f"{key}={value}" for key, value in row.differs if not by_values or key == SENDER]
@@ -39,7 +37,8 @@ def variant_words(row: Row, table: Table) -> str:
 
 
 def _values_suffice(row: Row, table: Table) -> bool:
-    """Is where its values come from enough to tell a row from those of its name: one of them is tuned, and no two are of one kind?"""
+    """Say if the source of the values (paper, recipe, tuned) is enough to tell rows of the same
+    name apart."""
     name = (row.method, row.variant, row.setting, row.backbone)
     kinds = [
         other.values
@@ -88,12 +87,12 @@ def headline(table: Table) -> str:
 
 
 def spread(cell: Cell) -> float | None:
-    """What stands after ±: half of the 95 % interval."""
+    """Return the number after ±: half of the 95 % interval."""
     return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2
 
 
 def metric_words(table: Table) -> str:
-    """Name what the numbers of a table are; an unknown metric has its own name."""
+    """Describe the numbers of a table; an unknown metric has its own name."""
     return ", ".join(find_metric(table.suite, name).label for name in table.metric.split(", "))
 
 
@@ -102,7 +101,8 @@ def score(value: float, decimals: int = 2) -> str:
 
 
 def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
-    """Of each suite, protocol and text form its name, its average ("" where it has none), and its tasks: ["STS12 68.40", ...].
+    """Yield for each suite, protocol and text form: its name, its average ("" if none) and its
+    tasks: ["STS12 68.40", ...].
 
     The name is the protocol where the suite was scored under several.
     """
@@ -141,52 +141,10 @@ def signed_number(value: float, decimals: int = 2) -> str:
 def with_interval(
     difference: float, low: float | None, high: float | None, decimals: int = 2
 ) -> str:
-    """ "+0.55 [-0.55, +1.65]"; the difference alone where nothing is known of its interval."""
+    """ "+0.55 [-0.55, +1.65]"; the difference alone if its interval is not known."""
     between = (
         ""
         if low is None or high is None
         else f" [{signed_number(low, decimals)}, {signed_number(high, decimals)}]"
     )
     return f"{signed_number(difference, decimals)}{between}"
-
-
-# --- the blocks of a docstring: paragraphs, list items and equations, for a terminal or a page to lay out ---
-
-
-PIECE = re.compile(
-    r"(?P<item>[*-] .*(?:\n(?:  \S|(?![*-] )\S).*)*)"
-    r"|(?P<lines> .*(?:\n .*)*)"
-    r"|(?P<paragraph>\S.*(?:\n(?![*-] )\S.*)*)"
-)
-"""Of a paragraph: an item goes on in lines that are not indented, or by two blanks; indented lines stand as they are."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """``kind`` is "paragraph", "item" (of a list; its text has no bullet) or "lines" (as they stand, such as equations)."""
-
-    kind: str
-    text: str
-    bullet: str = ""  # "* " or "- " of an item
-    first: bool = False  # begins a paragraph of the source: a blank line stood above
-
-
-def blocks(text: str) -> tuple[Block, ...]:
-    """Lines that belong together joined; an indented line that continues no bullet stands as it is. Control characters are shown."""
-    made = []
-    for paragraph in re.split(r"\n\s*\n", text.strip()):
-        for match in PIECE.finditer("\n".join(printable_lines(paragraph))):
-            kind, piece = str(match.lastgroup), match.group()
-            bullet = piece[:2] if kind == "item" else ""
-            joined = " ".join(line.strip() for line in piece[len(bullet) :].splitlines())
-            made.append(
-                Block(kind, piece if kind == "lines" else joined, bullet, match.start() == 0)
-            )
-    return tuple(made)
-
-
-def spans(text: str) -> tuple[tuple[str, bool], ...]:
-    """(text, is code) of each stretch; code stands between backticks."""
-    return tuple(
-        (part, i % 2 == 1) for i, part in enumerate(re.split(r"``?([^`]+)``?", text)) if part
-    )

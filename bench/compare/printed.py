@@ -1,24 +1,24 @@
 """Ours beside a printed value: would as many new runs as the paper had give what it printed?
 
-The items are the paper's own, so only seeds vary. Around the mean of our seeds lies a 95 % prediction interval for the mean of as
-many runs as the paper had: half of it is t * SD * sqrt(1 / n_ours + 1 / n_paper), with the SD over seeds pooled over the rows that
-were scored on the same task, and t with the degrees of freedom of that SD. A print inside is *consistent*, one outside *differs*,
-and where no spread is known the cell is *not tested*, with the reason. Used by ``bench compare --with-paper``, ``bench reproduce``
-and the pages.
+The items are the paper's own, so only seeds vary. Around the mean of our seeds lies a 95 %
+prediction interval for the mean of as many runs as the paper had: half of it is t * SD * sqrt(1 /
+n_ours + 1 / n_paper), with the SD over seeds pooled over the rows that were scored on the same
+task, and t with the degrees of freedom of that SD. A print inside is *consistent*, one outside
+*differs*, and where no spread is known the cell is *not tested*, with the reason. Used by ``bench
+compare --with-paper``, ``bench reproduce`` and the pages.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from statistics import fmean, variance
+from statistics import fmean
 
 import msgspec
 
 from bench.base.text import list_names
+from bench.compare.consistency import CONSISTENT, NOT_TESTED, PrintVerdict, judge_print, pooled_sd
 from bench.compare.statistics.table import Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
 from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
@@ -34,116 +34,14 @@ from bench.references import (
     meaning,
 )
 from bench.references.audit import remarks
-from bench.references.bounds import half_unit
 from bench.score.metrics.metric import metric_named
 
-LEVEL = 0.95
-CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
 DEV_SET = "STS-B dev"
-
-# --- the judgement: numbers in, numbers out ---
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """What became of one printed value."""
-
-    verdict: str  # CONSISTENT, DIFFERS or NOT_TESTED
-    difference: float | None = None  # ours minus the print, as printed
-    expected: float | None = None  # the middle of the prediction interval
-    half: float | None = None  # of its width
-    sd: float | None = None  # over seeds, pooled; 0.0 where nothing is random
-    freedom: float | None = None  # its degrees of freedom; None where nothing is random
-    reason: str = ""  # of NOT_TESTED
-
-
-def pooled_sd(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
-    """(SD over seeds, its degrees of freedom), pooled over rows; (0.0, 0) where no row has two seeds. ``samples``: values by row."""
-    several = [values for values in samples if len(values) > 1]
-    freedom = sum(len(values) - 1 for values in several)
-    squares = math.fsum(variance(values) * (len(values) - 1) for values in several)
-    return (math.sqrt(squares / freedom), freedom) if freedom else (0.0, 0)
-
-
-def judge(
-    mean: float, seeds: int, cell: ReferenceResult, spread: tuple[float, float], why_not: str = ""
-) -> Judged:
-    """A printed value beside the mean of so many seeds of ours.
-
-    ``spread``: the pooled SD and its degrees of freedom, infinite where nothing is random; without any, what the paper prints of its
-    own seeds. ``why_not``: why ours is not meant to be the paper's. The best of n runs is expected above their mean.
-    """
-    from scipy.special import stdtrit
-
-    places = metric_named(cell.metric).decimals
-    difference = round(round(mean, places) - cell.value, places)
-    if cell.protocol == UNKNOWN:
-        why_not = why_not or "the paper's protocol is not known"
-    sd, freedom = spread if spread[1] else printed_spread(cell)
-    if why_not or not freedom:
-        return Judged(
-            verdict=NOT_TESTED,
-            difference=difference,
-            reason=why_not or "one seed: how far seeds vary is not known",
-        )
-    count, best = printed_runs(cell)
-    above, share = best_of(count) if best else (0.0, 1 / count)
-    half = sd and float(stdtrit(freedom, (1 + LEVEL) / 2)) * sd * math.sqrt(1 / seeds + share)
-    expected = mean + above * sd
-    inside = abs(cell.value - expected) <= half + half_unit(cell.printed) + 1e-9
-    return Judged(
-        verdict=CONSISTENT if inside else DIFFERS,
-        difference=difference,
-        expected=expected,
-        half=half,
-        sd=sd,
-        freedom=freedom if math.isfinite(freedom) else None,
-    )
-
-
-def verdict_text(judged: Judged, cell: ReferenceResult) -> str:
-    """ "consistent (ours 76.10 ± 1.52)", "differs by 2.31 (± 1.52)", "not tested: one seed: ..."."""
-    if judged.expected is None or judged.half is None:
-        return f"{NOT_TESTED}: {judged.reason}"
-    places, (count, best) = metric_named(cell.metric).decimals, printed_runs(cell)
-    half, ours = f"± {judged.half:.{places}f}", f"{judged.expected:.{places}f}"
-    if judged.verdict == DIFFERS:
-        return f"differs by {abs(cell.value - judged.expected):.{places}f} ({half})"
-    return f"consistent (ours {ours} {half}{f', as the best of {count}' if best else ''})"
-
-
-def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
-    """(runs behind a printed value, whether it is the best of them). 1 if nothing says so; "several" counts as two."""
-    stated = re.match(r"(mean|best) of (\d+|several)", cell.runs)
-    if stated is None:
-        return 1, False
-    return (2 if stated[2] == "several" else max(int(stated[2]), 1)), stated[1] == "best"
-
-
-def printed_spread(cell: ReferenceResult) -> tuple[float, int]:
-    """What a paper prints after ±, if it is over its seeds and not over draws of the protocol; else (0.0, 0)."""
-    count, best = printed_runs(cell)
-    return (cell.std, count - 1) if cell.std is not None and count > 1 and not best else (0.0, 0)
-
-
-@cache
-def best_of(count: int) -> tuple[float, float]:
-    """(mean, variance) of the largest of so many standard normal values."""
-    from scipy.integrate import quad
-    from scipy.special import ndtr
-
-    def density(x: float) -> float:
-        return float(count * ndtr(x) ** (count - 1) * math.exp(-x * x / 2)) / math.sqrt(2 * math.pi)
-
-    mean, square = (quad(lambda x, p=p: x**p * density(x), -12, 12)[0] for p in (1, 2))
-    return float(mean), float(square - mean**2)
-
-
-# --- our score of a printed value ---
 
 
 def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
-    """Our score of a printed value: of its protocol (of any, where the paper's is not known), in the text form ``text``.
+    """Our score of a printed value: of its protocol (of any, where the paper's is not known), in
+    the text form ``text``.
 
     Where the print depends on no form (its ``text`` is empty), whatever form was scored.
     """
@@ -162,8 +60,9 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
 
 
 def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
-    """Spearman's correlation within each sub-dataset, weighted by size, which the score over all pairs carries as a detail; "Avg." is
-    the mean over the tasks, and missing where one of them is."""
+    """Spearman's correlation within each sub-dataset, weighted by size, which the score over all
+    pairs carries as a detail; "Avg." is the mean over the tasks, and missing where one of them is.
+    """
     whole = replace(cell, protocol=WHOLE)
     average = score_of(record, whole, text)
     tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
@@ -195,12 +94,10 @@ def _dev_score(record: RunRecord) -> Score | None:
     )
 
 
-# --- rows of print, beside the runs that stand for them ---
-
-
 @dataclass(frozen=True)
 class Beside:
-    """Cells of one printed row, and our finished runs of it, one per seed. ``why_not``: why they are not meant to be the paper's."""
+    """Cells of one printed row, and our finished runs of it, one per seed. ``why_not``: why they
+    are not meant to be the paper's."""
 
     cells: Sequence[ReferenceResult]
     records: Sequence[RunRecord]
@@ -208,7 +105,7 @@ class Beside:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reproduced(Judged):
+class Reproduced(PrintVerdict):
     """One printed value and what became of it."""
 
     printed: ReferenceResult
@@ -228,7 +125,8 @@ Scored = Sequence[tuple[RunRecord, Score]]
 
 
 def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
-    """Every printed cell of these rows. Spreads are pooled over all rows whose runs were scored on the same task, each run once."""
+    """Every printed cell of these rows. Spreads are pooled over all rows whose runs were scored on
+    the same task, each run once."""
     scored = [[_scored(row, cell, text) for cell in row.cells] for row in rows]
     samples: dict[ScoreKey, dict[tuple[str, ...], list[float]]] = {}
     for of_cell in (one for cells in scored for one in cells):
@@ -273,7 +171,7 @@ def _reproduced(
     spread = (0.0, math.inf) if record.seed is None else spreads[first.key]
     mean = fmean(score.value for _, score in scored)
     return Reproduced(
-        **vars(judge(mean, len(scored), cell, spread, why_not)),
+        **vars(judge_print(mean, len(scored), cell, spread, why_not)),
         printed=cell,
         mean=mean,
         seeds=tuple(record.seed for record, _ in scored),
@@ -284,11 +182,9 @@ def _reproduced(
     )
 
 
-# --- the printed values of a table of ours: ``bench compare --with-paper`` ---
-
-
 def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with the printed value in each cell for which a paper has one; a note names the rows without any.
+    """The table with the printed value in each cell for which a paper has one; a note names the
+    rows without any.
 
     Only numbers of the table's own protocol are taken, and of its text form.
     """
@@ -312,8 +208,8 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
 
 
 def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
-    """What papers printed for a row on a task, in the table's protocol and text form; the one to compare with first. ``record``: of
-    one of the row's runs."""
+    """What papers printed for a row on a task, in the table's protocol and text form; the one to
+    compare with first. ``record``: of one of the row's runs."""
     printed = find_printed(
         row.method,
         task,
@@ -333,7 +229,9 @@ def _with_print(
     result = next(iter(printed_for(row, task, table, record)), None)
     if result is None:
         return cell
-    judged = judge(cell.mean, len(cell.values), result, spread, changed_by_hand(record, result))
+    judged = judge_print(
+        cell.mean, len(cell.values), result, spread, changed_by_hand(record, result)
+    )
     return replace(
         cell,
         printed=Printed(
@@ -353,7 +251,8 @@ def _with_print(
 
 
 def changed_by_hand(record: RunRecord, result: ReferenceResult) -> str:
-    """Why a run whose recipe a user changed is not meant to be a printed one; "" where the print names those values itself."""
+    """Why a run whose recipe a user changed is not meant to be a printed one; "" where the print
+    names those values itself."""
     named = meaning(result.method, result.variant, result.setting, result.backbone).set
     changed = [
         f"{key}={value.value}"

@@ -1,4 +1,5 @@
-"""How many seeds find a difference of a given size, from the spreads over seeds and over items that a table has at hand."""
+"""How many seeds find a difference of a given size, from the spreads over seeds and over items that
+a table has at hand."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.base.errors import BenchError
+from bench.compare.answer import verdict_of
 from bench.compare.formatting import headline, row_name
 from bench.compare.judge import FEWEST_SEEDS, head_column
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.power import Planned, seeds_needed
 from bench.compare.statistics.table import ALPHA, WORSE, Table
-from bench.compare.tables import verdict
 from bench.records.run import Run
 
 LARGEST = 100.0
@@ -34,14 +35,15 @@ class SeedsOfRow:
     items_sd: float
     """Standard error over items of its difference from the baseline, in points."""
     seeds: int | None
-    """Of the new row, beside the baseline as it is; None: ``power.MOST`` are not enough, or the baseline has fewer than three."""
+    """Of the new row, beside the baseline as it is; None: ``power.MOST`` are not enough, or the
+    baseline has fewer than three."""
     of_both: int | None
     """Of the new row and of the baseline alike; None: ``power.MOST`` are not enough."""
 
 
 @dataclass(frozen=True)
 class SeedsNeeded:
-    """Of one table, for a difference of one size."""
+    """The answer for one table and a difference of one size."""
 
     table: str
     """ "unsupervised, builtin, 2 to 10 seeds, senteval-all/1 (tokenised)" """
@@ -69,10 +71,12 @@ def check_size(size: float) -> None:
 
 
 def seeds_for(table: Table, runs: Mapping[str, Run], size: float) -> SeedsNeeded | None:
-    """How many seeds of a new row of the table find a true difference of ``size`` points from the baseline in 80 of 100 tables.
+    """How many seeds of a new row of the table find a true difference of ``size`` points from the
+    baseline in 80 of 100 tables.
 
-    ``table``: as ``compare_runs`` judged it. The new row is tested as one more comparison. None if the table has no column that ranks,
-    no baseline with a value and predictions, or no row with two seeds.
+    ``table``: as ``compare_runs`` judged it. The new row is tested as one more comparison. None if
+    the table has no column that ranks, no baseline with a value and predictions, or no row with two
+    seeds.
     """
     check_size(size)
     found = None if table.sender else head_column(table, runs)
@@ -111,15 +115,16 @@ def seeds_for(table: Table, runs: Mapping[str, Run], size: float) -> SeedsNeeded
 
 
 def _next_comparison(table: Table) -> tuple[int, float]:
-    """(comparisons of the table with one more row, the level of each): the rule's share, worse rows having passed theirs on."""
-    compared = [verdict(row) for row in table.rows if verdict(row)]
+    """(comparisons of the table with one more row, the level of each): the rule's share, worse rows
+    having passed theirs on."""
+    compared = [verdict_of(row) for row in table.rows if verdict_of(row)]
     comparisons = len(compared) + 1
     return comparisons, ALPHA / (comparisons - compared.count(WORSE))
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the new rows of one table have in common."""
+    """The facts that new rows of one table have in common."""
 
     of: Column
     base: int
@@ -127,7 +132,8 @@ class _Plan:
     critical: float
 
     def row(self, name: str, n: int | None, sd: float, items: float) -> SeedsOfRow:
-        """``sd``: of the new row over seeds; ``items``: variance over items of its difference from the baseline."""
+        """``sd``: of the new row over seeds; ``items``: variance over items of its difference from
+        the baseline."""
         of, base = self.of, self.base
         random = bool(of.random_M[base])
         lends = of.own_freedom_M > 0

@@ -1,7 +1,8 @@
-"""What the rows of submitted runs say of their senders. Rows are made by name, and a name proves nothing.
+"""What the rows of submitted runs say of their senders. Rows are made by name, and a name proves
+nothing.
 
-So two runs of one name share a row only if they came together (``bench.compare.together``) and neither would take the other's place; and
-none joins the row of a published run.
+So two runs of one name share a row only if they came together (``bench.compare.together``) and
+neither would take the other's place; and none joins the row of a published run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from bench.compare.statistics.rows import configuration
+from bench.compare.statistics.terms import configuration
 from bench.records.record import RunRecord
 
 NUMBERED = re.compile(r"\((?:\d+|[0-9a-f]{8})\)$")
@@ -19,7 +20,7 @@ NUMBERED = re.compile(r"\((?:\d+|[0-9a-f]{8})\)$")
 
 
 def plain_name(label: str) -> str:
-    """The sender's name in what stands in a row: "Ada (2)" -> "Ada"."""
+    """Return the sender's name in the label of a row: "Ada (2)" -> "Ada"."""
     return NUMBERED.sub("", label).rstrip()
 
 
@@ -28,12 +29,14 @@ def row_labels(
     published: Iterable[str],
     together: Mapping[str, frozenset[str]] = {},
 ) -> dict[str, str]:
-    """Run id -> what its row says of the sender. ``submitted``: (record, name) of runs that no version has; ``published``: what the rows of
-    published runs say; ``together``: run id -> what tells which runs came together (``bench.compare.together``), nothing for one alone.
+    """Run id -> what its row says of the sender. ``submitted``: (record, name) of runs that no
+    version has; ``published``: what the rows of published runs say; ``together``: run id -> what
+    tells which runs came together (``bench.compare.together``), nothing for one alone.
 
-    Runs under a name that the board has already get a number behind it, and with it rows of their own. Runs of one name that would share a
-    row do so only if they came together and none would replace another, because the seed is the same or the code of the method is
-    another. Else the beginning of a hash stands behind the name.
+    Runs under a name that the board has already get a number behind it, and with it rows of their
+    own. Runs of one name that would share a row do so only if they came together and none would
+    replace another, because the seed is the same or the code of the method is another. Else the
+    beginning of a hash stands behind the name.
     """
     taken = set(published)
     numbers: dict[str, str] = {}
@@ -95,6 +98,7 @@ def _next_label(name: str, taken: set[str]) -> str:
 
 
 def _row(record: RunRecord) -> str:
-    """What decides in which row a run stands, but for its sender: as ``bench.compare.statistics.table.rows_of`` groups runs."""
+    """Return the key by which ``bench.compare.statistics.rows.group_rows`` puts runs in rows,
+    without the sender."""
     place = (record.method, record.variant, record.setting, record.backbone_name)
     return json.dumps([place, configuration(record)], sort_keys=True)

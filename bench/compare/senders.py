@@ -1,7 +1,8 @@
 """Who submitted a run, if it is not the publisher's own.
 
-A submission has the file ``submitted_by.txt`` beside its record. In a published version, ``tables.json`` names the sender of each run.
-Tables never mix the runs of two senders, nor those of a sender with the publisher's: see ``bench.compare.submitted``.
+A submission has the file ``submitted_by.txt`` beside its record. In a published version,
+``tables.json`` names the sender of each run. Tables never mix the runs of two senders, nor those of
+a sender with the publisher's: see ``bench.compare.submitted``.
 """
 
 from __future__ import annotations
@@ -43,13 +44,15 @@ class _AnyFile(Struct):
 
 
 def sender_of(record: RunRecord) -> str:
-    """Name who submitted the run, as ``with_sender`` wrote it into the record; "" for the publisher's own."""
+    """Name who submitted the run, as ``with_sender`` wrote it into the record; "" for the
+    publisher's own."""
     entry = record.recipe.get(SENDER)
     return "" if entry is None else str(entry.value)
 
 
 def with_sender(run: Run, name: str | None) -> Run:
-    """The run with its sender in the recipe, which sets its row apart; the run itself if ``name`` is None."""
+    """The run with its sender in the recipe, which sets its row apart; the run itself if ``name``
+    is None."""
     if name is None:
         return run
     entry = RecipeValue(value=name, source="the submission")
@@ -58,7 +61,8 @@ def with_sender(run: Run, name: str | None) -> Run:
 
 
 def with_senders(runs: Sequence[Run]) -> list[Run]:
-    """The runs, each that was submitted with what its row says of its sender, as far as the folders say so.
+    """The runs, each that was submitted with what its row says of its sender, as far as the folders
+    say so.
 
     Raises DataDamaged if the file of a published version that says so cannot be read.
     """
@@ -82,7 +86,8 @@ def with_senders(runs: Sequence[Run]) -> list[Run]:
 
 
 def read_sender(folder: Path) -> str | None:
-    """The name in a submission's folder, on one line; None if the folder is no submission. A file that holds no name still makes it one."""
+    """The name in a submission's folder, on one line; None if the folder is no submission. A file
+    that holds no name still makes it one."""
     try:
         text = read_plain_file(folder / SENDER_FILE, 4 * LONGEST_NAME).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -94,7 +99,8 @@ def read_sender(folder: Path) -> str | None:
 
 
 def published_senders(version: Path) -> dict[str, str | None]:
-    """Run id -> who submitted it, of a published version's ``tables.json``; empty if the folder is no version. Raises DataDamaged."""
+    """Run id -> who submitted it, of a published version's ``tables.json``; empty if the folder is
+    no version. Raises DataDamaged."""
     path = version / "tables.json"
     try:
         content = read_plain_file(path, TABLES_BYTES)

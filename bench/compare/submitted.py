@@ -1,8 +1,10 @@
-"""Tables of submitted runs. Whatever they contain, no number, sign, mark or sentence of another table depends on them.
+"""Tables of submitted runs. Whatever they contain, no number, sign, mark or sentence of another
+table depends on them.
 
-Each sender's runs have tables of their own. Their rows are compared with the baseline of the publisher's table of the same suite,
-protocol, text form, setting and backbone, in one family of tests for each table. They borrow their spread over seeds from the
-publisher's rows and lend none, neither to those nor to one another; and none is marked as one that may be the best.
+Each sender's runs have tables of their own. Their rows are compared with the baseline of the
+publisher's table of the same suite, protocol, text form, setting and backbone, in one family of
+tests for each table. They borrow their spread over seeds from the publisher's rows and lend none,
+neither to those nor to one another; and none is marked as one that may be the best.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bench.base.text import list_names
-from bench.compare.judge import Lenders, add_verdicts, read_columns, with_intervals
+from bench.compare.columns import Lenders, read_columns
+from bench.compare.judge import add_verdicts, with_intervals
 from bench.compare.statistics.table import Against, Cell, Row, Table
 from bench.records.run import Run
 
@@ -19,7 +22,8 @@ NO_BASELINE = "the publisher's runs have no tested baseline"
 
 
 def publishers_table(table: Table, own: Sequence[Table]) -> Table | None:
-    """The publisher's table with which the rows of a submitted one are compared; None if there is none."""
+    """The publisher's table with which the rows of a submitted one are compared; None if there is
+    none."""
 
     def kind(one: Table) -> tuple[str | None, ...]:
         return one.suite, one.protocol, one.text, one.chosen_on, one.budget
@@ -37,7 +41,8 @@ def publishers_table(table: Table, own: Sequence[Table]) -> Table | None:
 
 
 def beside_publishers(table: Table, own: Table | None) -> Table:
-    """The submitted table with the columns of the publisher's, and each cell minus the cell of its baseline; itself if ``own`` is None."""
+    """The submitted table with the columns of the publisher's, and each cell minus the cell of its
+    baseline; itself if ``own`` is None."""
     if own is None:
         return table
     baseline = next((row for row in own.rows if row.is_baseline), None)
@@ -63,7 +68,8 @@ def beside_publishers(table: Table, own: Table | None) -> Table:
 
 
 def judge_submitted(table: Table, own: Table | None, runs: Mapping[str, Run]) -> Table:
-    """The table, as ``beside_publishers`` made it, with intervals and with verdicts against the publisher's baseline."""
+    """The table, as ``beside_publishers`` made it, with intervals and with verdicts against the
+    publisher's baseline."""
     lenders = () if own is None else own.rows
     baseline = next((row for row in lenders if row.is_baseline), None)
     if baseline is None or baseline.untested:
@@ -75,7 +81,7 @@ def judge_submitted(table: Table, own: Table | None, runs: Mapping[str, Run]) ->
     columns = read_columns(together, runs, Lenders(frozenset([0]), others))
     judged = with_intervals(together, columns)
     if table.head is not None and len(table.columns) - 1 in columns.of_place:
-        judged = add_verdicts(judged, *columns.of_place[len(table.columns) - 1], runs)
+        judged = add_verdicts(judged, columns, runs)
     rows = [replace(row, may_be_best=False) for row in judged.rows[1:]]
     if judged.tested is None:
         rows = [replace(row, untested=row.untested or NO_BASELINE) for row in rows]

@@ -1,8 +1,10 @@
-"""Which submitted runs came together: ``submitted_with.txt``, which ``bench submit`` writes beside each record of one command.
+"""Which submitted runs came together: ``submitted_with.txt``, which ``bench submit`` writes beside
+each record of one command.
 
-A name proves nothing, so runs of one name may be of several people, and their mean would be nobody's. The file has the sha256 of every
-``run.json`` of the command. Two runs came together only if both files are equal and each has the hash of its own record: whoever adds a
-run later cannot be in the files that were there before.
+A name proves nothing, so runs of one name may be of several people, and their mean would be
+nobody's. The file has the sha256 of every ``run.json`` of the command. Two runs came together only
+if both files are equal and each has the hash of its own record: whoever adds a run later cannot be
+in the files that were there before.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def write_together(folders: Iterable[Path]) -> None:
-    """Note in the folders of these submitted runs that they came together; a single one needs no note. Raises OSError."""
+    """Note in the folders of these submitted runs that they came together; a single one needs no
+    note. Raises OSError."""
     places = list(folders)
     if len(places) < 2:
         return
@@ -32,7 +35,8 @@ def write_together(folders: Iterable[Path]) -> None:
 
 
 def read_together(folder: Path) -> frozenset[str]:
-    """The hashes of the records that came together with that of a submitted run, its own among them; of its own alone if no file says more."""
+    """The hashes of the records that came together with that of a submitted run, its own among
+    them; of its own alone if no file says more."""
     own = file_sha256(folder / RECORD, inside=folder)
     try:
         text = read_plain_file(folder / TOGETHER_FILE, TOGETHER_BYTES).decode("ascii")

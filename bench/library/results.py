@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from bench.base.errors import DataMissing, UnknownName
-from bench.compare.statistics.table import Table, summarise
+from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.table import Table
 from bench.compare.tables import CODE_HERE
 from bench.library.libraries import import_pandas
 from bench.library.plots import plot_tables

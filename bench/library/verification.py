@@ -20,8 +20,8 @@ from bench.records.store import RunsFolder
 from bench.show.markup import as_html
 from bench.show.tables.verified import report_grids
 from bench.show.terminal import terminal_lines
+from bench.verify.findings import RunReport
 from bench.verify.places import compare_encoded, find_folders, verify_folders
-from bench.verify.scores import RunReport
 
 if TYPE_CHECKING:
     import pandas as pd

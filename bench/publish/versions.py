@@ -24,7 +24,7 @@ from bench.records.packed import MANIFEST, NAME
 from bench.records.record import RunRecord
 from bench.records.store import RunsFolder
 from bench.verify import check_manifest
-from bench.verify.scores import RunReport
+from bench.verify.findings import RunReport
 
 RUNS = "runs"
 """The folder of a version's runs."""

@@ -47,19 +47,25 @@ DIRECTORY_BYTES = MIB
 
 
 def read_arrays(
-    path: Path, only: Container[str] | None = None, inside: Path | None = None
+    path: Path | str,
+    only: Container[str] | None = None,
+    inside: Path | None = None,
+    *,
+    shared: bool = False,
 ) -> dict[str, np.ndarray]:
     """The arrays of an .npz file; if there is no such file, the arrays that its version has in
     ``predictions.parquet``. ``only``: these arrays, if they are there. ``inside``: the run's
-    folder, below which no link is followed; None: the file's own.
+    folder, below which no link is followed; None: the file's own. ``shared``: what comes from the
+    data may be one array for many files, which cannot be written to; else each caller has its own.
+
 
     Raises DataMissing if there is no file, DataDamaged for a file with anything but arrays of
     numbers and text.
     """
     try:
-        return _unpack(read_plain_file(path, LARGEST, inside), only)
+        return _unpack(read_plain_file(path, LARGEST, inside), only, shared)
     except (FileNotFoundError, NotADirectoryError):
-        if not os.path.lexists(path) and (packed := read_packed(path, only)) is not None:
+        if not os.path.lexists(path) and (packed := read_packed(Path(path), only)) is not None:
             return packed
         raise DataMissing(
             f"there is no file {path}", "the run's command creates it again"
@@ -71,7 +77,7 @@ def read_arrays(
         raise DataDamaged(f"{path} is not a predictions file: {reason[:200]}") from None
 
 
-def _unpack(data: bytes, only: Container[str] | None) -> dict[str, np.ndarray]:
+def _unpack(data: bytes, only: Container[str] | None, shared: bool) -> dict[str, np.ndarray]:
     """The arrays of an .npz file's bytes. Raises many kinds of errors for anything else."""
     _check_directory(data)
     arrays: dict[str, np.ndarray] = {}
@@ -90,8 +96,9 @@ def _unpack(data: bytes, only: Container[str] | None) -> dict[str, np.ndarray]:
         if only is None or name in only:
             if name == "prediction":
                 arrays[name] = _array(member)
-            else:  # what comes from the data is the same in every run
-                arrays[name] = _remembered_array(member).copy()
+                continue
+            from_data = _remembered_array(member)  # the same in every run
+            arrays[name] = from_data if shared else from_data.copy()
     return arrays
 
 

@@ -192,22 +192,29 @@ def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -
 
 def _arrays(run: Run, key: ScoreKey, *, by_query: bool) -> dict[str, np.ndarray]:
     """ "prediction", "gold" and, if the task has them, "fold", "query" and the ``_UNITS``."""
-    names = {name: name for name in ("prediction", "gold", "fold", *_UNITS)}
-    if by_query:
-        names["query"] = QUERIES.get(key.protocol, "query")
-    stored = run.predictions(key, names.values())
-    arrays = {name: stored[source] for name, source in names.items() if source in stored}
+    query = QUERIES.get(key.protocol, "query") if by_query else None
+    wanted = _NAMES if query is None else (*_NAMES, query)
+    stored = run.predictions(key, wanted, shared=True)
+    arrays = {name: _widen(stored[name]) for name in _NAMES if name in stored}
+    if query is not None and query in stored:
+        arrays["query"] = _widen(stored[query])
     if problem := _problem_of(arrays, by_query=by_query):
         raise DataDamaged(f"{run.predictions_file(key)}: {problem}")
-    wide = {"f": "float64", **dict.fromkeys("iub", "int64")}  # text stays as it is
-    return {
-        name: array.astype(wide.get(array.dtype.kind, array.dtype), copy=False)
-        for name, array in arrays.items()
-    }
+    return arrays
+
+
+def _widen(array: np.ndarray) -> np.ndarray:
+    """As float64 or int64; the array itself if it holds text."""
+    if array.dtype.kind == "f":
+        return array.astype(np.float64, copy=False)
+    if array.dtype.kind in "iub":
+        return array.astype(np.int64, copy=False)
+    return array
 
 
 _UNITS = ("image", "caption1", "caption2")
 """Arrays that say which captions pairs share."""
+_NAMES = ("prediction", "gold", "fold", *_UNITS)
 
 
 def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from bench.base.errors import BenchError
 from bench.base.text import one_value
+from bench.compare.consistency import printed_runs
 from bench.compare.formatting import setting_words
-from bench.compare.printed import printed_runs
 from bench.references import Checkpoint, ReferenceResult, Row
 from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun

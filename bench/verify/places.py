@@ -1,4 +1,5 @@
-"""Which runs are verified: those of a run's id, of a folder, or of a published version; and a report on each."""
+"""Which runs are verified: those of a run's id, of a folder, or of a published version; and a
+report on each."""
 
 from __future__ import annotations
 
@@ -12,14 +13,15 @@ from bench.data.sets import DataFolder
 from bench.records import RunsFolder
 from bench.run.plugins import discover
 from bench.verify import More, check_manifest, fetch_predictions, runs_below, verify_run
+from bench.verify.findings import RunReport
 from bench.verify.reencode import encode_again
-from bench.verify.scores import RunReport
 
 PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
 
 
 def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
-    """The folder of each place: of a run, of runs, or of a published version; without a place, the runs folder.
+    """The folder of each place: of a run, of runs, or of a published version; without a place, the
+    runs folder.
 
     Raises UnknownName for anything else.
     """
@@ -35,7 +37,8 @@ def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
 def verify_folders(
     folders: Sequence[Path], data: DataFolder | None, more: More | None, offline: bool
 ) -> Iterator[RunReport]:
-    """A report on the manifest of each version, then one on each run. Raises BenchError if a folder has no run."""
+    """A report on the manifest of each version, then one on each run. Raises BenchError if a folder
+    has no run."""
     runs: dict[Path, None] = {}
     for folder in folders:
         manifest = check_manifest(folder)
@@ -58,7 +61,8 @@ def compare_encoded(
     offline: bool,
     say: Callable[[str], None],
 ) -> More:
-    """The comparison of ``--retrain-free``, which encodes from checkpoints; ``say`` gets what is wrong with installed plugins."""
+    """The comparison of ``--retrain-free``, which encodes from checkpoints; ``say`` gets what is
+    wrong with installed plugins."""
     for warning in discover(plugins).warnings:
         say(f"warning: {warning}")
     return partial(

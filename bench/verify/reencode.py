@@ -28,10 +28,12 @@ from bench.score.suites import (
     suite_names,
     survey,
 )
-from bench.verify.scores import NO_SUITE, cell, check
+from bench.verify.findings import make_finding, name_score
+from bench.verify.scores import NO_SUITE
 
 POINTS, ITEMS = 0.05, 3
-"""Scores may move by this much: other devices and libraries round differently, and the classes of a few items flip."""
+"""Scores may move by this much: other devices and libraries round differently, and the classes of a
+few items flip."""
 COSINE = 1e-4
 """The same for one prediction that is a cosine or a distance."""
 
@@ -39,15 +41,15 @@ COSINE = 1e-4
 def encode_again(
     run: Run, plugins: Sequence[Path], data: DataFolder, device: str, offline: bool
 ) -> Iterator[Finding]:
-    """Build the method from its record and score ``data`` with it: one finding of kind encoding per task. Whatever a checkpoint or
-    a plugin raises is a finding."""
+    """Build the method from its record and score ``data`` with it: one finding of kind encoding per
+    task. Whatever a checkpoint or a plugin raises is a finding."""
     tasks: dict[KnownTask, Score] = {}
     for score in run.scores:
         if score.task != AVERAGE:
             try:
                 tasks[_known(score, data)] = score
             except DataMissing as error:
-                yield Finding("encoding", cell(score), UNCHECKED, error.message)
+                yield Finding("encoding", name_score(score), UNCHECKED, error.message)
     method = None
     try:
         trained = find_run(str(run.folder), RunsFolder(run.folder.parent), plugins)
@@ -76,7 +78,7 @@ def encode_again(
     )
     for known, result in results.items():
         score = tasks[known]
-        yield check("encoding", cell(score), _difference, score, result, run, changed)
+        yield make_finding("encoding", name_score(score), _difference, score, result, run, changed)
 
 
 def _known(score: Score, data: DataFolder) -> KnownTask:
@@ -96,7 +98,8 @@ def _known(score: Score, data: DataFolder) -> KnownTask:
 
 
 def _difference(score: Score, again: TaskResult | RunFailed, run: Run, changed: str) -> str:
-    """The stored predictions of one task against the new ones. ``changed`` is added to what differs."""
+    """The stored predictions of one task against the new ones. ``changed`` is added to what
+    differs."""
     if isinstance(again, RunFailed):
         return again.message
     why = []

@@ -1,126 +1,45 @@
-"""Scores and averages again, from stored predictions; and whether the gold values stored with them are those of the data set."""
+"""Scores and averages again, from stored predictions; and whether the gold values stored with them
+are those of the data set."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from bench.base.errors import BenchError
-from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
+from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.base.hashes import values_sha256
 from bench.records.packed import PredictionsElsewhere
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
 from bench.records.selection import known_sets
 from bench.score.suites import GIVEN, Arrays, average, rescore, suite, suite_names
-
-# --- what a verification reports: one finding for each check, and the findings of one run or version together ---
-
-
-KINDS = (
-    "record",
-    "score",
-    "detail",
-    "average",
-    "predictions",
-    "gold",
-    "data",
-    "checkpoint",
-    "fingerprint",
-    "files",
-    "encoding",
-)
-"""What a finding is about, in the order in which they are counted."""
-
-
-class NotChecked(Exception):
-    """Raised by a check that cannot be made here; its text is the reason."""
-
-
-def check(kind: str, what: str, difference: Callable[..., str], *arguments: Any) -> Finding:
-    """The finding of one check. ``difference`` of the arguments returns what differs, "" if nothing does; it may raise NotChecked, and
-    BenchError for what cannot be read: that differs."""
-    try:
-        why = difference(*arguments)
-    except NotChecked as reason:
-        return Finding(kind, what, UNCHECKED, str(reason))
-    except BenchError as error:
-        why = error.message
-    return Finding(kind, what, DIFFERS if why else AGREES, why)
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """The findings of one run, or of a version's files."""
-
-    name: str
-    findings: Sequence[Finding]
-    status: str = "finished"
-
-    def select(self, outcome: str, kind: str = "") -> list[Finding]:
-        """Findings with this outcome, of one kind or of all."""
-        return [
-            finding
-            for finding in self.findings
-            if finding.outcome == outcome and kind in ("", finding.kind)
-        ]
-
-    def count(self, kind: str = "", outcome: str = AGREES) -> int:
-        return len(self.select(outcome, kind))
-
-    @property
-    def differences(self) -> list[Finding]:
-        return self.select(DIFFERS)
-
-    @property
-    def unchecked(self) -> list[Finding]:
-        return self.select(UNCHECKED)
-
-    def as_object(self) -> dict[str, Any]:
-        """As JSON: the counts, and every finding that does not agree."""
-        return {
-            "run_id": self.name,
-            "status": self.status,
-            "agree": self.count(),
-            "differ": len(self.differences),
-            "unchecked": len(self.unchecked),
-            "findings": [asdict(finding) for finding in self.findings if finding.why],
-        }
-
-
-def cell(score: Score) -> str:
-    """ "sts STS12 (raw)", "cxc CxC-STS [cxc-parekh/1]": which score a finding is about."""
-    form = "" if score.text in (None, "tokenised") else f" ({score.text})"
-    protocol = f" [{score.protocol}]" if score.suite == "cxc" else ""
-    return f"{score.suite} {score.task}{form}{protocol}"
-
-
-# --- hashes that bench has of every data set it scores: of its gold values and of its files ---
+from bench.verify.findings import NotChecked, make_finding, name_score
 
 SCHEMA = "bench.given/1"
 
 
 def given_of(score: Score) -> dict[str, str] | None:
-    """Hashes of the arrays that no model changes; None for an unknown task. A text form may have others."""
+    """Hashes of the arrays that no model changes; None for an unknown task. A text form may have
+    others."""
     given: dict[str, dict[str, str]] = known_sets()["given"]
     name = f"{score.suite}/{score.task}"
     return given.get(f"{name}@{score.text}", given.get(name))
 
 
-# --- every score of a run again ---
-
 NO_SUITE = "the suite {} is not known; pass its file with --plugin FILE"
+
 ABSOLUTE, RELATIVE = 1e-6, 1e-9
-"""Libraries of linear algebra add in different orders; a millionth of a point is not a difference."""
+"""Libraries of linear algebra add in different orders; a millionth of a point is not a difference.
+"""
 
 
 def check_scores(run: Run) -> Iterator[Finding]:
-    """Findings of kinds score, detail, predictions and gold for every task, and of kind average. Each predictions file is read when its
-    turn comes."""
+    """Findings of kinds score, detail, predictions and gold for every task, and of kind average.
+    Each predictions file is read when its turn comes."""
     for score in run.scores:
         if score.task == AVERAGE:
             yield check_average(score, run.record)
@@ -129,37 +48,34 @@ def check_scores(run: Run) -> Iterator[Finding]:
             arrays = run.predictions(score.key)
         except BenchError as error:
             outcome = UNCHECKED if isinstance(error, PredictionsElsewhere) else DIFFERS
-            yield Finding("score", cell(score), outcome, error.message)
+            yield Finding("score", name_score(score), outcome, error.message)
         else:
             yield from check_score(score, arrays)
             yield check_hash(score, arrays)
             if arrays:
-                yield check("gold", cell(score), _gold_difference, score, arrays)
+                yield make_finding("gold", name_score(score), _gold_difference, score, arrays)
 
 
 def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
-    """Whether the score follows from its predictions."""
-    yield check("score", cell(score), _score_difference, score, arrays)
+    """Check if the score follows from its predictions."""
+    yield make_finding("score", name_score(score), _score_difference, score, arrays)
     if REDUCED in arrays and score.detail:
         yield Finding(
             "detail",
-            cell(score),
+            name_score(score),
             UNCHECKED,
             "only those predictions are stored that the score needs",
         )
 
 
 def check_hash(score: Score, arrays: Arrays) -> Finding:
-    """Whether the arrays are those that were recorded."""
-    return check("predictions", cell(score), _hash_difference, score, arrays)
+    """Check if the arrays are those that were recorded."""
+    return make_finding("predictions", name_score(score), _hash_difference, score, arrays)
 
 
 def check_average(score: Score, record: RunRecord) -> Finding:
-    """Whether an average follows from the recorded scores, which are checked one by one."""
-    return check("average", cell(score), _average_difference, score, record)
-
-
-# --- what differs; "" where nothing does ---
+    """Check if an average follows from the recorded scores, which are checked one by one."""
+    return make_finding("average", name_score(score), _average_difference, score, record)
 
 
 def _score_difference(score: Score, arrays: Arrays) -> str:
@@ -188,7 +104,8 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
 
 
 def _metrics(score: Score) -> list[str]:
-    """The metrics that its suite has for such a task, none if it has no such task. For mteb ``rescore`` checks the metric."""
+    """The metrics that its suite has for such a task, none if it has no such task. For mteb
+    ``rescore`` checks the metric."""
     if score.suite == "mteb":
         return [score.metric]
     defined = suite(score.suite)
@@ -201,7 +118,7 @@ def _metrics(score: Score) -> list[str]:
 
 
 def close(recorded: Any, again: Any) -> bool:
-    """Whether two numbers are equal up to the last digits, in which machines differ."""
+    """Say if two numbers are equal up to the last digits, in which machines differ."""
     return (
         isinstance(recorded, int | float)
         and isinstance(again, int | float)
@@ -210,7 +127,8 @@ def close(recorded: Any, again: Any) -> bool:
 
 
 def _first_difference(recorded: Any, again: Any, path: str) -> str:
-    """The first difference of two details. An older record may hold less than the predictions give, but never more."""
+    """The first difference of two details. An older record may hold less than the predictions give,
+    but never more."""
     if isinstance(recorded, dict) and isinstance(again, dict):
         if more := [str(key) for key in recorded if key not in again]:
             return f"{path}.{more[0][:60]} is recorded, its predictions do not give it"

@@ -12,7 +12,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.backbones.folder import card_title
-from bench.compare.statistics.table import summarise
+from bench.compare.statistics.summary import summarise
 from bench.records import BackboneUsed, RunRecord
 
 COMMAND = argv("run --method pretrained --set pooling=mean --suite check --device cpu")

@@ -10,7 +10,7 @@ from commands import bench
 from made_runs import made_run, made_runs
 
 from bench.board.board import build_board
-from bench.compare.tables import verdict
+from bench.compare.answer import verdict_of
 from bench.records import Run, RunsFolder
 
 
@@ -31,6 +31,6 @@ def test_the_sentence_and_every_verdict_are_those_of_the_page(
     for row in page.tables[0].table.rows:
         (line, *_) = re.findall(rf"^{row.method} .*\d\.\d\d.*", shown, re.M)
         assert row.cells[-1] is not None and f" {row.cells[-1].mean:.2f} " in line
-        assert set(line) & {"▲", "▼"} == set(signs.get(verdict(row) or "", ""))
+        assert set(line) & {"▲", "▼"} == set(signs.get(verdict_of(row) or "", ""))
         assert ("◆" in line) == row.may_be_best
         assert not row.may_be_best or row.method in page.answer.split("Against")[0]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from factories import family, record
 
-from bench.compare.statistics.table import against, summarise
+from bench.compare.statistics.baseline import compare_with_baseline
+from bench.compare.statistics.summary import summarise
 from bench.records import Run, RunRecord, Score
 from bench.show.pages.board import comparison
 
@@ -23,7 +24,9 @@ def render_page(
 ) -> str:
     """The page of these records with ``simcse`` as the baseline."""
     runs = [Run(one, (folders or {}).get(one.run_id, Path("nowhere"))) for one in records]
-    return comparison(runs, [against(table, None) for table in summarise(records)], title, note)
+    return comparison(
+        runs, [compare_with_baseline(table, None) for table in summarise(records)], title, note
+    )
 
 
 VOID = {"meta", "br", "img", "link", "path", "circle", "input"}

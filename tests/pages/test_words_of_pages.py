@@ -8,7 +8,7 @@ from pathlib import Path
 from factories import record
 
 from bench.compare.printed import with_paper
-from bench.compare.statistics.table import summarise
+from bench.compare.statistics.summary import summarise
 from bench.show.pages import board as board_page
 from bench.show.pages.engine import TEMPLATES
 

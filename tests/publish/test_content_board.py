@@ -13,7 +13,8 @@ from msgspec import structs
 
 from bench.board.board import Board, build_board
 from bench.board.tables import BoardTable
-from bench.compare.tables import chosen_on, verdict
+from bench.compare.answer import verdict_of
+from bench.compare.grouping import chosen_on
 from bench.records import Run, RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
@@ -63,7 +64,7 @@ def test_the_baseline_is_simcse_or_the_one_that_is_named(
 ) -> None:
     rows = {row.name: row for row in shown.tables[0].table.rows}
     assert shown.tables[0].table.baseline == "simcse" and rows["simcse"].is_baseline
-    assert verdict(rows["promptbert"]) == "better" and verdict(rows["cls"]) == "worse"
+    assert verdict_of(rows["promptbert"]) == "better" and verdict_of(rows["cls"]) == "worse"
     assert rows["promptbert"].may_be_best and not rows["simcse"].may_be_best
     named = made(folder[1], folder[0], baseline="promcse").tables[0].table
     assert [row.name for row in named.rows if row.is_baseline] == ["promcse"]

@@ -20,7 +20,7 @@ from test_repeat import words_after
 from bench.board.board import Board, build_board
 from bench.board.command_words import NOT_REPEATABLE
 from bench.board.repeat import new_row
-from bench.compare.tables import terms
+from bench.compare.footnotes import terms
 from bench.records import Code, HowExecuted, RecipeValue, RunRecord, RunsFolder
 from bench.records.run import Run
 from bench.show.pages.board import render_board

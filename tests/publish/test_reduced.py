@@ -11,6 +11,7 @@ from commands import bench
 from made_runs import MAKERS, made_run, made_runs
 from published import publish
 
+from bench.base.findings import UNCHECKED
 from bench.publish.submissions import check_submission
 from bench.records import Run
 from bench.records.arrays import read_arrays
@@ -18,8 +19,8 @@ from bench.records.packed import NAME, narrow
 from bench.records.record import REDUCED
 from bench.score.suites import rescore, suite, suite_names
 from bench.show.pages.drawings import cosine_ridges
-from bench.verify import UNCHECKED, verify_run
-from bench.verify.scores import cell
+from bench.verify import verify_run
+from bench.verify.findings import name_score
 
 ALL = ("sts", "cxc", "transfer", "geometry")
 TASKS = [
@@ -69,7 +70,7 @@ def test_a_version_verifies_and_its_intervals_are_those_of_the_runs(tmp_path: Pa
     for kind in ("score", "predictions"):
         assert report.count(kind) == before.count(kind) > 10
     unchecked = {one.what for one in report.unchecked if one.kind == "detail"}
-    assert unchecked == {cell(one) for one in run.scores if one.reduced_sha256 is not None}
+    assert unchecked == {name_score(one) for one in run.scores if one.reduced_sha256 is not None}
     assert not before.count("detail", UNCHECKED)
     assert cosine_ridges(Run(run, here)) and cosine_ridges(Run(run, there)) is None, (
         "ranks are no cosines"

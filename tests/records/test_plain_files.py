@@ -43,6 +43,25 @@ def test_a_regular_file_is_read_and_a_link_above_its_folder_is_followed(tmp_path
         read_plain_file(run / "other", 3)
 
 
+def test_a_file_is_read_whole_if_each_read_gives_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(range(100)))
+    read = os.read
+    monkeypatch.setattr(os, "read", lambda handle, count: read(handle, min(count, 7)))
+    assert read_plain_file(file, 100) == bytes(range(100))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_file_of_unknown_size_is_read_up_to_the_limit() -> None:
+    """Files of /proc say that they have no bytes."""
+    status = Path("/proc/self/status")
+    assert b"Name:" in read_plain_file(status, 1 << 20)
+    with pytest.raises(NotPlainFile, match="too large: the limit is 10 bytes"):
+        read_plain_file(status, 10)
+
+
 def test_what_is_no_plain_file_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"abcd")
     (tmp_path / "link").symlink_to("file")

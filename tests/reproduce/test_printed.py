@@ -9,17 +9,8 @@ import pytest
 from factories import record
 from scipy.stats import t as student
 
-from bench.compare.printed import (
-    Beside,
-    Reproduced,
-    best_of,
-    judge,
-    judge_rows,
-    pooled_sd,
-    printed_runs,
-    score_of,
-    verdict_text,
-)
+from bench.compare.consistency import best_of, judge_print, pooled_sd, printed_runs, verdict_text
+from bench.compare.printed import Beside, Reproduced, judge_rows, score_of
 from bench.records import RunRecord, Score
 from bench.references import ReferenceResult, find_part, results
 from bench.run.plugins import discover
@@ -73,7 +64,7 @@ def test_95_of_100_prints_of_our_own_method_are_consistent(
         paper = draw.normal(70, 0.9, count)
         value = round(float(paper.max() if best else paper.mean()), 2)
         cell = replace(cell, value=value, printed=f"{value:.2f}")
-        judged = judge(float(values[0].mean()), ours_of, cell, pooled_sd(values.tolist()))
+        judged = judge_print(float(values[0].mean()), ours_of, cell, pooled_sd(values.tolist()))
         consistent += verdict_text(judged, cell).startswith("consistent (ours ")
     assert 0.94 <= consistent / tables <= 0.965
 

@@ -9,7 +9,8 @@ import pytest
 import scipy.stats
 from one_method import influence
 
-from bench.compare.statistics.column import Column, Differences, column
+from bench.compare.statistics.column import Column, column
+from bench.compare.statistics.differences import Differences
 from bench.records.predictions import Predicted
 
 

@@ -9,7 +9,7 @@ import pytest
 from factories import record
 from msgspec import structs
 
-from bench.compare.tables import chosen_on
+from bench.compare.grouping import chosen_on
 from bench.records import HowExecuted
 from bench.records.record import RecipeValue
 from bench.records.searches import expected_best

@@ -10,8 +10,10 @@ import scipy.stats
 from one_method import influence
 from scipy.optimize import linear_sum_assignment
 
-from bench.compare.statistics.column import Items
+from bench.compare.statistics.items import Items
 from bench.records.predictions import Predicted
+from bench.score.influence import AT_ONCE, influences
+from bench.score.metrics.metric import ACCURACY, SPEARMAN, SPEARMAN_BOOTSTRAP
 
 
 def correlated(
@@ -60,6 +62,57 @@ def test_queries_weigh_the_same() -> None:
 def test_one_side_that_is_constant_has_no_correlation() -> None:
     with pytest.raises(ValueError, match="undefined, not zero"):
         influence(Predicted("a", "spearman", (1,), np.zeros((1, 5)), np.arange(5.0)))
+
+
+def test_many_methods_at_once_are_each_by_itself_to_the_last_digit() -> None:
+    """Methods of several seeds and none, ranks as integers, one that is constant, and more than one call takes."""
+    rng = np.random.default_rng(4)
+    items = AT_ONCE // 20
+    gold = np.round(rng.uniform(0, 5, items), 1)
+    said = [gold + rng.normal(size=(seeds, items)) for seeds in (3, 5, 1, 5, 2, 5, 5)]
+    said[1] = np.round(said[1])
+    said[3] = np.argsort(np.argsort(said[3], axis=1), axis=1)
+    said[5][2] = 0.5
+    methods = [Predicted("a", "spearman", tuple(range(len(own))), own, gold.copy()) for own in said]
+    together = influences(methods, SPEARMAN)
+    assert sum(own.size for own in said) > AT_ONCE, "a single call would show nothing"
+    for i, (method, found) in enumerate(zip(methods, together, strict=True)):
+        if i == 5:
+            assert isinstance(found, ValueError) and "undefined, not zero" in str(found)
+            continue
+        assert not isinstance(found, ValueError)
+        alone = SPEARMAN.move(method)
+        np.testing.assert_array_equal(found.value_SR, alone.value_SR, strict=True)
+        np.testing.assert_array_equal(found.moved_SN, alone.moved_SN, strict=True)
+        np.testing.assert_array_equal(found.weight_N, alone.weight_N, strict=True)
+
+
+def test_many_sampled_correlations_at_once_are_each_by_itself() -> None:
+    """Their weights are those of their queries; predictions of other dimensions are no correlation."""
+    rng = np.random.default_rng(5)
+    gold, query = np.round(rng.uniform(0, 5, 200), 1), rng.integers(0, 30, 200)
+    said = [rng.normal(size=(seeds, 200)) for seeds in (2, 1, 3)]
+    said.insert(1, rng.normal(size=(2, 200, 4)))
+    methods = [
+        Predicted("a", "spearman-bootstrap", tuple(range(len(own))), own, gold, query_N=query)
+        for own in said
+    ]
+    found = influences(methods, SPEARMAN_BOOTSTRAP)
+    assert isinstance(found.pop(1), ValueError)
+    del methods[1]
+    for method, together in zip(methods, found, strict=True):
+        alone = SPEARMAN_BOOTSTRAP.move(method)
+        assert not isinstance(together, ValueError)
+        np.testing.assert_array_equal(together.moved_SN, alone.moved_SN, strict=True)
+        np.testing.assert_array_equal(together.weight_N, alone.weight_N, strict=True)
+        np.testing.assert_array_equal(together.value_SR, alone.value_SR, strict=True)
+
+
+def test_accuracies_and_correlations_are_told_apart() -> None:
+    gold = np.array([0, 1, 1, 0])
+    right = Predicted("t", "accuracy", (1,), gold[None], gold)
+    assert [one.value_SR.item() for one in influences([right, right], ACCURACY)] == [100.0, 100.0]  # type: ignore[union-attr]
+    assert influences([], ACCURACY) == []
 
 
 def test_accuracy_by_folds_clusters_and_few_examples() -> None:

@@ -14,14 +14,15 @@ import scipy.stats
 from made_tables import HIGHER, ITEMS_FREEDOM, WORLDS, World, alike, simulate
 from one_method import influence, interval_of_method
 
-from bench.compare.judge import FEW_SEEDS, Judged, judged, why_untested
+from bench.compare.judge import FEW_SEEDS, why_untested
+from bench.compare.rule import Verdicts, apply_rule
 from bench.compare.statistics.column import Column, column
 from bench.records.predictions import Predicted
 
 SIGN = {"better": 1, "worse": -1, "inconclusive": 0, None: 0}
 
 
-def project(world: World, values: list[np.ndarray], t: int) -> tuple[Column, Judged]:
+def project(world: World, values: list[np.ndarray], t: int) -> tuple[Column, Verdicts]:
     """What bench says of table ``t``."""
     of_run = np.repeat(np.arange(len(values)), [own.shape[1] for own in values])
     covariance = world.items[np.ix_(of_run, of_run)]
@@ -33,7 +34,7 @@ def project(world: World, values: list[np.ndarray], t: int) -> tuple[Column, Jud
         freedom=ITEMS_FREEDOM,
     )
     tested = np.array([not why for why in why_untested(of)])
-    return of, judged(of, tested, world.base)
+    return of, apply_rule(of, tested, world.base)
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -69,7 +70,7 @@ def test_an_untested_row_is_neither_compared_nor_marked() -> None:
     _, values = world.values(np.random.default_rng(3), 1)
     of, _ = project(world, values, 0)
     tested = np.arange(8) != 0
-    said = judged(of, tested, 1)
+    said = apply_rule(of, tested, 1)
     assert said.verdicts[0] is None and not said.may_be_best[0] and said.comparisons == 6
     assert said.verdicts[1] is None and None not in said.verdicts[2:]
 
@@ -190,7 +191,7 @@ def test_shared_sentences_are_paid_for() -> None:
         cells = sentences(rng, 6)
         for plain in wrong:
             of = of_cells([replace(p, shared_NK=None) if plain else p for p in cells])
-            said = judged(of, np.ones(6, dtype=bool), 5)
+            said = apply_rule(of, np.ones(6, dtype=bool), 5)
             wrong[plain] += bool({"better", "worse"} & set(said.verdicts))
     assert wrong[False] / tables <= 0.05 + 2 * (0.05 * 0.95 / tables) ** 0.5
     assert wrong[True] / tables > 0.15

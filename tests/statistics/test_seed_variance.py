@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from bench.compare.statistics.column import (
+from bench.compare.statistics.seed_variance import (
     MOST_BORROWED,
     moderated_variances,
     raise_variances,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from bench.compare.answer import table_answer
 from bench.compare.statistics.table import Against, Cell, Row, Spread, Table
 from bench.compare.statistics.table import Tested as OneFamily
-from bench.compare.tables import sign_legend, table_answer
+from bench.show.tables.legend import sign_legend
 
 
 def row(

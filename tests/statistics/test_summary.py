@@ -10,7 +10,9 @@ from factories import STS, family, record, sts_scores
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
-from bench.compare.statistics.table import Table, summarise, with_baseline
+from bench.compare.statistics.baseline import with_baseline
+from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.table import Table
 from bench.records import Code, CorpusUsed, RunRecord
 
 

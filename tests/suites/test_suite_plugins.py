@@ -17,7 +17,7 @@ from commands import bench, error_line
 from factories import record
 from msgspec.structs import replace
 
-from bench.compare.judge import jackknife
+from bench.compare.jackknife import jackknife
 from bench.records import RunsFolder, Score
 from bench.records.predictions import Predicted
 from bench.score import suites
@@ -222,3 +222,15 @@ def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_kn
         rounded = json.loads(done.stdout, parse_float=lambda x: str(round(float(x), 6)))
         tables.append([row["cells"] for row in rounded["tables"][0]["rows"]])
     assert tables[0] == tables[1] and '"better"' in json.dumps(tables[1])
+
+
+def test_a_metric_without_intervals_is_the_reason_why_nothing_was_tested(folder, runs):
+    plugin = written(folder, replaced(ACCURACY, 'metric="share-right"'))
+    words = ("compare", "--runs", runs("share-right"), "--baseline", "bad")
+    done = bench(*words, "--plugin", plugin)
+    assert done.exit_code == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "differences were not tested: share-right has no interval over items." in said
+    said = " ".join(bench(*words).stdout.split())
+    assert "not tested: share-right is computed by the suite" in said
+    assert "which is not installed: add --plugin FILE" in said

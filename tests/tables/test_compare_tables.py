@@ -20,11 +20,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from bench import show
 from bench.base.errors import BenchError
+from bench.compare.answer import comparison_of, table_answer, verdict_of
 from bench.compare.formatting import row_name
 from bench.compare.judge import FEW_SEEDS, NO_PREDICTIONS
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
-from bench.compare.tables import TableOptions, compare_runs, compared, table_answer, verdict
+from bench.compare.tables import TableOptions, compare_runs
 from bench.records import Code, Run, RunRecord, RunsFolder
 from bench.records.record import HowExecuted, RecipeValue
 from bench.records.value_sources import OWN, PAPER, TUNED
@@ -66,7 +67,7 @@ def printed(tables: tuple[Table, ...], width: int, encoding: str = "utf-8") -> s
 
 
 def test_clear_differences_are_found_and_chance_is_not(table: Table) -> None:
-    assert {one.name: (verdict(one), one.may_be_best) for one in table.rows} == {
+    assert {one.name: (verdict_of(one), one.may_be_best) for one in table.rows} == {
         "sure": ("better", True),
         "good": (None, False),
         "alike": ("inconclusive", False),
@@ -82,7 +83,7 @@ def test_clear_differences_are_found_and_chance_is_not(table: Table) -> None:
 
 def test_no_verdict_contradicts_the_interval_beside_it(table: Table) -> None:
     for one in table.rows:
-        if (found := compared(one)) is None or table.tested is None:
+        if (found := comparison_of(one)) is None or table.tested is None:
             continue
         assert None not in (found.ci_low, found.ci_high, found.p, found.se, found.mde)
         said = "better" if found.ci_low > 0 else "worse" if found.ci_high < 0 else "inconclusive"  # type: ignore[operator]
@@ -112,7 +113,7 @@ def test_a_difference_agrees_with_a_plain_bootstrap(runs: list[Run]) -> None:
         )
 
     drawn = [mean(rng.integers(0, N, N), rng.integers(0, 5, 5)) for _ in range(400)]
-    against = compared(row(table, "sure"))
+    against = comparison_of(row(table, "sure"))
     assert against is not None and against.se is not None and table.columns == (task,)
     assert against.difference == pytest.approx(mean(np.arange(N), range(5)), abs=1e-9)
     assert against.se == pytest.approx(np.std(drawn), rel=0.4)
@@ -172,7 +173,7 @@ def test_unusable_predictions_cost_their_cell_its_statistics(
         compare_runs(of(tmp_path, made), TableOptions(baseline="two", tasks=(task,)))[0]
         for task in ("STS13", "STS14")
     )
-    assert verdict(row(whole, "one")) == "better"
+    assert verdict_of(row(whole, "one")) == "better"
     cell = row(spoilt, "one").cells[0]
     assert cell is not None and cell.spread is not None and cell.spread.covers == "seeds"
     assert spoilt.tested is None and row(spoilt, "one").untested == NO_PREDICTIONS
@@ -189,7 +190,7 @@ def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
         record("old", 1, base=50),
     ]
     (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="five"))
-    assert {one.name: (verdict(one), one.untested) for one in table.rows} == {
+    assert {one.name: (verdict_of(one), one.untested) for one in table.rows} == {
         "two": (None, FEW_SEEDS),
         "one": ("better", ""),
         "more": ("inconclusive", ""),
@@ -216,7 +217,7 @@ def test_a_baseline_of_two_seeds_gives_no_signs(tmp_path: Path) -> None:
         *family(tmp_path, {"simcse": 0.4}, seeds=SEEDS[:2]),
     ]
     (table,) = compare_runs(of(tmp_path, made), TableOptions())
-    assert table.baseline == "simcse" and [verdict(one) for one in table.rows] == [None] * 3
+    assert table.baseline == "simcse" and [verdict_of(one) for one in table.rows] == [None] * 3
     assert [one.name for one in table.rows if one.may_be_best] == ["good"]
     assert row(table, "simcse").untested == FEW_SEEDS and table.tested is not None
     assert (table.tested.rows, table.tested.comparisons) == (2, 1)
@@ -242,9 +243,9 @@ def test_equal_predictions_are_not_compared(tmp_path: Path) -> None:
         made.append(again)
     (table,) = compare_runs(of(tmp_path, made), TableOptions())
     twin = row(table, "twin")
-    assert twin.untested == "same predictions as simcse" and verdict(twin) is None
+    assert twin.untested == "same predictions as simcse" and verdict_of(twin) is None
     assert twin.may_be_best and row(table, "simcse").may_be_best
-    assert verdict(row(table, "weak")) == "worse" and table.tested == OneFamily(
+    assert verdict_of(row(table, "weak")) == "worse" and table.tested == OneFamily(
         rows=2, comparisons=1, ci_level=0.95
     )
 

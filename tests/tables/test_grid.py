@@ -18,7 +18,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from bench.base.foreign_text import escape_csv, escape_latex, escape_markdown, make_visible
-from bench.compare.statistics.table import summarise, with_baseline
+from bench.compare.statistics.baseline import with_baseline
+from bench.compare.statistics.summary import summarise
 from bench.records import RunRecord
 from bench.show import grid as writers
 from bench.show import markup

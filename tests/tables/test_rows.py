@@ -11,14 +11,8 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.compare.statistics.rows import (
-    UNKNOWN_CODE,
-    KnownCode,
-    dated_ahead,
-    group_rows,
-    moment,
-    terms_of,
-)
+from bench.compare.statistics.rows import UNKNOWN_CODE, KnownCode, dated_ahead, group_rows, moment
+from bench.compare.statistics.terms import terms_of
 from bench.compare.tables import TableOptions, compare_runs
 from bench.records import Code, CorpusUsed, Run, RunRecord
 from bench.records.fingerprint import record_fingerprint
@@ -244,6 +238,26 @@ def test_code_of_the_same_numbers_is_one_code() -> None:
     ids, footnote = shown([OLD[0], NEW[1]], [], known(None, {"a" * 64: "b" * 64}))
     assert ids == [OLD[0].run_id, NEW[1].run_id]
     assert footnote == ""
+
+
+def test_runs_whose_seeds_newer_runs_have_are_named_if_few_and_counted_if_many() -> None:
+    again = [renamed_by(i, made(1, "b", f"2025-12-{i + 1:02}T00:00:00+00:00")) for i in range(5)]
+    notes: list[str] = []
+    ids, _ = shown([*NEW, *again[:2]], notes)
+    assert ids == [one.run_id for one in NEW]
+    first, second = sorted(one.run_id for one in again[:2])
+    why = "left out, because newer runs have the same seeds"
+    assert notes == [f"2 runs {why}: {first} and {second}"]
+    other = [with_recipe(one, epochs=2) for one in NEW]
+    more = [renamed_by(i, with_recipe(one, epochs=2)) for i, one in enumerate(again)]
+    notes = []
+    rows = group_rows([*NEW, *other, *again, *more], notes)
+    assert [len(row.runs) for row in rows] == [2, 2]
+    assert notes == [f"10 runs {why}: 5 of simcse epochs=1 and 5 of simcse epochs=2"]
+
+
+def renamed_by(number: int, one: RunRecord) -> RunRecord:
+    return replace(one, run_id=f"simcse-builtin-s1-{number:08}")
 
 
 def test_dates_in_the_future_get_a_line() -> None:

@@ -245,7 +245,7 @@ def test_an_average_that_does_not_follow_from_its_tasks(
 ) -> None:
     empty: dict[str, dict[str, str]] = {"given": {}, "data": {}, "dev": {}}
     monkeypatch.setattr("bench.verify.scores.known_sets", lambda: empty)
-    monkeypatch.setattr("bench.verify.known_sets", lambda: empty)
+    monkeypatch.setattr("bench.verify.runs.known_sets", lambda: empty)
     run = scores_with_average(store, finished_run(store))
     run = replace(
         run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores})

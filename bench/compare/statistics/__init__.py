@@ -1,1 +1,1 @@
-"""What many runs say together: numbers in, numbers out."""
+"""Statistics of many runs together: numbers in, numbers out."""

@@ -1,11 +1,13 @@
 """The methods of one column together: intervals and differences, over other items and other seeds.
 
-A method's value is a mean over its seeds. Two things move it: other items, whose covariance over all runs is given, and other
-seeds. Every seed answers the same items, so both are crossed, not nested: what the items do to all seeds of a method alike does
-not shrink with their number. The spread over seeds is moderated: borrowed across the methods of the column. What items do to each
-seed for itself is in that spread too, and is counted there. Methods are compared unpaired over seeds: a seed's number is
-all that two methods share, their weights and batches differ. A difference over its standard error is taken to follow Student's t,
-with Satterthwaite's degrees of freedom (1946) of the parts.
+A method's value is a mean over its seeds. Two things move it: other items, whose covariance over
+all runs is given, and other seeds. Every seed answers the same items, so both are crossed, not
+nested: what the items do to all seeds of a method alike does not shrink with their number. The
+spread over seeds is moderated: borrowed across the methods of the column. What items do to each
+seed for itself is in that spread too, and is counted there. Methods are compared unpaired over
+seeds: a seed's number is all that two methods share, their weights and batches differ. A difference
+over its standard error is taken to follow Student's t, with Satterthwaite's degrees of freedom
+(1946) of the parts.
 
 Legend: M methods, R runs of all methods, P pairs of methods.
 """
@@ -17,264 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from bench.compare.statistics.differences import Differences, satterthwaite, student_quantile
+from bench.compare.statistics.items import Items
+from bench.compare.statistics.seed_variance import seed_variances
 from bench.records.predictions import Floats, Predicted, same_items
 from bench.score.influence import Influence
 
 LEVEL = 0.95
-POWER = 0.8
-
-
-# --- which items depend on each other, and what that makes of the variance over items ---
-# Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their influences are summed by sentence
-# before they are squared; pairs that are the same, which share two, are then counted once too often, and taken out once:
-# the variance estimate for such data of Aronow, Samii and Assenova 2015 (Cluster-robust variance estimation for dyadic data,
-# Political Analysis 23). Nothing is assumed of how sentences hang together over several pairs.
-#
-# Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R runs, U units.
-
-
-class Items:
-    """The items of a column: of one task, or of all tasks of an average, one after the other."""
-
-    def __init__(self, tasks: Sequence[Predicted], influences: Sequence[Influence]) -> None:
-        """One method's cells; all methods have the same items. ``influences``: theirs, for the weights."""
-        ids = [np.arange(p.n_items)[:, None] if p.ids_NK is None else p.ids_NK for p in tasks]
-        universes = [
-            p.universe if p.shared_NK is not None and p.universe else f"items of {p.task}"
-            for p in tasks
-        ]
-        width = max(int(ids_NK.max()) for ids_NK in ids) + 1
-        offset = {name: width * i for i, name in enumerate(dict.fromkeys(universes))}
-        one_N, other_N = (
-            np.concatenate(
-                [
-                    offset[name] + ids_NK[:, side]
-                    for name, ids_NK in zip(universes, ids, strict=True)
-                ]
-            ).astype(np.int64)
-            for side in (0, -1)
-        )
-        _, unit_N = np.unique(np.stack([one_N, other_N]), return_inverse=True)
-        self._units = unit_N.reshape(2, -1)
-        self._two_N: NDArray[np.bool_] = one_N != other_N
-        """Items that may share two things."""
-        pair_N = np.minimum(one_N, other_N) * (
-            int(max(one_N.max(), other_N.max())) + 1
-        ) + np.maximum(one_N, other_N)
-        self._pair_N = np.unique(pair_N, return_inverse=True)[1]
-        share_U = self._by_unit(
-            np.concatenate([moved.weight_N / len(tasks) for moved in influences])
-        )
-        share_U = share_U / share_U.sum()
-        self.freedom = float(1 / (share_U**2).sum()) - 1
-        """Degrees of freedom of the variance: independent units of one size that would say as much, less one."""
-
-    def _by_unit(self, values_N: Floats) -> Floats:
-        (one_N, other_N), two_N, units = self._units, self._two_N, int(self._units.max()) + 1
-        sum_U = np.bincount(one_N, values_N, units) + np.bincount(
-            other_N[two_N], values_N[two_N], units
-        )
-        return sum_U.astype(np.float64, copy=False)
-
-    def covariance(self, moved_RN: Floats) -> Floats:
-        """(2, R, R): of the values of runs over items drawn again, in squared points; and the same if pairs shared sentences only
-        where they are the same pair, below which no variance is taken to be.
-
-        Raises ValueError where all items are one unit.
-        """
-        if self.freedom <= 0:
-            raise ValueError(
-                "all items are connected: how far other items would move the score is not known"
-            )
-        scale = (self.freedom + 1) / self.freedom
-        by_pair_RP = np.stack([np.bincount(self._pair_N, moved_N) for moved_N in moved_RN])
-        least_RR = by_pair_RP @ by_pair_RP.T
-        if not self._two_N.any():
-            return scale * np.stack([least_RR, least_RR])
-        by_unit_RU = np.stack([self._by_unit(moved_N) for moved_N in moved_RN])
-        twice = np.stack(
-            [np.bincount(self._pair_N[self._two_N], moved_N[self._two_N]) for moved_N in moved_RN]
-        )
-        return scale * np.stack([by_unit_RU @ by_unit_RU.T - twice @ twice.T, least_RR])
-
-
-# --- the variance over training seeds, borrowed across methods: three seeds of eight methods say more than three of one ---
-# Each method's variance is drawn towards what all methods of a table have, as far as they are alike: the empirical Bayes estimate
-# of Smyth 2004 (Linear models and empirical Bayes methods, Statistical Applications in Genetics and Molecular Biology 3; "limma").
-
-LEAST = 1e-5
-"""Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
-WIDE = 0.05
-"""Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than the others' keeps its own variance."""
-MOST_BORROWED = 2.0
-"""Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this limit, three seeds that happen to lie close
-together are given the spread of the others, and a method that spreads three to five times as far is called better or worse too often
-(docs/statistics.md, "How often a table is wrong")."""
-
-
-def seed_variances(
-    variance_M: Floats, freedom_M: ArrayLike, lends_M: ArrayLike | None = None
-) -> tuple[Floats, Floats]:
-    """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as for ``moderated_variances``.
-
-    Moderated, and raised towards the mean of all that lend. A method whose sample variance an F test finds larger than the pooled
-    variance of the others keeps its own: it would otherwise borrow from methods that are not like it.
-    """
-    from scipy.special import fdtrc
-
-    freedom_M = np.asarray(freedom_M, dtype=np.float64)
-    lends_M = _lenders(freedom_M, lends_M)
-    _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M, lends_M)
-    if not lends_M.any():
-        return seed_M, seed_freedom_M
-    if prior_freedom > 0:
-        mean = float(np.average(variance_M[lends_M], weights=freedom_M[lends_M]))
-        seed_M = raise_variances(seed_M, freedom_M, prior_freedom, mean)
-    lent_M = np.where(lends_M, freedom_M, 0.0)
-    squares_M = np.where(lends_M, freedom_M * variance_M, 0.0)
-    others_M = lent_M.sum() - lent_M
-    with np.errstate(invalid="ignore", divide="ignore"):
-        wide_M = (
-            fdtrc(freedom_M, others_M, variance_M / ((squares_M.sum() - squares_M) / others_M))
-            < WIDE / lends_M.sum()
-        ) & (variance_M > seed_M)
-    return np.where(wide_M, variance_M, seed_M), np.where(wide_M, freedom_M, seed_freedom_M)
-
-
-def moderated_variances(
-    variances: ArrayLike, degrees_of_freedom: ArrayLike, lends_M: ArrayLike | None = None
-) -> tuple[float, float, Floats, Floats]:
-    """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees of freedom).
-
-    ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a single seed) is not looked at, and
-    gets the prior's. ``lends_M``: the groups from which the prior is made; None: all. The prior is fitted to the logarithms by moments
-    (Smyth 2004, section 6.2); if they differ by no more than chance, it is the pooled variance. A group borrows ``MOST_BORROWED``
-    degrees of freedom at most, also from a prior that has more, or infinitely many. No posterior has more degrees of freedom than all
-    groups that lend, and the group itself, together. With fewer than two groups to learn from nothing is borrowed: the prior has zero
-    degrees of freedom, and with none its variance is NaN.
-    """
-    variance_M, freedom_M = (
-        np.asarray(given, dtype=np.float64) for given in (variances, degrees_of_freedom)
-    )
-    known_M = freedom_M > 0
-    lends_M = _lenders(freedom_M, lends_M)
-    prior_variance, prior_freedom = _prior(variance_M[lends_M], freedom_M[lends_M])
-    prior_freedom = min(prior_freedom, MOST_BORROWED)
-    own_M = np.where(known_M, variance_M, prior_variance)
-    if prior_freedom == 0:
-        posterior_M = own_M
-    else:
-        posterior_M = (freedom_M * own_M + prior_freedom * prior_variance) / (
-            freedom_M + prior_freedom
-        )
-    most_M = freedom_M[lends_M].sum() + np.where(lends_M, 0.0, freedom_M)
-    return (
-        prior_variance,
-        prior_freedom,
-        posterior_M,
-        np.minimum(freedom_M + prior_freedom, most_M),
-    )
-
-
-def _lenders(freedom_M: Floats, lends_M: ArrayLike | None) -> NDArray[np.bool_]:
-    """(M,) the groups that lend: of those that may, the ones with degrees of freedom."""
-    if lends_M is None:
-        return freedom_M > 0
-    return (freedom_M > 0) & np.asarray(lends_M, dtype=bool)
-
-
-def raise_variances(
-    posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float
-) -> Floats:
-    """(M,) posterior variances, those below ``mean``, the methods' mean variance, drawn up to it by the share that was borrowed.
-
-    The prior is known badly from few methods, and a variance that is small by chance calls methods different that are not. Of a method
-    whose own seeds say little the mean itself is the least; one whose own seeds say most of what is known keeps what they say, so that
-    a single method that varies much does not hide all differences of a table. Shares are of the logarithm.
-    """
-    share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
-    return np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
-
-
-def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
-    """Scaled inverse chi-square prior by moments of log variances."""
-    from scipy.special import digamma, polygamma
-
-    if len(variance_M) == 0:
-        return math.nan, 0.0
-    pooled = float(np.average(variance_M, weights=freedom_M))
-    if len(variance_M) < 2:
-        return pooled, 0.0
-    if pooled == 0:
-        return 0.0, math.inf
-    logs_M = _logs(variance_M, freedom_M)
-    excess = float(logs_M.var(ddof=1) - polygamma(1, freedom_M / 2).mean())
-    if excess <= 0:
-        return pooled, math.inf
-    prior_freedom = 2 * _inverse_trigamma(excess)
-    half = prior_freedom / 2
-    return math.exp(float(logs_M.mean()) + float(digamma(half)) - math.log(half)), prior_freedom
-
-
-def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
-    """Logarithms whose mean is that of the true variances, in expectation (Smyth 2004, section 6.2). One variance at least is above 0."""
-    from scipy.special import digamma
-
-    usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
-    return (
-        np.log(np.maximum(variance_M, LEAST * usual))
-        - digamma(freedom_M / 2)
-        + np.log(freedom_M / 2)
-    )
-
-
-def _inverse_trigamma(value: float) -> float:
-    """x > 0 with trigamma(x) = value > 0; 1 / x < trigamma(x) < 1 / x + 1 / x^2 gives the ends between which it lies."""
-    from scipy.optimize import brentq
-    from scipy.special import polygamma
-
-    ends = 1 / value, (1 + math.sqrt(1 + 4 * value)) / (2 * value)
-    return float(brentq(lambda x: float(polygamma(1, x)) - value, *ends, xtol=1e-100, rtol=1e-13))
-
-
-# --- the column, and the differences between its methods ---
-
-
-@dataclass(frozen=True)
-class Differences:
-    """One method minus another, for P pairs at once; NaN where nothing is known of it."""
-
-    value_P: Floats
-    error_P: Floats
-    """Standard errors."""
-    freedom_P: Floats
-
-    @property
-    def p_P(self) -> Floats:
-        """Two-sided; 1 where two methods differ in nothing."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            t_P = np.where(self.value_P == 0, 0.0, np.abs(self.value_P) / self.error_P)
-        return np.where(np.isnan(self.error_P), np.nan, 2 * _student(-t_P, self.freedom_P))
-
-    @property
-    def below_p_P(self) -> Floats:
-        """One-sided: small where the first method lies below the second."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            t_P = np.where(self.value_P == 0, 0.0, self.value_P / self.error_P)
-        return np.where(np.isnan(self.error_P), np.nan, _student(t_P, self.freedom_P))
-
-    def half_P(self, alpha: float) -> Floats:
-        """Half of the 1 - alpha interval."""
-        return student_quantile(1 - alpha / 2, self.freedom_P) * self.error_P
-
-    def detectable_P(self, alpha: float) -> Floats:
-        """The true difference that is found with a power of about 80 % (MDE)."""
-        return (
-            student_quantile(1 - alpha / 2, self.freedom_P)
-            + student_quantile(POWER, self.freedom_P)
-        ) * self.error_P
 
 
 @dataclass(frozen=True)
@@ -300,11 +52,14 @@ class Column:
         repeated: Sequence[Floats] = (),
         borrowed: Borrowed | None = None,
     ) -> None:
-        """``values``: of every method's runs, in points. ``random``: whether another run of it may give another value.
+        """``values``: of every method's runs, in points. ``random``: whether another run of it may
+        give another value.
 
-        ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods' means, with ``freedom`` degrees of
-        freedom (``Items``); NaN for runs of which the items are not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the tenth
-        draw of few examples is one draw), over the number of tasks. ``borrowed`` None: all methods lend to one another.
+        ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods'
+        means, with ``freedom`` degrees of freedom (``Items``); NaN for runs of which the items are
+        not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the
+        tenth draw of few examples is one draw), over the number of tasks. ``borrowed`` None: all
+        methods lend to one another.
         """
         self.runs_M = np.array([len(seeds) for seeds in values])
         self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
@@ -322,21 +77,29 @@ class Column:
         """Variance over seeds; NaN: not known."""
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
         self.total_freedom_M = np.zeros(len(values))
-        """Degrees of freedom of all seeds from which a method's variance is known, its own and those of methods that lend."""
+        """Degrees of freedom of all seeds from which a method's variance is known, its own and
+        those of methods that lend."""
         self._know_seeds(borrowed or Borrowed([True] * len(values), ()))
-        self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
-        if covariance is not None and covariance.shape == self.items.shape:
-            self.items = covariance
-        elif covariance is not None:  # (2, M, M) of the means over the runs of each method
-            self.items = np.add.reduceat(
-                np.add.reduceat(covariance, self._starts, 1), self._starts, 2
-            ) / np.multiply.outer(self.runs_M, self.runs_M)
-        self.repeated_MM, self.repeated_freedom = np.zeros_like(self.items[0]), math.inf
+        self.freedom = freedom
+        self.items = self._of_means(covariance)
+        self.repeated_MM: Floats = np.zeros((len(values), len(values)))
+        self.repeated_freedom = math.inf
         if repeated:
             for values_RQ in repeated:
                 by_method = np.add.reduceat(values_RQ, self._starts, axis=0) / self.runs_M[:, None]
                 self.repeated_MM += np.atleast_2d(np.cov(by_method)) / values_RQ.shape[1]
             self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
+
+    def _of_means(self, covariance: Floats | None) -> Floats:
+        """(2, M, M) covariances of the methods' means over items; NaN if not known. ``covariance``:
+        as for ``__init__``."""
+        shape = (2, len(self.runs_M), len(self.runs_M))
+        if covariance is None:
+            return np.full(shape, np.nan)
+        if covariance.shape == shape:
+            return covariance
+        sums = np.add.reduceat(np.add.reduceat(covariance, self._starts, 1), self._starts, 2)
+        return np.asarray(sums / np.multiply.outer(self.runs_M, self.runs_M), dtype=np.float64)
 
     def _know_seeds(self, borrowed: Borrowed) -> None:
         """Set the variances over seeds as far as anything is known of them."""
@@ -354,7 +117,8 @@ class Column:
         self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
 
     def over_items(self, other: int) -> tuple[Floats, Floats]:
-        """(M,) variances over items, and over repetitions, of every method minus the one at ``other``; NaN if not known."""
+        """(M,) variances over items, and over repetitions, of every method minus the one at
+        ``other``; NaN if not known."""
         items_M = _of_differences(self.items, other).max(axis=0)
         return items_M, _of_differences(self.repeated_MM, other)
 
@@ -387,8 +151,8 @@ class Column:
         )
 
     def half_widths(self) -> tuple[Floats, Floats, list[str]]:
-        """(M,) half of each method's interval and its standard error, NaN where nothing is known; what they cover: "items and seeds",
-        "items", "seeds"."""
+        """(M,) half of each method's interval and its standard error, NaN where nothing is known;
+        what they cover: "items and seeds", "items", "seeds"."""
         items_M: Floats = np.diagonal(self.items, axis1=1, axis2=2).max(axis=0)
         repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
         seeds_M: Floats = self.seed_M / self.runs_M
@@ -420,8 +184,10 @@ def _of_differences(matrix: Floats, other: int) -> Floats:
 
 
 MANY = 1000
-"""Runs of a column above which the runs of each method are averaged before their covariances are taken, which gives the same but for the last
-digits: the covariances of ten thousand runs would fill the memory."""
+"""Runs of a column above which the runs of each method are averaged before their covariances are
+taken, which gives the same but for the last digits: the covariances of ten thousand runs would fill
+the memory."""
+
 Answers = Sequence[tuple[Predicted, Influence]]
 """Of one method: each task of a column, with the same seeds."""
 
@@ -432,9 +198,10 @@ def column(
     random: Sequence[bool],
     borrowed: Borrowed | None = None,
 ) -> Column:
-    """A column of methods that were asked the same items; None: what this method said is not known. ``values`` are the recorded ones.
+    """Make the column of methods scored on the same items. None: this method's predictions are
+    missing. ``values`` are the recorded ones.
 
-    Raises ValueError where items differ, and where nothing can be said of other items.
+    Raises ValueError if items differ, or if nothing can be said about other items.
     """
     known = [answer for answer in answers if answer is not None]
     if not known:
@@ -454,8 +221,12 @@ def column(
             continue
         moved_SN = np.concatenate([one.moved_SN for _, one in of_method], axis=1) / len(of_method)
         moved.append(moved_SN.mean(axis=0, keepdims=True) if many else moved_SN)
-    covariance = np.full((2, len(here), len(here)), np.nan)
-    covariance[:, np.outer(here, here)] = items.covariance(np.concatenate(moved)).reshape(2, -1)
+    known_RR = items.covariance(np.concatenate(moved))
+    if all(here):
+        covariance = known_RR
+    else:
+        covariance = np.full((2, len(here), len(here)), np.nan)
+        covariance[:, np.outer(here, here)] = known_RR.reshape(2, -1)
     repeated = [
         values_RQ / len(first)
         for by_task in zip(*(known if len(known) == len(answers) else []), strict=True)
@@ -468,32 +239,4 @@ def column(
         freedom=items.freedom,
         repeated=repeated,
         borrowed=borrowed,
-    )
-
-
-def satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
-    total_P = sum((part for part, _ in parts), np.zeros(1))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        uncertain_P = sum(
-            (np.where(part > 0, part**2 / freedom, 0.0) for part, freedom in parts), np.zeros(1)
-        )
-        return np.where(uncertain_P > 0, total_P**2 / uncertain_P, math.inf)
-
-
-def _student(t: Floats, freedom: Floats) -> Floats:
-    from scipy.special import ndtr, stdtr
-
-    with np.errstate(invalid="ignore"):
-        return np.where(
-            np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t)
-        )
-
-
-def student_quantile(probability: float, freedom: Floats) -> Floats:
-    from scipy.special import ndtri, stdtrit
-
-    return np.where(
-        np.isinf(freedom),
-        ndtri(probability),
-        stdtrit(np.where(np.isinf(freedom), 1.0, freedom), probability),
     )

@@ -1,10 +1,12 @@
-"""How often a difference from the baseline is found with so many seeds: the power of the rule by which tables are judged.
+"""How often a difference from the baseline is found with so many seeds: the power of the rule by
+which tables are judged.
 
-A new row of n seeds is planned beside the rows of a column. Its mean is normal around the true difference, and independent of its sample
-variance over seeds, which is the true one times chi-square with n - 1 degrees of freedom over n - 1 (Student 1908). Given the sample variance,
-the rule says how long its interval is, and the normal distribution how often the interval then lies above zero. The mean of that over
-quantiles of chi-square is the power; nothing is drawn at random. The variance over items, and the sample variances of the
-rows that are there, are taken as they are.
+A new row of n seeds is planned beside the rows of a column. Its mean is normal around the true
+difference, and independent of its sample variance over seeds, which is the true one times
+chi-square with n - 1 degrees of freedom over n - 1 (Student 1908). Given the sample variance, the
+rule says how long its interval is, and the normal distribution how often the interval then lies
+above zero. The mean of that over quantiles of chi-square is the power; nothing is drawn at random.
+The variance over items, and the sample variances of the rows that are there, are taken as they are.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.compare.statistics.column import POWER, satterthwaite, seed_variances, student_quantile
+from bench.compare.statistics.differences import POWER, satterthwaite, student_quantile
+from bench.compare.statistics.seed_variance import seed_variances
 from bench.records.predictions import Floats
 
 DRAWS = 32
-"""Sample variances over which the power is averaged: the middles of so many equal parts of their distribution."""
+"""Sample variances over which the power is averaged: the middles of so many equal parts of their
+distribution."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 """Steps of this share of 1 spread as evenly as possible: they pair the variances of two rows."""
 FEWEST, MOST = 3, 100
@@ -46,9 +50,11 @@ class Planned:
 
 
 def power(planned: Planned, seeds: int, base_seeds: int, *, base_again: bool = False) -> float:
-    """The share of tables in which the difference gets the right sign, with so many seeds of the new row and of the baseline.
+    """The share of tables in which the difference gets the right sign, with so many seeds of the
+    new row and of the baseline.
 
-    ``base_again``: the baseline is trained again too, so that its sample variance is another one; else it is the one at hand.
+    ``base_again``: the baseline is trained again too, so that its sample variance is another one;
+    else it is the one at hand.
     """
     from scipy.special import chdtri, ndtr
 
@@ -86,8 +92,8 @@ def power(planned: Planned, seeds: int, base_seeds: int, *, base_again: bool = F
 
 
 def seeds_needed(planned: Planned, base_seeds: int | None) -> int | None:
-    """The fewest seeds of the new row with a power of 0.8; None if ``MOST`` are not enough. ``base_seeds``: of the baseline as it is;
-    None: as many as of the new row, all trained anew."""
+    """The fewest seeds of the new row with a power of 0.8; None if ``MOST`` are not enough.
+    ``base_seeds``: of the baseline as it is; None: as many as of the new row, all trained anew."""
 
     def enough(seeds: int) -> bool:
         if base_seeds is None:
@@ -98,7 +104,8 @@ def seeds_needed(planned: Planned, base_seeds: int | None) -> int | None:
         return None
     few, many = FEWEST - 1, MOST
     while many - few > 1:
-        # small numbers are the usual answer: double what is known to be too few before halving the rest
+        # small numbers are the usual answer: double what is known to be too few before halving the
+        # rest
         middle = min(2 * few, (few + many) // 2)
         middle = max(middle, few + 1)
         if enough(middle):

@@ -1,35 +1,38 @@
-"""What makes a row: runs of which nothing but the seed differs, and one code of their method.
+"""Rows: runs that differ in nothing but the seed, and one code of their method.
 
-Two runs differ where the fingerprint says so (:func:`bench.run.planned.determinants`): in a recipe value, in the content behind a file that
-a recipe names, in the training text, the backbone's revision, the precision, the set on which checkpoints are chosen, or the number of
-processes where that matters. Only the code of the method may differ within a row's name: one code is shown, and a footnote has the
-commands that show the others.
+Two runs differ where the fingerprint says so (:func:`bench.run.planned.determinants`): in a recipe
+value, in the content behind a file that a recipe names, in the training text, the backbone's
+revision, the precision, the set on which checkpoints are chosen, or the number of processes where
+that matters. Only the code of the method may differ within a row's name: one code is shown, and a
+footnote has the commands that show the others.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from bench.base.text import list_names
+from bench.base.text import list_names, plural
+from bench.compare.statistics.terms import DEV_SET, SELECT_ON, Term, terms_of
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord
 
+
 SENDER = "submitted by"
-"""What sets rows apart that others sent in, named even if nothing else has their name. They stand in tables of their own, and none of them
-is a baseline: ``bench.compare.submitted``."""
-PRECISION, PROCESSES, DEV_SET, CORPUS = "precision", "processes", "dev set", "corpus"
-"""Names of what sets rows apart and is no recipe value."""
-SELECT_ON = "select_on"
-"""The recipe value that names the set on which checkpoints are chosen."""
+"""What sets rows apart that others sent in, named even if nothing else has their name. They stand
+in tables of their own, and none of them is a baseline: ``bench.compare.submitted``."""
+
 CODE = "code of the method"
-SHORT = 6  # characters of a hash that are shown
+
+FEW_IDS = 3
+"""Runs that a note names by their ids; of more it says how many there are."""
+
 AHEAD = timedelta(days=1)
 """A record may be dated this far in the future before a line says so."""
+
 Differs = tuple[tuple[str, str], ...]
 """What sets a row apart from rows of the same name: (recipe key or other term, value)."""
 
@@ -41,28 +44,20 @@ class RowRuns:
     runs: list[RunRecord]
     differs: Differs
     other_code: str = ""
-    """Which code of the method is shown, how that is known, and the commands that show the others; "" if there is one code only."""
-
-
-class Term(NamedTuple):
-    """One thing that decides a result."""
-
-    exact: str
-    """Equal for two runs exactly if the fingerprint takes them to be equal in it."""
-    shown: str
-    """As it is printed; two exact values may be printed alike."""
-    unlike: str
-    """As it is printed if another exact value would be printed alike."""
+    """Which code of the method is shown, how that is known, and the commands that show the others;
+    "" if there is one code only."""
 
 
 @dataclass(frozen=True)
 class KnownCode:
-    """What is known of the code of methods on this machine."""
+    """The code of methods on this machine, as far as it is known."""
 
     hash_here: Callable[[str, str | None], str | None]
-    """Of a method and what its record says of its package: the hash of its code as it is here now, None if it is not here."""
+    """Of a method and what its record says of its package: the hash of its code as it is here now,
+    None if it is not here."""
     today: Callable[[str | None], str | None]
-    """Of a recorded hash: that of today's code, if it computes the same numbers; else the same hash."""
+    """Of a recorded hash: that of today's code, if it computes the same numbers; else the same
+    hash."""
 
 
 def _is_not_here(method: str, package: str | None) -> str | None:
@@ -79,7 +74,8 @@ UNKNOWN_CODE = KnownCode(_is_not_here, _is_itself)
 def group_rows(
     records: Sequence[RunRecord], notes: list[str], code: KnownCode = UNKNOWN_CODE
 ) -> list[RowRuns]:
-    """The rows of these runs. ``notes`` get a line for runs that are left out or dated in the future."""
+    """The rows of these runs. ``notes`` get a line for runs that are left out or dated in the
+    future."""
     named: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], list[RunRecord]]] = {}
     terms: dict[str, dict[str, Term]] = {}
     for record in records:
@@ -90,6 +86,7 @@ def group_rows(
         exact = tuple(sorted((key, term.exact) for key, term in decides.items()))
         named.setdefault(name, {}).setdefault(exact, []).append(record)
     rows = []
+    older: dict[str, list[str]] = {}
     for alike in named.values():
         firsts = [terms[runs[0].run_id] for runs in alike.values()]
         keys = _telling_keys(firsts)
@@ -97,8 +94,21 @@ def group_rows(
             differs = tuple(
                 (key, _printed(key, first[key], firsts)) for key in keys if key in first
             )
-            rows.append(_choose_code(runs, differs, notes, code))
+            rows.append(_choose_code(runs, differs, notes, code, older))
+    if older:
+        notes.append(_older_note(older))
     return rows
+
+
+def _older_note(older: Mapping[str, Sequence[str]]) -> str:
+    """A line on runs that are left out for newer ones: their ids if they are few, else how many
+    each row has. ``older``: row -> ids."""
+    ids = [run_id for of_row in older.values() for run_id in of_row]
+    if len(ids) <= FEW_IDS:
+        named = list_names(ids, FEW_IDS)
+    else:
+        named = list_names(f"{len(of_row):,} of {name}" for name, of_row in older.items())
+    return f"{plural(len(ids), 'run')} left out, because newer runs have the same seeds: {named}"
 
 
 def _telling_keys(firsts: Sequence[Mapping[str, Term]]) -> list[str]:
@@ -130,82 +140,21 @@ def _printed(key: str, term: Term, firsts: Sequence[Mapping[str, Term]]) -> str:
     return term.shown
 
 
-# --- what decides a result besides the seed and the code ---
-
-
-def terms_of(record: RunRecord) -> dict[str, Term]:
-    """Everything besides the seed and the code of the method that decides the result, by name."""
-    about = record.provenance
-    determines = about.determines or {}
-    contents = determines.get("places")
-    contents = contents if isinstance(contents, Mapping) else {}
-    terms = {}
-    for key, value in record.recipe.items():
-        shown = _short(value.value)
-        content = contents.get(key)
-        if isinstance(content, str):  # the content of a file counts, not its name
-            terms[key] = Term(content, shown, f"{shown}@{content[:SHORT]}")
-        else:
-            exact = _exact(value.value)
-            terms[key] = Term(exact, shown, exact)
-    for key, value in determines.items():
-        # the hash of the corpus stands for its parts
-        if key in ("places", "corpus_parts") or value is None:
-            continue
-        exact = _exact(value)
-        if key == "dev":
-            short = _short(value)[:SHORT]
-            terms[DEV_SET] = Term(exact, short, exact)
-        else:
-            terms[_TERMS.get(key, key)] = Term(exact, _short(value), exact)
-    if corpus := corpus_words(record):
-        sha256 = str(about.corpus.sha256)
-        terms[CORPUS] = Term(sha256, corpus, f"{about.corpus.name or 'corpus'}@{sha256}")
-    if revision := about.backbone.revision:
-        terms["backbone revision"] = Term(str(revision), str(revision)[:8], str(revision))
-    return terms
-
-
-_TERMS = {"ranks": PROCESSES}
-"""What ``provenance.determines`` calls a thing -> what a row calls it."""
-
-
-def configuration(record: RunRecord) -> dict[str, str]:
-    """What besides the seed and the code decides the result, as it is printed."""
-    return {key: term.shown for key, term in terms_of(record).items()}
-
-
-def corpus_words(record: RunRecord) -> str | None:
-    """The name of what it was trained on and the beginning of its sha256; None where the record has no sha256."""
-    corpus = record.provenance.corpus
-    return f"{corpus.name or 'corpus'}@{corpus.sha256[:SHORT]}" if corpus.sha256 else None
-
-
-def _short(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:g}" if isinstance(value, float) else json.dumps(value, default=str)
-
-
-def _exact(value: object) -> str:
-    """Every digit of a number; 1 and 1.0 are one number."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        value = int(value)
-    return json.dumps(value, sort_keys=True, default=str)
-
-
 def title(run: RunRecord, differs: Differs) -> str:
-    """What a row is called."""
+    """Return the name of a row."""
     return " ".join([run.label, *(f"{key}={value}" for key, value in differs)])
 
 
-# --- which code of the method a row shows, and which run of a seed ---
-
-
 def _choose_code(
-    runs: Sequence[RunRecord], differs: Differs, notes: list[str], known: KnownCode
+    runs: Sequence[RunRecord],
+    differs: Differs,
+    notes: list[str],
+    known: KnownCode,
+    older: dict[str, list[str]],
 ) -> RowRuns:
-    """One run of each seed, of one code of the method: the code that is here, else that of the newest run."""
+    """One run of each seed, of one code of the method: the code that is here, else that of the
+    newest run. ``older`` gets, by the name of the row, the ids of runs that are left out because a
+    newer one has their seed."""
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
     )
@@ -224,16 +173,14 @@ def _choose_code(
                 shown, how = code, "that which is here only"
                 break
     chosen: dict[int | None, RunRecord] = {}
-    older = []
+    left_out = []
     for run in by_code.pop(shown):
         if run.seed in chosen:
-            older.append(run.run_id)
+            left_out.append(run.run_id)
         else:
             chosen[run.seed] = run
-    if older:
-        notes.append(
-            f"{name}: left out, runs of a newer date have their seeds: {', '.join(sorted(older))}"
-        )
+    if left_out:
+        older.setdefault(name, []).extend(sorted(left_out))
     if early := dated_ahead(newest_first):
         notes.append(
             f"{name}: dated in the future, by a clock that was ahead: {list_names(early, 3)}"
@@ -247,20 +194,22 @@ def _choose_code(
 
 
 def _codes_here(runs: Sequence[RunRecord], known: KnownCode) -> set[str]:
-    """The hashes of the code that these runs' method has on this machine now, one for each place that their records name."""
+    """The hashes of the code that these runs' method has on this machine now, one for each place
+    that their records name."""
     places = {(run.method, run.provenance.plugin.package) for run in runs}
     found = {known.hash_here(method, package) for method, package in places}
     return {sha256 for sha256 in found if sha256 is not None}
 
 
 def dated_ahead(runs: Sequence[RunRecord]) -> list[str]:
-    """The ids of runs whose records are dated in the future, in alphabetical order."""
+    """Return the ids of runs with records dated in the future, in alphabetical order."""
     limit = datetime.now(UTC) + AHEAD
     return sorted(run.run_id for run in runs if moment(run.provenance.created) > limit)
 
 
 def moment(created: str) -> datetime:
-    """A record's date as a moment, whatever its time zone (UTC if it names none); the earliest moment if no calendar has it."""
+    """A record's date as a moment, whatever its time zone (UTC if it names none); the earliest
+    moment if no calendar has it."""
     try:
         at = datetime.fromisoformat(created)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

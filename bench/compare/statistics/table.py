@@ -1,89 +1,29 @@
-"""A table of scores: which runs share a row, which scores a table, and what a cell holds. Every form of output draws these.
-
-Records are grouped into the tables that papers print: rows are methods, columns tasks, cells means over seeds. Two numbers meet in
-one column only under one suite, protocol and text form. What makes two runs one row is in :mod:`bench.compare.statistics.rows`.
-"""
+"""A table of scores: its columns, rows and cells, and what is known of how sure its numbers are.
+Every form of output draws these."""
 
 from __future__ import annotations
 
-import hashlib
-import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, UnknownName
-from bench.compare.statistics.rows import (
-    CODE,
-    UNKNOWN_CODE,
-    Differs,
-    KnownCode,
-    group_rows,
-    title,
-)
-from bench.score.suites import find_metric
+from bench.compare.statistics.rows import Differs
 
 if TYPE_CHECKING:
-    from bench.records.record import RunRecord, Score
-
-# --- which scores share a table ---
+    pass
 
 
 AVERAGE = "Avg."
-BASELINE = "simcse"
-"""The row that others are compared with where no baseline is named."""
-
-
-def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score]]:
-    """(suite, protocol, text form) -> task -> score: what may stand side by side.
-
-    Each set of a third tokenisation has a form of its own ("other-" and a hash), and a set in which there was nothing to split
-    a known one; they belong together, under the name of their average's form.
-    """
-    groups: dict[tuple[str, str, str], dict[str, Score]] = {}
-    for score in record.scores:
-        groups.setdefault((score.suite, score.protocol, score.text or ""), {})[score.task] = score
-    for suite, protocol in {key[:2] for key in groups}:
-        others = [
-            key for key in groups if key[:2] == (suite, protocol) and key[2].startswith("other-")
-        ]
-        if not others:
-            continue
-        mixed = {task: score for key in others for task, score in groups.pop(key).items()}
-        for key in [
-            key for key in groups if key[:2] == (suite, protocol) and AVERAGE not in groups[key]
-        ]:
-            mixed = groups.pop(key) | mixed
-        forms = "\n".join(f"{task} {score.text}" for task, score in sorted(mixed.items()))
-        name = mixed[AVERAGE].text if AVERAGE in mixed else None
-        groups[
-            suite, protocol, name or f"other-{hashlib.sha256(forms.encode()).hexdigest()[:8]}"
-        ] = mixed
-    return groups
-
-
-def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...] | None:
-    """(task, hash of the predictions) of every task; None where one was not recorded."""
-    hashes = [
-        (task, score.predictions_sha256)
-        for task, score in sorted(scores.items())
-        if task != AVERAGE
-    ]
-    known = tuple((task, sha256) for task, sha256 in hashes if sha256 is not None)
-    return known if known and len(known) == len(hashes) else None
-
-
-# --- what a table holds: numbers, and what is known of how sure they are ---
-
 
 # as the papers print them; tasks of other suites keep the order of their record
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "sts": ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 }
+
 ALPHA = 0.05
+
 BETTER, WORSE, INCONCLUSIVE = "better", "worse", "inconclusive"
 
 
@@ -100,7 +40,8 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Against:
-    """A cell minus the baseline's cell. Only the column that ranks is tested; elsewhere there is the difference alone."""
+    """A cell minus the baseline's cell. Only the column that ranks is tested; elsewhere there is
+    the difference alone."""
 
     difference: float
     se: float | None = None
@@ -119,14 +60,16 @@ class Against:
 
 @dataclass(frozen=True, kw_only=True)
 class Printed:
-    """What a paper printed for a cell."""
+    """The value that a paper printed for a cell."""
 
     value: float
     std: float | None
     source: str  # "promcse:1": paper and table
     own: bool  # False: the paper quotes somebody else
     difference: float  # ours minus the paper's
-    inside: bool | None  # of the 95 % prediction interval (bench.compare.printed); None: not tested
+    inside: (
+        bool | None
+    )  # of the 95 % prediction interval (bench.compare.consistency); None: not tested
     half: float | None = None  # of that interval's width
     reason: str = ""  # why it is not tested
     note: str = ""
@@ -134,7 +77,7 @@ class Printed:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a row took, each a mean over its runs; None where not all of them recorded it."""
+    """The cost of a row, each number a mean over its runs; None if not all of them recorded it."""
 
     trainable_parameters: float | None = None
     trainable_parts: Mapping[str, float] | None = (
@@ -171,7 +114,8 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One method as configured. ``cells`` belong to the table's columns, None where nothing was scored."""
+    """One method as configured. ``cells`` belong to the table's columns, None where nothing was
+    scored."""
 
     method: str
     variant: str
@@ -191,7 +135,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """What stands first in the row."""
+        """Return the first words of the row."""
         return self.model or self.method
 
     @property
@@ -255,14 +199,15 @@ class Table:
 
     @property
     def seeds(self) -> tuple[int, int]:
-        """Fewest and most seeds of a row in which something is random; of all rows where there is no such row."""
+        """Return the smallest and largest number of seeds among rows with randomness (among all
+        rows if none has any)."""
         random = [row for row in self.rows if row.seeds != (None,)] or self.rows
         counts = [self.n(row) for row in random]
         return min(counts), max(counts)
 
     @cached_property
     def kinds_of_values(self) -> Counter[str]:
-        """Where the values of trained rows come from -> how many rows."""
+        """Count trained rows by the source of their values."""
         return Counter(row.values for row in self.rows if row.values and row.setting != "none")
 
     @cached_property
@@ -272,278 +217,6 @@ class Table:
         return any(cell and cell.against and cell.against.verdict for cell in cells)
 
     def n(self, row: Row) -> int:
-        """Seeds behind the row's value in the column that ranks, where it has one."""
+        """Count the seeds behind the row's value in the column that ranks, if it has one."""
         cell = row.cells[-1] if self.head is not None else None
         return len(row.runs) if cell is None else len(cell.values)
-
-
-# --- records, grouped into tables ---
-
-
-def summarise(
-    records: Iterable[RunRecord],
-    *,
-    together: bool = False,
-    tasks: Sequence[str] = (),
-    beside: Iterable[RunRecord] = (),
-    code: KnownCode = UNKNOWN_CODE,
-) -> tuple[Table, ...]:
-    """The tables that the finished ones among ``records`` make.
-
-    Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers; the
-    others, such as finished encoders, stand in one table.
-    ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single one is what the table ranks by.
-    ``beside``: records that are in none of these tables, but for which there may be an unsupervised table of the same backbone.
-    ``code``: what is known of the methods' code on this machine.
-    """
-    scored = [
-        (key, record, scores)
-        for record in records
-        if record.status == "finished"
-        for key, scores in by_protocol(record).items()
-    ]
-    trained = {
-        (key, record.backbone_name) for key, record, _ in scored if record.setting == "unsupervised"
-    }
-    for record in beside:
-        if record.status == "finished" and record.setting == "unsupervised":
-            trained |= {(key, record.backbone_name) for key in by_protocol(record)}
-    groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
-    for key, record, scores in scored:
-        if tasks and not any(task in scores for task in tasks):
-            continue
-        place = ("", "") if together else (record.setting, record.backbone_name)
-        if not together and record.setting == "none":
-            place = (
-                ("unsupervised", record.backbone_name)
-                if (key, record.backbone_name) in trained
-                else ("none", "")
-            )
-        groups.setdefault((*key, *place), []).append((record, scores))
-    made = [_table(key, groups[key], tasks, code) for key in sorted(groups, key=_table_order)]
-    return tuple(replace(table, together=together) for table in made)
-
-
-def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
-    suite, protocol, text, setting, backbone = key
-    return (
-        suite not in COLUMNS,
-        suite,
-        ("unsupervised", "supervised", "none", "").index(setting),
-        backbone,
-        protocol,
-        text != "tokenised",
-        text,
-    )
-
-
-def _table(
-    key: tuple[str, ...],
-    scored: Sequence[tuple[RunRecord, dict[str, Score]]],
-    wanted: Sequence[str],
-    code: KnownCode,
-) -> Table:
-    suite, protocol, text, setting, backbone = key
-    if not backbone:  # of several backbones: what they share is still said once
-        setting = _only(
-            {record.setting for record, _ in scored if record.setting != "none"} or {"none"}
-        )
-        backbone = _only({record.backbone_name for record, _ in scored})
-    tasks = _columns(suite, [scores for _, scores in scored])
-    by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
-    has_average = suite in COLUMNS or any(AVERAGE in scores for scores in by_run.values())
-    columns = tuple(
-        column
-        for column in (*tasks, *((AVERAGE,) if has_average else ()))
-        if not wanted or column in wanted
-    )
-    metrics = {
-        task: find_metric(suite, score.metric)
-        for scores in by_run.values()
-        for task, score in scores.items()
-    }
-    falling = tuple(
-        name for name in columns if name in metrics and not metrics[name].higher_is_better
-    )
-    ranks = columns[-1:] == (AVERAGE,) or (len(columns) == 1 and not falling)
-    notes: list[str] = []
-    rows, footnotes = list[Row](), list[Footnote]()
-    for row_runs in group_rows([record for record, _ in scored], notes, code):
-        runs, differs, first = row_runs.runs, row_runs.differs, row_runs.runs[0]
-        cells = tuple(
-            _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
-        )
-        for column, cell in zip(columns, cells, strict=True):
-            if cell is not None and len(cell.values) < len(runs):
-                notes.append(
-                    f"{title(first, differs)}: {column} from {len(cell.values)} of {len(runs)} seeds"
-                )
-        rows.append(
-            Row(
-                method=first.method,
-                variant=first.variant,
-                setting=first.setting,
-                backbone=first.backbone_name,
-                differs=differs,
-                runs=tuple(run.run_id for run in runs),
-                seeds=tuple(run.seed for run in runs),
-                cells=cells,
-                model=first.model_name,
-                footnotes=(len(footnotes),) if row_runs.other_code else (),
-            )
-        )
-        if row_runs.other_code:
-            footnotes.append(Footnote(CODE, row_runs.other_code, title(first, differs)))
-    rows = sorted(_marked(rows, columns, falling), key=_best_first if ranks else _by_name)
-    untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
-    if untrained and setting == "unsupervised":
-        notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
-    if falling:
-        notes.insert(0, f"lower is better: {', '.join(falling)}")
-    return Table(
-        setting=setting or None,
-        backbone=backbone or None,
-        suite=suite,
-        protocol=protocol,
-        text=text or None,
-        metric=", ".join(dict.fromkeys(metric.name for metric in metrics.values())),
-        columns=columns,
-        rows=tuple(rows),
-        notes=tuple(notes),
-        footnotes=tuple(footnotes),
-        falling=falling,
-    )
-
-
-def _only(names: set[str]) -> str:
-    return next(iter(names)) if len(names) == 1 else ""
-
-
-def _by_name(row: Row) -> tuple[object, ...]:
-    return row.name, row.backbone, row.setting, row.differs
-
-
-def _best_first(row: Row) -> tuple[object, ...]:
-    average = row.cells[-1]
-    return average is None, -average.mean if average else 0.0, *_by_name(row)
-
-
-def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
-    seen = (task for scores in scored for task in scores if task != AVERAGE)
-    return tuple(dict.fromkeys((*COLUMNS.get(suite, ()), *seen)))
-
-
-def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
-    """With the suite's average as recorded; where a task is missing there is none, whatever the record says."""
-    whole = all(task in scores for task in COLUMNS.get(suite, ()))
-    return {task: score for task, score in scores.items() if whole or task != AVERAGE}
-
-
-def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
-    known = {seed: score for seed, score in by_seed.items() if score is not None}
-    if not known:
-        return None
-    first, *others = known.values()
-    values = tuple(score.value for score in known.values())
-    return Cell(
-        mean=fmean(values),
-        sd=stdev(values) if others else None,
-        values=values,
-        seeds=tuple(known),
-        n=first.n,
-        decimals=find_metric(first.suite, first.metric).decimals,
-    )
-
-
-def _marked(rows: list[Row], columns: Sequence[str], falling: Sequence[str]) -> list[Row]:
-    """Best and second of each column, by the printed value; equal ones share the mark. With one row there is nothing to mark."""
-    cells = [list(row.cells) for row in rows]
-    for i, column in enumerate(columns):
-        values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]
-        ordered = sorted(set(values), reverse=column not in falling)
-        marks = dict(zip(ordered, ("best", "second")[: max(0, len(values) - 1)], strict=False))
-        for row_cells in cells:
-            if (cell := row_cells[i]) is not None:
-                row_cells[i] = replace(cell, mark=marks.get(cell.rounded, ""))
-    return [
-        replace(row, cells=tuple(row_cells)) for row, row_cells in zip(rows, cells, strict=True)
-    ]
-
-
-def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
-    """The tables with differences from a method or ``method+variant``; without one, from the row ``simcse`` of each. Raises UnknownName
-    where no table has it, BenchError where it means several rows of a table."""
-    made = [against(table, baseline) for table in tables]
-    if baseline is not None and not any(table.baseline for table in made):
-        raise UnknownName(
-            "baseline",
-            baseline,
-            {row.name for table in tables for row in table.rows},
-            "among these runs",
-        )
-    return made
-
-
-def against(table: Table, baseline: str | None) -> Table:
-    """With differences from the baseline's cells, as printed. The table itself where it has no such row.
-
-    The baseline is fixed before the scores: the one row that is called so; without a name, the row ``simcse``, if there is exactly one
-    without a variant. Raises BenchError where the name means several rows.
-    """
-    base = _default(table) if baseline is None else _named(table, baseline)
-    if base is None:
-        return table
-    alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
-    return replace(
-        table,
-        rows=tuple(
-            replace(row, is_baseline=True)
-            if row is base
-            else replace(row, cells=tuple(map(_less, row.cells, base.cells)))
-            for row in table.rows
-        ),
-        baseline=base.name if alone else f"{base.name} {base.backbone}",
-    )
-
-
-def _default(table: Table) -> Row | None:
-    rows = [row for row in _candidates(table) if row.name == BASELINE]
-    return rows[0] if len(rows) == 1 else None
-
-
-def _named(table: Table, name: str) -> Row | None:
-    rows = _candidates(table)
-    for names_of in (
-        lambda row: row.runs,
-        _full_names,
-        lambda row: (row.name,),
-        lambda row: (row.method, row.backbone),
-    ):
-        named = [row for row in rows if name in names_of(row)]
-        if len(named) == 1:
-            return named[0]
-        if named:
-            names = sorted({max(_full_names(row), key=len) for row in named})
-            raise BenchError(
-                f"--baseline: {name} matches {len(named)} rows of {table.suite}",
-                "choose one: " + "; ".join(map(shlex.quote, names)),
-            )
-    return None
-
-
-def _candidates(table: Table) -> list[Row]:
-    """Rows with a value."""
-    return [row for row in table.rows if any(row.cells)]
-
-
-def _full_names(row: Row) -> tuple[str, ...]:
-    """ "simcse learning_rate=1e-05", "simcse builtin", "simcse learning_rate=1e-05 builtin" """
-    differs = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
-    names = (f"{row.name} {row.backbone}", f"{differs} {row.backbone}")
-    return (*names, differs) if row.differs else names
-
-
-def _less(cell: Cell | None, base: Cell | None) -> Cell | None:
-    if cell is None or base is None:
-        return cell
-    return replace(cell, against=Against(difference=cell.rounded - round(base.mean, cell.decimals)))

@@ -11,7 +11,8 @@ from bench.base.text import format_duration, value_text
 from bench.board.addresses import link
 from bench.board.board import Board, MethodDescription
 from bench.board.repeat_search import repeat_search
-from bench.compare.formatting import Block, blocks, heads, setting_words, spans
+from bench.compare.docstrings import Block, blocks, spans
+from bench.compare.formatting import heads, setting_words
 from bench.compare.statistics.table import Row, Table
 from bench.show.grid import Cell, Column, Grid, grid, indented
 from bench.show.pages.engine import render_template

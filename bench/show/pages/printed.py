@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bench.base.text import plural, slug
 from bench.board.board import Board
-from bench.compare.printed import DIFFERS, NOT_TESTED
+from bench.compare.consistency import DIFFERS, NOT_TESTED
 from bench.references import (
     PAPERS,
     SUITES,

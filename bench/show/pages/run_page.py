@@ -12,10 +12,10 @@ from bench.board.addresses import link, run_file
 from bench.board.board import Board
 from bench.board.making import FROM_SOURCE
 from bench.board.repeat import repeat
+from bench.compare.answer import verdict_of
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
 from bench.compare.statistics.table import Cell as ScoreCell
-from bench.compare.tables import verdict
 from bench.records.names import CURVE, RECORD
 from bench.records.packed import NAME, has_predictions
 from bench.records.record import RunRecord
@@ -112,7 +112,7 @@ def _verdict(table: Table, row: Row) -> str:
     """Return "worse than simcse", "inconclusive against simcse, may be the best"; "" if there is
     none."""
     words = []
-    found = verdict(row)
+    found = verdict_of(row)
     if found:
         word = "against" if found == INCONCLUSIVE else "than"
         words.append(f"{found} {word} {table.baseline}")

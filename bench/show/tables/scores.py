@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bench.base.text import format_duration
+from bench.compare.answer import comparison_of, verdict_of
 from bench.compare.formatting import headline, row_name, score, signed_number, spread, with_interval
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
-from bench.compare.tables import compared, sign_legend, verdict
 from bench.show.grid import MAY_BE_BEST, SIGNS, Column, Grid, GridRow, grid, indented
 from bench.show.grid import Cell as GridCell
+from bench.show.tables.legend import sign_legend
 
 COSTS = ("params", "train", "tuning", "memory")
 
@@ -181,7 +182,7 @@ def sign_name(row: Row, table: Table) -> str:
     """Return the key of SIGNS for a row's number in the column that ranks; "" for none."""
     if table.tested is not None and row.untested and row.cells[-1] is not None:
         return "not tested"
-    found = verdict(row)
+    found = verdict_of(row)
     return found if found in (BETTER, WORSE) else ""
 
 
@@ -195,7 +196,7 @@ def difference_heading(table: Table) -> str:
 
 def difference_text(row: Row) -> str:
     """Return "-1.84 [-2.73, -0.95]"; "" for a row that was not compared."""
-    against, cell = compared(row), row.cells[-1]
+    against, cell = comparison_of(row), row.cells[-1]
     if against is None or cell is None:
         return "baseline" if row.is_baseline else ""
     return with_interval(against.difference, against.ci_low, against.ci_high, cell.decimals)

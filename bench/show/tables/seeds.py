@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bench.compare.seeds import SeedsNeeded, SeedsOfRow
-from bench.compare.statistics.column import POWER
+from bench.compare.statistics.differences import POWER
 from bench.compare.statistics.power import MOST
 from bench.show.grid import Column, Grid, grid
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.base.findings import UNCHECKED
 from bench.show.grid import Column, Grid, grid
-from bench.verify.scores import KINDS, RunReport
+from bench.verify.findings import KINDS, RunReport
 
 
 def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:

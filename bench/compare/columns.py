@@ -1,0 +1,240 @@
+"""The columns of a table, from the predictions behind its cells as far as there are any, and the
+reasons why there are none elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.base.errors import BenchError, DataMissing
+from bench.base.text import list_names
+from bench.compare.jackknife import NoInterval, predicted_by_own_scorer
+from bench.compare.statistics.column import Answers, Borrowed, Column, column
+from bench.compare.statistics.protocols import by_protocol
+from bench.compare.statistics.table import (
+    AVERAGE,
+    COLUMNS,
+    Row,
+    Table,
+)
+from bench.data.sets.sts import STS_TASKS
+from bench.records.packed import has_predictions
+from bench.records.predictions import Predicted, read_predicted, same_items
+from bench.records.record import RunRecord, Score
+from bench.records.run import Run
+from bench.score.influence import Influence, influences
+from bench.score.metrics.metric import Metric
+from bench.score.suites import find_metric
+
+APART = 0.02
+"""Points by which a recorded value may differ from that of its predictions: classifiers' scores are
+rounded within folds."""
+
+Position = tuple[int, int]
+"""Row and column of a table."""
+
+Cells = Mapping[Position, tuple[Predicted, Influence]]
+"""Of a table's cells: what statistics are made of."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of one table."""
+
+    of_place: Mapping[int, tuple[Column, tuple[int, ...]]]
+    """Place of a column -> what its methods say together, and the places of the rows that take
+    part."""
+    notes: tuple[str, ...]
+    """Why cells have no statistics, and what the statistics do not know."""
+    no_interval: Mapping[int, str]
+    """Row of the table -> why nobody can say how far other items would move its score, if its
+    metric is the reason."""
+
+
+@dataclass(frozen=True)
+class Lenders:
+    """Rows from which the rows of a table borrow their spread over seeds, while they lend nothing
+    themselves."""
+
+    inside: frozenset[int]
+    """Places of those that are rows of the table."""
+    outside: Sequence[Row]
+    """The others; their cells belong to the table's columns."""
+
+
+def read_columns(table: Table, runs: Mapping[str, Run], lenders: Lenders | None = None) -> Columns:
+    """The columns of a table, from the predictions of its runs as far as there are any. ``lenders``
+    None: all rows lend and borrow."""
+    missing: dict[Position, str] = {}
+    stored = any(has_predictions(runs[run].folder) for row in table.rows for run in row.runs)
+    no_interval: dict[int, str] = {}
+    cells = _read(table, runs, missing, no_interval) if stored else {}
+    average = _averaged(table, runs)
+    last = len(table.columns) - 1
+    of_place = {}
+    for j in range(len(table.columns)):
+        if any(row.cells[j] for row in table.rows):
+            tasks = average if j == last and average else (j,)
+            of_place[j] = _column(table, cells, j, tasks, missing, lenders)
+    return Columns(of_place, (*_reasons(table, missing), *_limits(cells)), no_interval)
+
+
+def _column(
+    table: Table,
+    cells: Cells,
+    j: int,
+    tasks: Sequence[int],
+    missing: dict[Position, str],
+    lenders: Lenders | None,
+) -> tuple[Column, tuple[int, ...]]:
+    """Column j of the rows that have it, whether or not their predictions are known. ``tasks``: the
+    columns that it averages, or itself."""
+    having = {i: cell for i, row in enumerate(table.rows) if (cell := row.cells[j])}
+    answers: list[Answers | None] = []
+    for i, cell in having.items():
+        known = []
+        for task in tasks:
+            if (i, task) not in cells:
+                continue
+            predicted, moved = cells[i, task]
+            if set(cell.seeds) <= set(predicted.seeds):
+                known.append(
+                    (predicted.of_seeds(cell.seeds), moved.of(predicted.seeds, cell.seeds))
+                )
+        answers.append(known if len(known) == len(tasks) else None)
+    values = [cell.values for cell in having.values()]
+    random = [cell.seeds != (None,) for cell in having.values()]
+    seeds = None
+    if lenders is not None:
+        lends = [i in lenders.inside for i in having]
+        others = [cell.values for row in lenders.outside if (cell := row.cells[j])]
+        seeds = Borrowed(lends, [own for own in others if len(own) > 1])
+    try:
+        return column(answers, values, random, seeds), tuple(having)
+    except ValueError as error:
+        missing |= {(i, j): str(error) for i in having}
+        return Column(values, random, borrowed=seeds), tuple(having)
+
+
+def _limits(cells: Cells) -> list[str]:
+    """A note if sentences shared by pairs are not taken into account."""
+    unknown = list_names(
+        p.task
+        for p in {column: p for (_, column), (p, _) in cells.items()}.values()
+        if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
+    )
+    note = f"pairs of {unknown} are taken to share no sentence: the data is not the known one"
+    return [note] if unknown else []
+
+
+def _reasons(table: Table, missing: Mapping[Position, str]) -> list[str]:
+    """A line for each reason why cells have no statistics."""
+    lines = []
+    for why in dict.fromkeys(missing.values()):
+        cells = [place for place, reason in missing.items() if reason == why]
+        shown = list_names(dict.fromkeys(table.rows[i].name for i, _ in cells))
+        tasks = ", ".join(dict.fromkeys(table.columns[j] for _, j in cells))
+        lines.append(f"without statistics: {shown} on {tasks} ({why})")
+    return lines
+
+
+def _read(
+    table: Table,
+    runs: Mapping[str, Run],
+    missing: dict[Position, str],
+    no_interval: dict[int, str],
+) -> Cells:
+    """Read what the table's cells are made of. Nothing that is missing or damaged is fatal:
+    ``missing`` gets the reason, and ``no_interval`` for each row the first one that is its metric.
+    """
+    cells: dict[Position, tuple[Predicted, Influence]] = {}
+    scores = {
+        run: scores_in_table(runs[run].record, table) for row in table.rows for run in row.runs
+    }
+    for j, task in enumerate(table.columns):
+        if task == AVERAGE:
+            continue
+        read: dict[int, Predicted] = {}
+        reasons: dict[int, str] = {}
+        first: Predicted | None = None
+        for i, row in enumerate(table.rows):
+            having = [
+                (runs[run], score)
+                for run in row.runs
+                if (score := scores[run].get(task)) is not None
+            ]
+            if not having:
+                continue
+            try:
+                score = having[0][1]
+                p = _predicted(having, find_metric(score.suite, score.metric))
+                first = first or p
+                same_items(first, p)
+                read[i] = p
+            except DataMissing:
+                reasons[i] = "no predictions"
+            except NoInterval as error:
+                reasons[i] = error.message
+                no_interval.setdefault(i, error.message)
+            except BenchError as error:
+                reasons[i] = error.message
+            except ValueError as error:
+                reasons[i] = str(error)
+        if first is not None:
+            metric = find_metric(table.suite, first.metric)  # all have it: they have the same items
+            moved_of = influences(list(read.values()), metric)
+            for (i, p), moved in zip(read.items(), moved_of, strict=True):
+                if isinstance(moved, ValueError):
+                    reasons[i] = str(moved)
+                elif problem := _other_score(p, moved, metric):
+                    reasons[i] = problem
+                else:
+                    cells[i, j] = p, moved
+        for i in sorted(reasons):
+            missing[i, j] = reasons[i]
+    return cells
+
+
+def _other_score(p: Predicted, moved: Influence, metric: Metric) -> str:
+    """Say by how much the recorded value differs from the one that the predictions give; "" if they
+    agree."""
+    if not metric.exact or p.moved_SN is not None or p.score_S is None:
+        return ""
+    off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
+    if off <= APART:
+        return ""
+    return f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
+
+
+def _predicted(having: Sequence[tuple[Run, Score]], metric: Metric) -> Predicted:
+    first = having[0][1]
+    if any(score.key != first.key for _, score in having):
+        raise BenchError(f"{first.task}: its seeds were scored on texts of different forms")
+    runs = [run for run, _ in having]
+    if metric.influence is None:
+        return predicted_by_own_scorer(runs, first.key)
+    return read_predicted(runs, first.key, by_query=metric.by_query)
+
+
+def scores_in_table(record: RunRecord, table: Table) -> Mapping[str, Score]:
+    return by_protocol(record).get((table.suite, table.protocol, table.text or ""), {})
+
+
+def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
+    """The columns that the papers' average covers: the suite's own, else those that a record names."""
+    if table.columns[-1:] != (AVERAGE,):
+        return ()
+    stored = (
+        scores_in_table(runs[run].record, table).get(AVERAGE)
+        for row in table.rows
+        for run in row.runs
+    )
+    recorded = (
+        tasks
+        for tasks in (score.detail.get("tasks") for score in stored if score is not None)
+        if isinstance(tasks, list) and tasks and all(task in table.columns for task in tasks)
+    )
+    return tuple(
+        table.columns.index(name)
+        for name in COLUMNS.get(table.suite) or next(recorded, table.columns[:-1])
+    )

@@ -1,0 +1,50 @@
+"""The blocks of a docstring: paragraphs, list items and equations, for a terminal or a page to lay
+out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bench.base.foreign_text import printable_lines
+
+PIECE = re.compile(
+    r"(?P<item>[*-] .*(?:\n(?:  \S|(?![*-] )\S).*)*)"
+    r"|(?P<lines> .*(?:\n .*)*)"
+    r"|(?P<paragraph>\S.*(?:\n(?![*-] )\S.*)*)"
+)
+"""Of a paragraph: an item goes on in lines that are not indented, or by two blanks; indented lines
+stand as they are."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """``kind`` is "paragraph", "item" (of a list; its text has no bullet) or "lines" (as they
+    stand, such as equations)."""
+
+    kind: str
+    text: str
+    bullet: str = ""  # "* " or "- " of an item
+    first: bool = False  # begins a paragraph of the source: a blank line stood above
+
+
+def blocks(text: str) -> tuple[Block, ...]:
+    """Lines that belong together joined; an indented line that continues no bullet stands as it is.
+    Control characters are shown."""
+    made = []
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        for match in PIECE.finditer("\n".join(printable_lines(paragraph))):
+            kind, piece = str(match.lastgroup), match.group()
+            bullet = piece[:2] if kind == "item" else ""
+            joined = " ".join(line.strip() for line in piece[len(bullet) :].splitlines())
+            made.append(
+                Block(kind, piece if kind == "lines" else joined, bullet, match.start() == 0)
+            )
+    return tuple(made)
+
+
+def spans(text: str) -> tuple[tuple[str, bool], ...]:
+    """(text, is code) of each stretch; code stands between backticks."""
+    return tuple(
+        (part, i % 2 == 1) for i, part in enumerate(re.split(r"``?([^`]+)``?", text)) if part
+    )

@@ -1,0 +1,268 @@
+"""Footnotes: one for each difference between the runs of a table that share a column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bench.base.errors import BenchError
+from bench.base.same_code import suite_code_of
+from bench.base.text import list_names, plural
+from bench.compare.formatting import protocol_words, row_name
+from bench.compare.statistics.table import (
+    AVERAGE,
+    Footnote,
+    Table,
+)
+from bench.compare.statistics.terms import DEV_SET, PRECISION, PROCESSES, SELECT_ON, terms_of
+from bench.data.overlap import seen_tasks
+from bench.records.names import data_key
+from bench.records.record import RunRecord, Score, name_in_suites
+from bench.records.selection import dev_words
+from bench.records.value_sources import is_tuned, kind_of_values, search_of
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
+"""Packages that a score may depend on; ``mteb`` too, of its own suite."""
+
+UNKNOWN = "not recorded"
+
+
+def with_footnotes(
+    table: Table,
+    tables: Sequence[Table],
+    records: Mapping[str, RunRecord],
+    beside: Table | None = None,
+) -> Table:
+    """The table with a footnote for each difference between its runs, and marks at the rows that
+    differ.
+
+    Of each thing that is compared, the value that most runs have is the rule; one footnote names
+    all who differ. Rows that a suite has only under another protocol or text form, in another one
+    of ``tables``, are named too. ``beside``: the publisher's table next to a submitted one; what
+    its runs have counts for what most have.
+    """
+    table = _seen_in_training(_with_differences(table, records, beside), records)
+    runs = [records[run] for row in table.rows for run in row.runs]
+    notes = [
+        f"checkpoints: {text}"
+        for text in dict.fromkeys(map(dev_words, runs))
+        if text and table.suite == "sts"
+    ]
+    notes += _same_place_notes(table, records)
+    if failed := [f"{record.run_id} ({record.error})" for record in runs if record.error]:
+        notes.append(f"not scored in full: {list_names(failed, 3)}")
+    return replace(
+        table,
+        footnotes=(*table.footnotes, *_elsewhere(table, tables)),
+        notes=(*table.notes, *notes),
+    )
+
+
+def _same_place_notes(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
+    """A note on rows whose seeds all have the same teacher, or another model that the recipe names:
+    their ± covers no other one."""
+    rows_of: dict[str, list[str]] = {}
+    for row in table.rows:
+        if row.seeds == (None,):
+            continue
+        keys = _shared_places([records[run] for run in row.runs])
+        if keys:
+            rows_of.setdefault(list_names(keys), []).append(row_name(row, table))
+    told = [f"{keys} ({list_names(names)})" for keys, names in rows_of.items()]
+    if not told:
+        return []
+    return [f"± is over other seeds with the same {'; '.join(told)}, and covers no other one"]
+
+
+def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
+    """The recipe keys that name a file, a folder or a model, if all these runs have the same one."""
+    shared = []
+    every = [(run.provenance.determines or {}).get("places") for run in runs]
+    first = every[0]
+    if not isinstance(first, dict):
+        return []
+    for key, content in sorted(first.items()):
+        others = [of.get(key) for of in every if isinstance(of, dict)]
+        if (
+            content is not None
+            and len(others) == len(every)
+            and all(one == content for one in others)
+        ):
+            shared.append(str(key))
+    return shared
+
+
+def _with_differences(
+    table: Table, records: Mapping[str, RunRecord], beside: Table | None
+) -> Table:
+    every = table.rows if beside is None else (*table.rows, *beside.rows)
+    facts = {run: _facts(records[run], table) for row in every for run in row.runs}
+    _leave_out_dev_sets(facts)
+    footnotes = list(table.footnotes)
+    marks = [list(row.footnotes) for row in table.rows]
+    for setting in dict.fromkeys(key for fact in facts.values() for key in fact):
+        having = {run: of_run[setting] for run, of_run in facts.items() if setting in of_run}
+        counts = Counter(having.values())
+        if all(search_of(records[run]) for run in having):
+            counts.pop(SEARCHED, None)  # rows of a search may differ in what it chose
+        if len(counts) < 2:
+            continue
+        usual = max(counts, key=lambda value: (counts[value], value))
+        for value in sorted(counts.keys() - {usual}):
+            names = []
+            for row, row_marks in zip(table.rows, marks, strict=True):
+                seeds = [
+                    seed
+                    for run, seed in zip(row.runs, row.seeds, strict=True)
+                    if having.get(run) == value
+                ]
+                if not seeds:
+                    continue
+                name = row_name(row, table)
+                if len(seeds) < len(row.runs):
+                    noun = "seed" if len(seeds) == 1 else "seeds"
+                    name += f" ({noun} {', '.join(map(str, seeds))})"
+                row_marks.append(len(footnotes))
+                names.append(name)
+            if names:  # else only rows of the table beside it have this value
+                footnotes.append(Footnote(setting, value, list_names(names), usual))
+    return replace(
+        table,
+        rows=tuple(
+            replace(
+                row,
+                footnotes=tuple(row_marks),
+                values=", ".join(
+                    filter(None, dict.fromkeys(kind_of_values(records[run]) for run in row.runs))
+                ),
+            )
+            for row, row_marks in zip(table.rows, marks, strict=True)
+        ),
+        footnotes=tuple(footnotes),
+    )
+
+
+def _leave_out_dev_sets(facts: Mapping[str, dict[str, str]]) -> None:
+    """Remove the contents of dev sets, unless one name has several: else the name, ``select_on``,
+    says the same."""
+    contents: dict[str, set[str]] = {}
+    for of_run in facts.values():
+        if DEV_SET in of_run:
+            contents.setdefault(of_run.get(SELECT_ON, ""), set()).add(of_run[DEV_SET])
+    if any(len(found) > 1 for found in contents.values()):
+        return
+    for of_run in facts.values():
+        of_run.pop(DEV_SET, None)
+
+
+def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    """The table with a footnote for each row whose training text contains a tenth or more of a
+    task's sentences."""
+    footnotes, rows = list(table.footnotes), []
+    for row in table.rows:
+        tasks = dict.fromkeys(
+            task
+            for run in row.runs
+            for task in seen_tasks(records[run].provenance.corpus.overlap, table.suite)
+        )
+        if tasks:
+            row = replace(row, footnotes=(*row.footnotes, len(footnotes)))
+            footnotes.append(
+                Footnote(
+                    "training text",
+                    f"a tenth or more of the sentences of {list_names(tasks)}",
+                    row_name(row, table),
+                )
+            )
+        rows.append(row)
+    return replace(table, rows=tuple(rows), footnotes=tuple(footnotes))
+
+
+def _facts(record: RunRecord, table: Table) -> dict[str, str]:
+    """Return what should be the same in all runs of the table -> its value in this one."""
+    packages, data = record.provenance.packages, record.provenance.data
+    facts = {"bench": record.provenance.bench_version or UNKNOWN} | {
+        name: str(packages.get(name, UNKNOWN))
+        for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))
+    }
+    for one in record.scores:
+        if (one.suite, one.protocol) != (table.suite, table.protocol) or one.task == AVERAGE:
+            continue
+        if code := _code_of(one, record):
+            facts[f"code of {one.task}"] = code[:8]
+        if table.text and one.text and (one.text == table.text or one.text.startswith("other-")):
+            facts[f"text of {one.task}"] = one.text
+        sha256 = data.get(data_key(one.task, one.text, table.suite))
+        if one.text == table.text and sha256 is not None:
+            facts[f"data of {one.task}"] = str(sha256)[:8]
+    if kind := kind_of_values(record):
+        facts["values"] = kind
+    if name := search_of(record).get("name"):
+        facts["search"] = str(name)
+    return facts | terms(record)
+
+
+def _code_of(score: Score, record: RunRecord) -> str | None:
+    """The hash of the code that scored a task; None if it was not recorded."""
+    codes = record.provenance.execution.suites
+    code = codes.get(name_in_suites(*score.key), codes.get(score.suite))
+    return None if code is None else suite_code_of(score.suite, code.sha256)
+
+
+def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
+    """A footnote for rows of the same suite that only other tables have, under another protocol or
+    text form."""
+    here = {run for row in table.rows for run in row.runs}
+    place, form = (table.suite, table.setting, table.backbone), protocol_words(table)
+    return [
+        Footnote("protocol", f"{protocol_words(other)} only", list_names(names), form)
+        for other in tables
+        if (other.suite, other.setting, other.backbone) == place and protocol_words(other) != form
+        if (names := dict.fromkeys(row.name for row in other.rows if not here & set(row.runs)))
+    ]
+
+
+def refuse_footnotes(tables: Sequence[Table]) -> None:
+    """Raise BenchError if a table has a footnote: ``--strict``."""
+    differences = [f"{table.suite}: {footnote}" for table in tables for footnote in table.footnotes]
+    if differences:
+        raise BenchError(
+            f"--strict: {plural(len(differences), 'difference')} between the runs of a table: {list_names(differences, 1)}",
+            "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
+        )
+
+
+TERMS = ("learning_rate", "batch_size", "max_seq_length", SELECT_ON)
+"""Recipe values that two methods may have unlike each other without being other methods for it."""
+
+SEARCHED = "searched"
+"""What a footnote calls a value that a search chose."""
+
+
+def terms(record: RunRecord) -> dict[str, str]:
+    """The training settings of a run besides its method and its corpus: term -> value; empty if
+    nothing was trained. "processes" are those that divide the gradient.
+
+    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What
+    a search chose is SEARCHED, whatever it is: that methods were searched alike is what they share.
+    So is the rate of a recipe that no trial of its search beat.
+    """
+    done = record.training
+    if done is None:
+        return {}
+    rate = "learning_rate" if search_of(record) else None
+    words = {
+        key: SEARCHED if key == rate or is_tuned(value) else str(value.value)
+        for key in TERMS
+        if (value := record.recipe.get(key)) is not None and value.value is not None
+    }
+    if "learning_rate" in record.recipe:
+        words["steps"] = f"{done.steps:,}"
+    decides = terms_of(record)
+    if PRECISION in decides:
+        words[PRECISION] = decides[PRECISION].shown
+        words[PROCESSES] = decides[PROCESSES].shown if PROCESSES in decides else "1"
+    if DEV_SET in decides:
+        words[DEV_SET] = decides[DEV_SET].shown
+    return words

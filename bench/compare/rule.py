@@ -1,0 +1,71 @@
+"""The rule by which rows are better or worse than the baseline, and may be the best:
+docs/statistics.md.
+
+Legend: M rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.compare.statistics.column import Column
+from bench.compare.statistics.table import (
+    ALPHA,
+    BETTER,
+    INCONCLUSIVE,
+    WORSE,
+)
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Verdicts on the rows of one column, in its order."""
+
+    verdicts: tuple[str | None, ...]
+    """None: not compared with the baseline."""
+    may_be_best: tuple[bool, ...]
+    critical: float
+    """p-values below it are verdicts."""
+    comparisons: int
+
+
+def apply_rule(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Verdicts:
+    """Find the rows that are better or worse than the one at ``base``, and those that may be the
+    best; more is better. At least two rows are tested.
+
+    Each of the m comparisons is tested at level c = 0.05 / m. A row found worse is removed and the
+    level of the others rises (Bonferroni-Holm). A row is no candidate for the best if it is worse,
+    or lies below a better row, one-sided at c; nor is the baseline where a row is better. Without a
+    baseline it is none if it lies below any row (Hsu's comparison with the best). The level of all
+    this together is 0.05; docs/statistics.md says how often a table is wrong if rows of few seeds
+    spread more than the others.
+    """
+    comparisons = int(tested_M.sum()) - 1
+    critical, better_M, worse_M = ALPHA / comparisons, np.zeros_like(tested_M), ~tested_M
+    if base is not None:
+        less = of.less(base)
+        p_M = np.where(tested_M, less.p_P, np.nan)
+        while True:
+            worse_M = (p_M < critical) & (less.value_P < 0)
+            share = ALPHA / max(1, comparisons - int(worse_M.sum()))
+            if share == critical:
+                break
+            critical = share
+        better_M = (p_M < critical) & (less.value_P > 0)
+    out_M = worse_M | ~tested_M
+    for above in np.flatnonzero(tested_M if base is None else better_M):
+        rest = np.flatnonzero(~out_M & (of.mean_M < of.mean_M[above]))
+        if len(rest):  # of thousands of rows few are left after the best: p-values take the time
+            out_M[rest] = of.less(int(above)).select(rest).below_p_P < critical
+    if base is not None:
+        out_M[base] |= better_M.any()
+    said_M = np.select([better_M, worse_M, tested_M], [BETTER, WORSE, INCONCLUSIVE], "")
+    return Verdicts(
+        tuple(None if base in (None, i) else str(said) or None for i, said in enumerate(said_M)),
+        tuple((~out_M).tolist()),
+        critical,
+        comparisons,
+    )

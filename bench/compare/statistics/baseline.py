@@ -1,0 +1,100 @@
+"""The baseline of a table, and the difference of each cell from it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bench.base.errors import BenchError, UnknownName
+from bench.compare.statistics.table import Against, Cell, Row, Table
+
+if TYPE_CHECKING:
+    pass
+
+
+BASELINE = "simcse"
+"""The row that others are compared with where no baseline is named."""
+
+
+def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
+    """The tables with differences from a method or ``method+variant``; without one, from the row
+    ``simcse`` of each. Raises UnknownName where no table has it, BenchError where it means several
+    rows of a table."""
+    made = [compare_with_baseline(table, baseline) for table in tables]
+    if baseline is not None and not any(table.baseline for table in made):
+        raise UnknownName(
+            "baseline",
+            baseline,
+            {row.name for table in tables for row in table.rows},
+            "among these runs",
+        )
+    return made
+
+
+def compare_with_baseline(table: Table, baseline: str | None) -> Table:
+    """With differences from the baseline's cells, as printed. The table itself where it has no such
+    row.
+
+    The baseline is fixed before the scores: the one row that is called so; without a name, the row
+    ``simcse``, if there is exactly one without a variant. Raises BenchError where the name means
+    several rows.
+    """
+    base = _default(table) if baseline is None else _named(table, baseline)
+    if base is None:
+        return table
+    alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
+    return replace(
+        table,
+        rows=tuple(
+            replace(row, is_baseline=True)
+            if row is base
+            else replace(row, cells=tuple(map(_less, row.cells, base.cells)))
+            for row in table.rows
+        ),
+        baseline=base.name if alone else f"{base.name} {base.backbone}",
+    )
+
+
+def _default(table: Table) -> Row | None:
+    rows = [row for row in _candidates(table) if row.name == BASELINE]
+    return rows[0] if len(rows) == 1 else None
+
+
+def _named(table: Table, name: str) -> Row | None:
+    rows = _candidates(table)
+    for names_of in (
+        lambda row: row.runs,
+        _full_names,
+        lambda row: (row.name,),
+        lambda row: (row.method, row.backbone),
+    ):
+        named = [row for row in rows if name in names_of(row)]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            names = sorted({max(_full_names(row), key=len) for row in named})
+            raise BenchError(
+                f"--baseline: {name} matches {len(named)} rows of {table.suite}",
+                "choose one: " + "; ".join(map(shlex.quote, names)),
+            )
+    return None
+
+
+def _candidates(table: Table) -> list[Row]:
+    """Rows with a value."""
+    return [row for row in table.rows if any(row.cells)]
+
+
+def _full_names(row: Row) -> tuple[str, ...]:
+    """ "simcse learning_rate=1e-05", "simcse builtin", "simcse learning_rate=1e-05 builtin" """
+    differs = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
+    names = (f"{row.name} {row.backbone}", f"{differs} {row.backbone}")
+    return (*names, differs) if row.differs else names
+
+
+def _less(cell: Cell | None, base: Cell | None) -> Cell | None:
+    if cell is None or base is None:
+        return cell
+    return replace(cell, against=Against(difference=cell.rounded - round(base.mean, cell.decimals)))

@@ -1,0 +1,101 @@
+"""Which items depend on each other, and what that makes of the variance over items.
+
+Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their
+influences are summed by sentence before they are squared; pairs that are the same, which share two,
+are then counted once too often, and taken out once: the variance estimate for such data of Aronow,
+Samii and Assenova 2015 (Cluster-robust variance estimation for dyadic data, Political Analysis 23).
+Nothing is assumed of how sentences hang together over several pairs.
+
+Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R
+runs, U units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.records.predictions import Floats, Predicted
+from bench.score.influence import Influence
+
+
+# Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their
+# influences are summed by sentence
+# before they are squared; pairs that are the same, which share two, are then counted once too
+# often, and taken out once:
+# the variance estimate for such data of Aronow, Samii and Assenova 2015 (Cluster-robust variance
+# estimation for dyadic data,
+# Political Analysis 23). Nothing is assumed of how sentences hang together over several pairs.
+#
+# Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R
+# runs, U units.
+class Items:
+    """The items of a column: of one task, or of all tasks of an average, one after the other."""
+
+    def __init__(self, tasks: Sequence[Predicted], influences: Sequence[Influence]) -> None:
+        """One method's cells; all methods have the same items. ``influences``: theirs, for the
+        weights."""
+        ids = [np.arange(p.n_items)[:, None] if p.ids_NK is None else p.ids_NK for p in tasks]
+        universes = [
+            p.universe if p.shared_NK is not None and p.universe else f"items of {p.task}"
+            for p in tasks
+        ]
+        width = max(int(ids_NK.max()) for ids_NK in ids) + 1
+        offset = {name: width * i for i, name in enumerate(dict.fromkeys(universes))}
+        one_N, other_N = (
+            np.concatenate(
+                [
+                    offset[name] + ids_NK[:, side]
+                    for name, ids_NK in zip(universes, ids, strict=True)
+                ]
+            ).astype(np.int64)
+            for side in (0, -1)
+        )
+        _, unit_N = np.unique(np.stack([one_N, other_N]), return_inverse=True)
+        self._units = unit_N.reshape(2, -1)
+        self._two_N: NDArray[np.bool_] = one_N != other_N
+        """Items that may share two things."""
+        pair_N = np.minimum(one_N, other_N) * (
+            int(max(one_N.max(), other_N.max())) + 1
+        ) + np.maximum(one_N, other_N)
+        self._pair_N = np.unique(pair_N, return_inverse=True)[1]
+        share_U = self._by_unit(
+            np.concatenate([moved.weight_N / len(tasks) for moved in influences])
+        )
+        share_U = share_U / share_U.sum()
+        self.freedom = float(1 / (share_U**2).sum()) - 1
+        """Degrees of freedom of the variance: independent units of one size that would say as much,
+        less one."""
+
+    def _by_unit(self, values_N: Floats) -> Floats:
+        (one_N, other_N), two_N, units = self._units, self._two_N, int(self._units.max()) + 1
+        sum_U = np.bincount(one_N, values_N, units) + np.bincount(
+            other_N[two_N], values_N[two_N], units
+        )
+        return sum_U.astype(np.float64, copy=False)
+
+    def covariance(self, moved_RN: Floats) -> Floats:
+        """(2, R, R): of the values of runs over items drawn again, in squared points; and the same
+        if pairs shared sentences only where they are the same pair, below which no variance is
+        taken to be.
+
+        Raises ValueError if all items are one unit.
+        """
+        if self.freedom <= 0:
+            raise ValueError(
+                "all items are connected: how far other items would move the score is not known"
+            )
+        scale = (self.freedom + 1) / self.freedom
+        by_pair_RP = np.stack([np.bincount(self._pair_N, moved_N) for moved_N in moved_RN])
+        least_RR = by_pair_RP @ by_pair_RP.T
+        if (
+            not self._two_N.any()
+        ):  # both are the same: no second copy of a matrix of thousands of runs
+            return np.broadcast_to(scale * least_RR, (2, *least_RR.shape))
+        by_unit_RU = np.stack([self._by_unit(moved_N) for moved_N in moved_RN])
+        twice = np.stack(
+            [np.bincount(self._pair_N[self._two_N], moved_N[self._two_N]) for moved_N in moved_RN]
+        )
+        return scale * np.stack([by_unit_RU @ by_unit_RU.T - twice @ twice.T, least_RR])

@@ -1,0 +1,169 @@
+"""The variance over training seeds, borrowed across methods: three seeds of eight methods say more
+than three of one.
+
+Each method's variance is drawn towards what all methods of a table have, as far as they are alike:
+the empirical Bayes estimate of Smyth 2004 (Linear models and empirical Bayes methods, Statistical
+Applications in Genetics and Molecular Biology 3; "limma").
+
+Legend: M methods.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bench.records.predictions import Floats
+
+# Each method's variance is drawn towards what all methods of a table have, as far as they are
+# alike: the empirical Bayes estimate
+# of Smyth 2004 (Linear models and empirical Bayes methods, Statistical Applications in Genetics and
+# Molecular Biology 3; "limma").
+LEAST = 1e-5
+"""Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
+
+WIDE = 0.05
+"""Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than
+the others' keeps its own variance."""
+
+MOST_BORROWED = 2.0
+"""Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this
+limit, three seeds that happen to lie close together are given the spread of the others, and a
+method that spreads three to five times as far is called better or worse too often
+(docs/statistics.md, "How often a table is wrong")."""
+
+
+def seed_variances(
+    variance_M: Floats, freedom_M: ArrayLike, lends_M: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
+    """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as
+    for ``moderated_variances``.
+
+    Moderated, and raised towards the mean of all that lend. A method whose sample variance an F
+    test finds larger than the pooled variance of the others keeps its own: it would otherwise
+    borrow from methods that are not like it.
+    """
+    from scipy.special import fdtrc
+
+    freedom_M = np.asarray(freedom_M, dtype=np.float64)
+    lends_M = _lenders(freedom_M, lends_M)
+    _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M, lends_M)
+    if not lends_M.any():
+        return seed_M, seed_freedom_M
+    if prior_freedom > 0:
+        mean = float(np.average(variance_M[lends_M], weights=freedom_M[lends_M]))
+        seed_M = raise_variances(seed_M, freedom_M, prior_freedom, mean)
+    lent_M = np.where(lends_M, freedom_M, 0.0)
+    squares_M = np.where(lends_M, freedom_M * variance_M, 0.0)
+    others_M = lent_M.sum() - lent_M
+    with np.errstate(invalid="ignore", divide="ignore"):
+        wide_M = (
+            fdtrc(freedom_M, others_M, variance_M / ((squares_M.sum() - squares_M) / others_M))
+            < WIDE / lends_M.sum()
+        ) & (variance_M > seed_M)
+    return np.where(wide_M, variance_M, seed_M), np.where(wide_M, freedom_M, seed_freedom_M)
+
+
+def moderated_variances(
+    variances: ArrayLike, degrees_of_freedom: ArrayLike, lends_M: ArrayLike | None = None
+) -> tuple[float, float, Floats, Floats]:
+    """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees
+    of freedom).
+
+    ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a
+    single seed) is not looked at, and gets the prior's. ``lends_M``: the groups from which the
+    prior is made; None: all. The prior is fitted to the logarithms by moments (Smyth 2004, section
+    6.2); if they differ by no more than chance, it is the pooled variance. A group borrows
+    ``MOST_BORROWED`` degrees of freedom at most, also from a prior that has more, or infinitely
+    many. No posterior has more degrees of freedom than all groups that lend, and the group itself,
+    together. With fewer than two groups to learn from nothing is borrowed: the prior has zero
+    degrees of freedom, and with none its variance is NaN.
+    """
+    variance_M, freedom_M = (
+        np.asarray(given, dtype=np.float64) for given in (variances, degrees_of_freedom)
+    )
+    known_M = freedom_M > 0
+    lends_M = _lenders(freedom_M, lends_M)
+    prior_variance, prior_freedom = _prior(variance_M[lends_M], freedom_M[lends_M])
+    prior_freedom = min(prior_freedom, MOST_BORROWED)
+    own_M = np.where(known_M, variance_M, prior_variance)
+    if prior_freedom == 0:
+        posterior_M = own_M
+    else:
+        posterior_M = (freedom_M * own_M + prior_freedom * prior_variance) / (
+            freedom_M + prior_freedom
+        )
+    most_M = freedom_M[lends_M].sum() + np.where(lends_M, 0.0, freedom_M)
+    return (
+        prior_variance,
+        prior_freedom,
+        posterior_M,
+        np.minimum(freedom_M + prior_freedom, most_M),
+    )
+
+
+def _lenders(freedom_M: Floats, lends_M: ArrayLike | None) -> NDArray[np.bool_]:
+    """(M,) the groups that lend: of those that may, the ones with degrees of freedom."""
+    if lends_M is None:
+        return freedom_M > 0
+    return (freedom_M > 0) & np.asarray(lends_M, dtype=bool)
+
+
+def raise_variances(
+    posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float
+) -> Floats:
+    """(M,) posterior variances, those below ``mean``, the methods' mean variance, drawn up to it by
+    the share that was borrowed.
+
+    The prior is known badly from few methods, and a variance that is small by chance calls methods
+    different that are not. Of a method whose own seeds say little the mean itself is the least; one
+    whose own seeds say most of what is known keeps what they say, so that a single method that
+    varies much does not hide all differences of a table. Shares are of the logarithm.
+    """
+    share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
+    return np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
+
+
+def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
+    """Scaled inverse chi-square prior by moments of log variances."""
+    from scipy.special import digamma, polygamma
+
+    if len(variance_M) == 0:
+        return math.nan, 0.0
+    pooled = float(np.average(variance_M, weights=freedom_M))
+    if len(variance_M) < 2:
+        return pooled, 0.0
+    if pooled == 0:
+        return 0.0, math.inf
+    logs_M = _logs(variance_M, freedom_M)
+    excess = float(logs_M.var(ddof=1) - polygamma(1, freedom_M / 2).mean())
+    if excess <= 0:
+        return pooled, math.inf
+    prior_freedom = 2 * _inverse_trigamma(excess)
+    half = prior_freedom / 2
+    return math.exp(float(logs_M.mean()) + float(digamma(half)) - math.log(half)), prior_freedom
+
+
+def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
+    """Return log variances, corrected so that their expected mean is that of the true ones (Smyth
+    2004, section 6.2). At least one variance must be positive."""
+    from scipy.special import digamma
+
+    usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
+    return (
+        np.log(np.maximum(variance_M, LEAST * usual))
+        - digamma(freedom_M / 2)
+        + np.log(freedom_M / 2)
+    )
+
+
+def _inverse_trigamma(value: float) -> float:
+    """x > 0 with trigamma(x) = value > 0; 1 / x < trigamma(x) < 1 / x + 1 / x^2 gives the ends
+    between which it lies."""
+    from scipy.optimize import brentq
+    from scipy.special import polygamma
+
+    ends = 1 / value, (1 + math.sqrt(1 + 4 * value)) / (2 * value)
+    return float(brentq(lambda x: float(polygamma(1, x)) - value, *ends, xtol=1e-100, rtol=1e-13))

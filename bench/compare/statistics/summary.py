@@ -1,0 +1,224 @@
+"""Records grouped into the tables that papers print: rows are methods, columns tasks, cells means
+over seeds.
+
+Two numbers meet in one column only under one suite, protocol and text form. What makes two runs one
+row is in :mod:`bench.compare.statistics.rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from bench.compare.statistics.protocols import by_protocol
+from bench.compare.statistics.rows import CODE, UNKNOWN_CODE, KnownCode, group_rows, title
+from bench.compare.statistics.spread import sample_sd
+from bench.compare.statistics.table import (
+    AVERAGE,
+    COLUMNS,
+    Cell,
+    Footnote,
+    Row,
+    Table,
+)
+from bench.score.suites import find_metric
+
+if TYPE_CHECKING:
+    from bench.records.record import RunRecord, Score
+
+
+def summarise(
+    records: Iterable[RunRecord],
+    *,
+    together: bool = False,
+    tasks: Sequence[str] = (),
+    beside: Iterable[RunRecord] = (),
+    code: KnownCode = UNKNOWN_CODE,
+) -> tuple[Table, ...]:
+    """The tables that the finished ones among ``records`` make.
+
+    Runs in which nothing was trained stand in the unsupervised table of their backbone where there
+    is one, as in the papers; the others, such as finished encoders, stand in one table.
+    ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single
+    one is what the table ranks by. ``beside``: records that are in none of these tables, but for
+    which there may be an unsupervised table of the same backbone. ``code``: what is known of the
+    methods' code on this machine.
+    """
+    scored = []
+    trained = set()
+    for record in records:
+        if record.status != "finished":
+            continue
+        for key, scores in by_protocol(record).items():
+            scored.append((key, record, scores))
+            if record.setting == "unsupervised":
+                trained.add((key, record.backbone_name))
+    for record in beside:
+        if record.status == "finished" and record.setting == "unsupervised":
+            trained |= {(key, record.backbone_name) for key in by_protocol(record)}
+    groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
+    for key, record, scores in scored:
+        if tasks and not any(task in scores for task in tasks):
+            continue
+        if together:
+            setting, backbone = "", ""
+        elif record.setting != "none":
+            setting, backbone = record.setting, record.backbone_name
+        elif (key, record.backbone_name) in trained:
+            setting, backbone = "unsupervised", record.backbone_name
+        else:
+            setting, backbone = "none", ""
+        groups.setdefault((*key, setting, backbone), []).append((record, scores))
+    made = [_table(key, groups[key], tasks, code) for key in sorted(groups, key=_table_order)]
+    return tuple(replace(table, together=together) for table in made)
+
+
+def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
+    suite, protocol, text, setting, backbone = key
+    return (
+        suite not in COLUMNS,
+        suite,
+        ("unsupervised", "supervised", "none", "").index(setting),
+        backbone,
+        protocol,
+        text != "tokenised",
+        text,
+    )
+
+
+def _table(
+    key: tuple[str, ...],
+    scored: Sequence[tuple[RunRecord, dict[str, Score]]],
+    wanted: Sequence[str],
+    code: KnownCode,
+) -> Table:
+    suite, protocol, text, setting, backbone = key
+    if not backbone:  # of several backbones: what they share is still said once
+        setting = _only(
+            {record.setting for record, _ in scored if record.setting != "none"} or {"none"}
+        )
+        backbone = _only({record.backbone_name for record, _ in scored})
+    tasks = _columns(suite, [scores for _, scores in scored])
+    by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
+    has_average = suite in COLUMNS or any(AVERAGE in scores for scores in by_run.values())
+    columns = tuple(
+        column
+        for column in (*tasks, *((AVERAGE,) if has_average else ()))
+        if not wanted or column in wanted
+    )
+    metrics = {
+        task: find_metric(suite, score.metric)
+        for scores in by_run.values()
+        for task, score in scores.items()
+    }
+    falling = tuple(
+        name for name in columns if name in metrics and not metrics[name].higher_is_better
+    )
+    ranks = columns[-1:] == (AVERAGE,) or (len(columns) == 1 and not falling)
+    notes: list[str] = []
+    rows, footnotes = list[Row](), list[Footnote]()
+    for row_runs in group_rows([record for record, _ in scored], notes, code):
+        runs, differs, first = row_runs.runs, row_runs.differs, row_runs.runs[0]
+        cells = tuple(
+            _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
+        )
+        for column, cell in zip(columns, cells, strict=True):
+            if cell is not None and len(cell.values) < len(runs):
+                notes.append(
+                    f"{title(first, differs)}: {column} from {len(cell.values)} of {len(runs)} seeds"
+                )
+        rows.append(
+            Row(
+                method=first.method,
+                variant=first.variant,
+                setting=first.setting,
+                backbone=first.backbone_name,
+                differs=differs,
+                runs=tuple(run.run_id for run in runs),
+                seeds=tuple(run.seed for run in runs),
+                cells=cells,
+                model=first.model_name,
+                footnotes=(len(footnotes),) if row_runs.other_code else (),
+            )
+        )
+        if row_runs.other_code:
+            footnotes.append(Footnote(CODE, row_runs.other_code, title(first, differs)))
+    rows = sorted(_marked(rows, columns, falling), key=_best_first if ranks else _by_name)
+    untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
+    if untrained and setting == "unsupervised":
+        notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
+    if falling:
+        notes.insert(0, f"lower is better: {', '.join(falling)}")
+    return Table(
+        setting=setting or None,
+        backbone=backbone or None,
+        suite=suite,
+        protocol=protocol,
+        text=text or None,
+        metric=", ".join(dict.fromkeys(metric.name for metric in metrics.values())),
+        columns=columns,
+        rows=tuple(rows),
+        notes=tuple(notes),
+        footnotes=tuple(footnotes),
+        falling=falling,
+    )
+
+
+def _only(names: set[str]) -> str:
+    return next(iter(names)) if len(names) == 1 else ""
+
+
+def _by_name(row: Row) -> tuple[object, ...]:
+    return row.name, row.backbone, row.setting, row.differs
+
+
+def _best_first(row: Row) -> tuple[object, ...]:
+    average = row.cells[-1]
+    return average is None, -average.mean if average else 0.0, *_by_name(row)
+
+
+def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
+    columns = dict.fromkeys(COLUMNS.get(suite, ()))
+    for scores in scored:
+        columns |= dict.fromkeys(task for task in scores if task != AVERAGE)
+    return tuple(columns)
+
+
+def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
+    """Keep the recorded average of the suite only if every task is there."""
+    whole = all(task in scores for task in COLUMNS.get(suite, ()))
+    return {task: score for task, score in scores.items() if whole or task != AVERAGE}
+
+
+def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
+    known = {seed: score for seed, score in by_seed.items() if score is not None}
+    if not known:
+        return None
+    first, *others = known.values()
+    values = tuple(score.value for score in known.values())
+    return Cell(
+        mean=fmean(values),
+        sd=sample_sd(values) if others else None,
+        values=values,
+        seeds=tuple(known),
+        n=first.n,
+        decimals=find_metric(first.suite, first.metric).decimals,
+    )
+
+
+def _marked(rows: list[Row], columns: Sequence[str], falling: Sequence[str]) -> list[Row]:
+    """Best and second of each column, by the printed value; equal ones share the mark. With one row
+    there is nothing to mark."""
+    cells = [list(row.cells) for row in rows]
+    for i, column in enumerate(columns):
+        values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]
+        ordered = sorted(set(values), reverse=column not in falling)
+        marks = dict(zip(ordered, ("best", "second")[: max(0, len(values) - 1)], strict=False))
+        for row_cells in cells:
+            if (cell := row_cells[i]) is not None:
+                row_cells[i] = replace(cell, mark=marks.get(cell.rounded, ""))
+    return [
+        replace(row, cells=tuple(row_cells)) for row, row_cells in zip(rows, cells, strict=True)
+    ]

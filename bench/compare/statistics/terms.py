@@ -1,0 +1,98 @@
+"""Terms: everything that decides a result besides the seed and the code of the method."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from bench.records.record import RunRecord
+
+
+PRECISION, PROCESSES, DEV_SET, CORPUS = "precision", "processes", "dev set", "corpus"
+"""Names of what sets rows apart and is no recipe value."""
+
+SELECT_ON = "select_on"
+"""The recipe value that names the set on which checkpoints are chosen."""
+
+SHORT = 6  # characters of a hash that are shown
+
+
+class Term(NamedTuple):
+    """One thing that decides a result."""
+
+    exact: str
+    """Equal for two runs exactly if the fingerprint takes them to be equal in it."""
+    shown: str
+    """As it is printed; two exact values may be printed alike."""
+    unlike: str
+    """As it is printed if another exact value would be printed alike."""
+
+
+def terms_of(record: RunRecord) -> dict[str, Term]:
+    """Everything besides the seed and the code of the method that decides the result, by name."""
+    about = record.provenance
+    determines = about.determines or {}
+    contents = determines.get("places")
+    contents = contents if isinstance(contents, Mapping) else {}
+    terms = {}
+    for key, value in record.recipe.items():
+        shown = _short(value.value)
+        content = contents.get(key)
+        if isinstance(content, str):  # the content of a file counts, not its name
+            terms[key] = Term(content, shown, f"{shown}@{content[:SHORT]}")
+        else:
+            exact = _exact(value.value)
+            terms[key] = Term(exact, shown, exact)
+    for key, value in determines.items():
+        # the hash of the corpus stands for its parts
+        if key in ("places", "corpus_parts") or value is None:
+            continue
+        exact = _exact(value)
+        if key == "dev":
+            short = _short(value)[:SHORT]
+            terms[DEV_SET] = Term(exact, short, exact)
+        else:
+            terms[_TERMS.get(key, key)] = Term(exact, _short(value), exact)
+    if corpus := corpus_words(record):
+        sha256 = str(about.corpus.sha256)
+        terms[CORPUS] = Term(sha256, corpus, f"{about.corpus.name or 'corpus'}@{sha256}")
+    if revision := about.backbone.revision:
+        terms["backbone revision"] = Term(str(revision), str(revision)[:8], str(revision))
+    return terms
+
+
+_TERMS = {"ranks": PROCESSES}
+"""What ``provenance.determines`` calls a thing -> what a row calls it."""
+
+
+def configuration(record: RunRecord) -> dict[str, str]:
+    """Return the terms of a run as they are printed."""
+    return {key: term.shown for key, term in terms_of(record).items()}
+
+
+def corpus_words(record: RunRecord) -> str | None:
+    """The name of what it was trained on and the beginning of its sha256; None if the record has no
+    sha256."""
+    corpus = record.provenance.corpus
+    return f"{corpus.name or 'corpus'}@{corpus.sha256[:SHORT]}" if corpus.sha256 else None
+
+
+_JSON = json.JSONEncoder(default=str)
+
+_SORTED_JSON = json.JSONEncoder(sort_keys=True, default=str)
+"""``json.dumps`` would make one for each value."""
+
+
+def _short(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:g}" if isinstance(value, float) else _JSON.encode(value)
+
+
+def _exact(value: object) -> str:
+    """Every digit of a number; 1 and 1.0 are one number."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    return _SORTED_JSON.encode(value)
