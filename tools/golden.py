@@ -129,9 +129,9 @@ def losses(
     report: Callable[[str], None] = lambda line: None, methods: Collection[str] | None = None
 ) -> dict[str, list[float]]:
     """Compute the losses of all methods, or of the named ones."""
-    from bench.training import loop
+    from bench.training import trainer
 
-    loop.LOG_EVERY = 1  # type: ignore[misc]
+    trainer.LOG_EVERY = 1  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:
         return dict(_losses(Path(folder), report, methods))
 
