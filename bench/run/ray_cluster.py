@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, RunFailed, one_line
+from bench.base.extras import install_hint
 from bench.records import RunsFolder
 from bench.run.batch import ClusterJob, JobBatch
 from bench.run.target import Target
@@ -43,7 +44,7 @@ def check_ray(target: Target, connect: bool) -> None:
     except ImportError:
         raise BenchError(
             "--on ray: Ray is not installed",
-            "pip install 'sentence-bench[ray]', in the version of the cluster",
+            install_hint("ray") + ", with Ray in the cluster's version",
         ) from None
     address = os.environ.get("RAY_ADDRESS") or "this machine"
     host, _, port = address.removeprefix("ray://").rpartition(":")

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.base.errors import BenchError
+from bench.base.extras import install_hint
 from bench.base.text import one_value
 from bench.records.searches import Study
 from bench.records.store import RunsFolder
@@ -41,7 +42,7 @@ def check_optuna() -> None:
     if importlib.util.find_spec("optuna") is None:
         raise BenchError(
             "bench search needs Optuna, which is not installed",
-            "pip install 'sentence-bench[search]'",
+            install_hint("search"),
         )
 
 
