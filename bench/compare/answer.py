@@ -91,9 +91,11 @@ def name_column(table: Table) -> str:
 
 
 def describe_untested(table: Table) -> str:
-    """ "Not tested: a and b (no predictions of every task)." "" where all rows were."""
+    """ "Not tested: a and b (no predictions of every task)." "" if all rows were."""
     reasons: dict[str, list[str]] = {}
-    for row in table.rows if table.tested or table.sender else ():
+    if not (table.tested or table.sender):
+        return ""
+    for row in table.rows:
         if row.untested:
             reasons.setdefault(row.untested, []).append(row_name(row, table))
     told = "; ".join(f"{list_names(names, NAMED)} ({reason})" for reason, names in reasons.items())

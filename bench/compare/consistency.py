@@ -19,7 +19,9 @@ from bench.score.metrics.metric import metric_named
 
 LEVEL = 0.95
 
-CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
+CONSISTENT = "consistent"
+DIFFERS = "differs"
+NOT_TESTED = "not tested"
 
 
 @dataclass(frozen=True, kw_only=True)

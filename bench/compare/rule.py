@@ -44,7 +44,9 @@ def apply_rule(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Ver
     spread more than the others.
     """
     comparisons = int(tested_M.sum()) - 1
-    critical, better_M, worse_M = ALPHA / comparisons, np.zeros_like(tested_M), ~tested_M
+    critical = ALPHA / comparisons
+    better_M = np.zeros_like(tested_M)
+    worse_M = ~tested_M
     if base is not None:
         less = of.less(base)
         p_M = np.where(tested_M, less.p_P, np.nan)

@@ -36,7 +36,8 @@ from bench.library.running import choose_reporter
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, Trial, best_trial
 from bench.run.config import Plan, with_recipes
-from bench.run.search.prepare import TrialSettings, check_optuna, plan_search, search_options
+from bench.run.search.prepare import check_optuna, plan_search, search_options
+from bench.run.search.study import TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.session.session import Session
 from bench.show.grid import Column, Grid, grid

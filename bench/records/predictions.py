@@ -64,8 +64,10 @@ class Predicted:
             raise ValueError(f"{self.task}: {problem}")
 
     def _problem(self) -> str:
-        """What does not fit, in words; "" if everything does."""
-        shape, items, seeds = np.shape(self.prediction_SN), len(self.gold_N), self.seeds
+        """Describe the first array that does not fit the others; "" if all do."""
+        shape = np.shape(self.prediction_SN)
+        items = len(self.gold_N)
+        seeds = self.seeds
         if len(shape) not in (2, 3) or shape[:2] != (len(seeds), items) or 0 in shape:
             return f"predictions of shape {shape} for {len(seeds)} seeds and {items} items"
         if len(set(seeds)) < len(seeds) or (None in seeds and len(seeds) > 1):
@@ -91,11 +93,10 @@ class Predicted:
     @property
     def ids_NK(self) -> NDArray[np.integer] | None:
         """The units that items share with others; None if they share nothing."""
-        return (
-            np.unique(self.query_N, return_inverse=True)[1].reshape(-1, 1)
-            if self.shared_NK is None and self.query_N is not None
-            else self.shared_NK
-        )
+        if self.shared_NK is None and self.query_N is not None:
+            _, query_N = np.unique(self.query_N, return_inverse=True)
+            return query_N.reshape(-1, 1)
+        return self.shared_NK
 
     def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
         """The same with only these seeds, in this order. Raises ValueError for an unknown seed."""
@@ -131,9 +132,6 @@ def _are_equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     if a is b:
         return True
     return a is not None and b is not None and np.array_equal(a, b)
-
-
-# --- read from the files of several runs ---
 
 
 QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}

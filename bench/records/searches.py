@@ -24,7 +24,12 @@ from bench.records.value_sources import search_of
 
 SCHEMA = "bench.search/1"
 SUMMARY = "search.json"
-RUNNING, FINISHED, FAILED, PRUNED = "running", "finished", "failed", "pruned"
+# states of a trial
+RUNNING = "running"
+FINISHED = "finished"
+FAILED = "failed"
+PRUNED = "pruned"
+
 RECIPE = 0
 """The number of the trial with the unchanged recipe: every method has it, and it is not counted as
 a trial.

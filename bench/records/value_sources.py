@@ -1,4 +1,4 @@
-"""Where the recipe values of a record come from: a paper, a recipe, or a search."""
+"""The sources of the recipe values of a record: a paper, a recipe, or a search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 from bench.base.text import plural
 from bench.records.record import RecipeValue, RunRecord
 
-PAPER, OWN, TUNED = "paper", "recipe", "tuned"
+PAPER = "paper"
+OWN = "recipe"
+TUNED = "tuned"
 NOT_OF_A_PAPER = (
     "--set",
     "--budget",

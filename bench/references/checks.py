@@ -93,7 +93,12 @@ def _kind(cell: ReferenceResult) -> str:
     """How a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", "
     (rerun)"."""
     ours = (cell.method, meaning(cell.method, cell.variant, cell.setting).method)
-    origin = ("own" if cell.paper in ours else "rerun") if cell.own_result else "copied"
+    if not cell.own_result:
+        origin = "copied"
+    elif cell.paper in ours:
+        origin = "own"
+    else:
+        origin = "rerun"
     return f" ({', '.join(word for word in (origin, cell.runs) if word)})"
 
 

@@ -58,38 +58,41 @@ def check_ray(target: Target, connect: bool) -> None:
             f"the Ray cluster at {address} cannot be used: {one_line(error, 200)}",
             "RAY_ADDRESS=HOST:PORT of its head; the same Ray and Python here as there",
         ) from None
-    if not any(
-        all(node["Resources"].get(key, 0) >= n for key, n in requested.items())
-        for node in ray.nodes()
-        if node["Alive"]
-    ):
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(all(node.get(key, 0) >= n for key, n in requested.items()) for node in nodes):
         needs = ", ".join(f"{n:,} {key}" for key, n in requested.items())
         raise BenchError(f"--on ray: no node of the cluster has {needs} for a run", "request less")
 
 
 def _requested(target: Target) -> dict[str, int]:
-    """The resources of one run, by Ray's names. Raises BenchError for a memory that it cannot read."""
-    requested = {"CPU": target.cpus or 1, "GPU": target.gpus or 0}
+    """Return the resources of one run by Ray's names.
+
+    Raises BenchError for a memory that it cannot read.
+    """
+    requested = {}
+    requested["CPU"] = target.cpus or 1
+    requested["GPU"] = target.gpus or 0
     if target.memory is None:
         return requested
-    if not (match := re.fullmatch("([0-9]+)([KMGT]?)", target.memory)):
+    match = re.fullmatch("([0-9]+)([KMGT]?)", target.memory)
+    if match is None:
         raise BenchError(
             f"--on ray:memory={target.memory}: expected a number with K, M, G or T", "memory=16G"
         )
-    return {**requested, "memory": int(match[1]) * UNITS[match[2]]}
+    requested["memory"] = int(match[1]) * UNITS[match[2]]
+    return requested
 
 
 def _options(target: Target) -> dict[str, Any]:
-    """Of the task of one run."""
+    """Return Ray's options for the task of one run."""
     names = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
-    return {
-        **{names[key]: n for key, n in _requested(target).items()},
-        "max_retries": target.retries,
-    }
+    options: dict[str, Any] = {names[key]: n for key, n in _requested(target).items()}
+    options["max_retries"] = target.retries
+    return options
 
 
 def ray_script(batch: JobBatch) -> str:
-    """What would be started, for ``--dry-run``."""
+    """Describe the tasks that would be started, for ``--dry-run``."""
     return "\n".join(
         [
             f"# {len(batch.runs)} tasks of Ray, each with {_options(batch.target)}",
@@ -102,7 +105,7 @@ def ray_script(batch: JobBatch) -> str:
 def run_worker(command: list[str], log: str) -> int:
     """A task: the worker of one run; returns its exit code.
 
-    Raises WorkerKilled where a signal ended it.
+    Raises WorkerKilled if a signal ended it.
     """
     import ray
 

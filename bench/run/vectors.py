@@ -34,7 +34,10 @@ class RunVectors:
     def __init__(
         self, method: Method, reporter: Reporter, folder: Path | None = None, key: str = "vectors"
     ) -> None:
-        self.method, self.reporter, self.folder, self.key = method, reporter, folder, key
+        self.method = method
+        self.reporter = reporter
+        self.folder = folder
+        self.key = key
         self.stores: dict[str | None, VectorStore] = {}
         self.encoded, self.seconds = 0, 0.0
 

@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from bench.records.record import RunRecord
 
 
-PRECISION, PROCESSES, DEV_SET, CORPUS = "precision", "processes", "dev set", "corpus"
-"""Names of what sets rows apart and is no recipe value."""
+# names of differences between rows that are no recipe values
+PRECISION = "precision"
+PROCESSES = "processes"
+DEV_SET = "dev set"
+CORPUS = "corpus"
 
 SELECT_ON = "select_on"
 """The recipe value that names the set on which checkpoints are chosen."""

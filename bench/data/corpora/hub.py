@@ -133,7 +133,9 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     work = folder / "parts"
     work.mkdir(parents=True, exist_ok=True)
     write_whole(earlier, revision.encode())
-    rows, most, parts = 0, name.limit or sys.maxsize, list[Path]()
+    rows = 0
+    most = name.limit or sys.maxsize
+    parts: list[Path] = []
     for i, file in enumerate(chosen):
         if rows >= most:
             break

@@ -205,7 +205,9 @@ def read_lines(path: Path, seen: Seen = None) -> Iterator[str]:
     text that is not UTF-8, a NUL byte, a line that is too long, and an archive that is damaged or
     ends too soon.
     """
-    number, tail, unpacked = 0, b"", 0
+    number = 0
+    unpacked = 0
+    tail = b""
     try:
         limit = limit_of(path.stat().st_size, MOST_TIMES)
         with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:

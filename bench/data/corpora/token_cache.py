@@ -46,7 +46,9 @@ class TokenisedColumn:
     """
 
     def __init__(self, ids: np.ndarray, offsets: np.ndarray, *, text: bool = False) -> None:
-        self._ids, self._offsets, self._text = ids, offsets, text
+        self._ids = ids
+        self._offsets = offsets
+        self._text = text
 
     def __len__(self) -> int:
         return len(self._offsets) - 1

@@ -17,7 +17,13 @@ from bench.run.config import RunConfig
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV
 from bench.run.plan import check_config
 from bench.run.planned import PlannedRun
-from bench.run.search.study import SearchedMethod, define_study, find_searched_methods, plan_notes
+from bench.run.search.study import (
+    SearchedMethod,
+    TrialSettings,
+    define_study,
+    find_searched_methods,
+    plan_notes,
+)
 from bench.run.search.worker import SearchWorker
 from bench.score.suites import expand_suites
 
@@ -76,22 +82,6 @@ def search_options(
     return SearchOptions(config, tuple(suites), tuple(fixed))
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialSettings:
-    """How a search draws and ends its trials, and what it is called."""
-
-    trials: int
-    """The number of trials of each method, besides its unchanged recipe."""
-    sampler: str
-    """How Optuna draws values: "random", "grid" or "tpe"."""
-    pruner: str
-    """How Optuna ends a trial early: "none", "median" or "halving"."""
-    name: str | None = None
-    """The name of the search and of its folder; None: a hash of its options."""
-    command: str = ""
-    """What the record names as the command; "": this process's command line."""
-
-
 @dataclass(frozen=True)
 class PlannedSearch:
     """A search that is ready to begin: nothing is written yet."""
@@ -126,16 +116,7 @@ def plan_search(
     a method or a key that cannot be searched.
     """
     jobs = find_searched_methods(planned, spaces, options.fixed)
-    study = define_study(
-        jobs,
-        name=settings.name,
-        trials=settings.trials,
-        sampler=settings.sampler,
-        pruner=settings.pruner,
-        suites=options.suites,
-        fixed=options.fixed,
-        command=settings.command,
-    )
+    study = define_study(jobs, settings, suites=options.suites, fixed=options.fixed)
     return PlannedSearch(config, jobs, study, tuple(plan_notes(jobs)))
 
 

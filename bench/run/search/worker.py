@@ -69,7 +69,9 @@ class SearchWorker:
             "median": optuna.pruners.MedianPruner(n_startup_trials=STARTUP),
             "halving": optuna.pruners.SuccessiveHalvingPruner(),
         }
-        self.folder, self.jobs, self.options = folder, jobs, options
+        self.folder = folder
+        self.jobs = jobs
+        self.options = options
         self.seed = seed_for(0, "search", *study.seeds) % 2**32
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         refuse_links(folder)
@@ -157,30 +159,36 @@ class SearchWorker:
         """
         began = time.perf_counter()
         store = RunsFolder(self.trial_folder(trial.method, trial.number))
-        dev, runs = list[float](), list[PlannedRun]()
-        steps, spent, state, error = 0, 0.0, FINISHED, None
+        runs: list[PlannedRun] = []
+        dev: list[float] = []
+        steps = 0
+        spent = 0.0
+        state = FINISHED
+        error = None
         try:
             runs = self.jobs[trial.method].trial_runs(
                 trial.values, f"{self.study.name}, trial {trial.number}"
             )
-            watch: Reporter = (
-                PruningReporter(reporter, self._open(trial))
-                if self.study.pruner != "none" and trial.number != RECIPE
-                else reporter
-            )
+            watch = reporter
+            if self.study.pruner != "none" and trial.number != RECIPE:
+                watch = PruningReporter(reporter, self._open(trial))
             for run in runs:
                 record, _ = execute(run, store, self.options, watch)
                 watch = reporter  # the pruner sees the first seed
                 done = record.training
                 if done is None or done.dev_score is None or not math.isfinite(done.dev_score):
                     raise RunFailed("it has no dev score")
-                dev, steps = [*dev, done.dev_score], steps + done.steps
+                dev.append(done.dev_score)
+                steps += done.steps
                 spent += (record.cost.train_seconds or 0.0) + (record.cost.dev_seconds or 0.0)
         except Pruned:
             seen = self.studies[trial.method].trials[trial.number].intermediate_values
-            dev, steps, state = [max(seen.values())], max(seen), PRUNED
+            dev = [max(seen.values())]
+            steps = max(seen)
+            state = PRUNED
         except RunFailed as failed:
-            state, error = FAILED, failed.message
+            state = FAILED
+            error = failed.message
         ended = msgspec.structs.replace(
             trial,
             state=state,

@@ -40,7 +40,8 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
         lines.append(
             "submitted rows borrow their spread from the publisher's rows, lend none, and are no candidates for the best"
         )
-    if any(cell.spread for row in table.rows for cell in row.cells if cell):
+    cells = [cell for row in table.rows for cell in row.cells]
+    if any(cell is not None and cell.spread for cell in cells):
         by = "; compare rows by the difference, not by ±" if base is not None else ""
         lines.append(f"±: {INTERVAL}{by}")
     if table.tested is not None and base is not None:
