@@ -162,8 +162,7 @@ def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tup
 
 
 def _most_common(machines: Collection[set[str | None]]) -> str | None:
-    """Return the machine on which most rows ran as a whole, the first by name if there are
-    several."""
+    """Return the machine that ran most rows as a whole, the first by name if there are several."""
     counts: Counter[str] = Counter()
     for found in machines:
         if len(found) == 1:

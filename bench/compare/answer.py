@@ -1,5 +1,5 @@
-"""The sentence that says what a judged table found. Each part has a condition under which it is
-true; docs/statistics.md has the rule behind it."""
+"""The sentence with the finding of a judged table. Each part is said only if its condition holds;
+docs/statistics.md has the rule behind it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
 
 
 def table_answer(table: Table) -> str:
-    """Which row is best, as far as the data tell, and what the comparison with the baseline found;
+    """Say which row is best, as far as the data tell, and how rows compare with the baseline.
+
     "" for a table that is not ranked.
 
-    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be. Of
-    submitted rows only how they compare with the baseline.
+    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be. For
+    submitted rows only their comparison with the baseline is told.
     """
     rows = ranked_rows(table)
     if not rows:

@@ -1,10 +1,9 @@
-"""How sure a table's numbers are: intervals, differences from the baseline, and which rows may be
-the best.
+"""The uncertainty of a table's numbers: intervals, differences from the baseline, and the rows that
+may be the best.
 
 Each table is judged by itself, so that its verdicts do not change when another one is shown. It has
 one family of tests, on its head column (the average, or the only task), and one critical level for
-everything that it says. A row whose result depends on a seed is tested from ``FEWEST_SEEDS`` seeds
-on.
+everything that it says. A row that depends on a seed is tested if it has ``FEWEST_SEEDS`` seeds or more.
 
 Legend: M rows.
 """
@@ -35,10 +34,10 @@ from bench.records.run import Run
 
 
 def judge(table: Table, runs: Mapping[str, Run]) -> Table:
-    """The table with intervals, verdicts and the rows that may be the best, as far as the runs'
-    predictions allow.
+    """Return the table with intervals, verdicts and the rows that may be the best, as far as the
+    runs' predictions allow.
 
-    A cell without usable predictions has an interval over its seeds, where it has several; a note
+    A cell without usable predictions has an interval over its seeds, if it has several; a note
     says why.
     """
     columns = read_columns(table, runs)

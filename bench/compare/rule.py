@@ -1,5 +1,5 @@
-"""The rule by which rows are better or worse than the baseline, and may be the best:
-docs/statistics.md.
+"""The rule that says which rows are better or worse than the baseline, and which may be the best
+(docs/statistics.md).
 
 Legend: M rows.
 """
@@ -38,8 +38,8 @@ def apply_rule(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Ver
 
     Each of the m comparisons is tested at level c = 0.05 / m. A row found worse is removed and the
     level of the others rises (Bonferroni-Holm). A row is no candidate for the best if it is worse,
-    or lies below a better row, one-sided at c; nor is the baseline where a row is better. Without a
-    baseline it is none if it lies below any row (Hsu's comparison with the best). The level of all
+    or below a better row, one-sided at c; nor is the baseline if a row is better. Without a
+    baseline it is none if it is below any row (Hsu's comparison with the best). The level of all
     this together is 0.05; docs/statistics.md says how often a table is wrong if rows of few seeds
     spread more than the others.
     """

@@ -50,7 +50,7 @@ def _is_same_folder(first: Run, second: Run) -> bool:
 
 
 def _difference(first: Run, second: Run) -> str:
-    """What differs in two runs of one id, in words; "" for two copies of one run."""
+    """Describe what differs between two runs of one id; "" for two copies of one run."""
     if first.record.scores != second.record.scores:
         return "whose scores differ"
     if first.record != second.record:

@@ -1,4 +1,4 @@
-"""Absolute paths in records and searches, which may not be published: where they stand."""
+"""Finds absolute paths in records and searches, which may not be published."""
 
 from __future__ import annotations
 

@@ -177,9 +177,7 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False
 
 
 def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -> str:
-    """What two runs' arrays do not share although they are of the same items, in words; "" if they
-    do.
-    """
+    """Describe what differs between two runs' arrays of the same items; "" if nothing does."""
     for name in ("gold", "fold", "query", *_UNITS):
         if (name in arrays or name in first) and not _are_equal(arrays.get(name), first.get(name)):
             return f"differ in the items' {'shared' if name in _UNITS else name}"
@@ -202,7 +200,7 @@ def _arrays(run: Run, key: ScoreKey, *, by_query: bool) -> dict[str, np.ndarray]
 
 
 def _widen(array: np.ndarray) -> np.ndarray:
-    """As float64 or int64; the array itself if it holds text."""
+    """Return the values as float64 or int64; text stays as it is."""
     if array.dtype.kind == "f":
         return array.astype(np.float64, copy=False)
     if array.dtype.kind in "iub":
@@ -229,7 +227,7 @@ def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
 
 
 def _problem_of(arrays: Mapping[str, np.ndarray], *, by_query: bool) -> str:
-    """What is wrong with the arrays of a predictions file, in words; "" if nothing is."""
+    """Describe the first fault in the arrays of a predictions file; "" if there is none."""
     for name in ("prediction", "gold", *(("query",) if by_query else ())):
         if name not in arrays:
             return f"no {name} for every item"

@@ -1,5 +1,4 @@
-"""The run record: what one run was, what it scored, what it cost, where it came from, and how its
-checkpoint was chosen.
+"""The run record: the run, its scores, its cost, its origin, and the choice of its checkpoint.
 
 See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged or forged.
 
@@ -82,7 +81,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
 
     @property
     def key(self) -> ScoreKey:
-        """What makes two scores the same cell."""
+        """The cell that the score belongs to."""
         return ScoreKey(self.suite, self.task, self.protocol, self.text)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
@@ -97,9 +96,9 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
 
 
 class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What encoding took, as ``bench speed`` of earlier versions measured it.
+    """The cost of encoding, as ``bench speed`` of earlier versions measured it.
 
-    Two of them say something about each other where all but the first two fields are equal.
+    Two such costs compare only if all but their first two fields are equal.
     """
 
     sentences_per_second: Amount  # median of several passes
@@ -114,7 +113,7 @@ class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a run took; seconds are wall-clock."""
+    """The cost of a run; seconds are wall-clock."""
 
     trainable_parameters: Count | None = None
     trainable_parts: Mapping[str, Count] | None = (
@@ -136,9 +135,9 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the checkpoint was chosen.
+    """The choice of the checkpoint.
 
-    ``dev_score`` is that of ``best_step``; None: the last step was kept.
+    ``dev_score`` belongs to ``best_step``; None: the last step was kept.
     """
 
     steps: Count
@@ -154,15 +153,15 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def name_in_suites(suite: str, task: str, protocol: str, text: str | None) -> str:
-    """The name, in ``provenance.execution.suites``, of a score that is of other code than the rest
-    of its suite: "sts STS12 senteval-all/1 raw".
+    """Name a score by other code than the rest of its suite, in ``provenance.execution.suites``:
+    "sts STS12 senteval-all/1 raw".
     """
     return " ".join([suite, task, protocol, text or ""]).strip()
 
 
 class ScoreKey(NamedTuple):
-    """What makes two scores the same cell of a table: two numbers compare only where all four are
-    equal.
+    """The cell of a table that a score belongs to: two numbers compare only if all four fields
+    are equal.
     """
 
     suite: str
@@ -191,7 +190,7 @@ class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Checkout(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The git checkout that the method's code lies in.
+    """The git checkout with the method's code.
 
     ``dirty``: the working tree differs; None: git did not answer in time.
     """
@@ -247,7 +246,7 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a run comes from; ``created`` is ISO 8601.
+    """The origin of a run; ``created`` is ISO 8601.
 
     A field of an object that was not recorded has its default.
     """
@@ -421,7 +420,7 @@ DEEPEST = 64
 
 
 def _problem_of(value: Any) -> str:
-    """What is wrong with a free JSON value; "" if every number fits into sums and squares, and
+    """Describe the fault of a free JSON value; "" if every number fits into sums and squares, and
     nothing is nested too deep.
     """
     level = [value]
@@ -474,8 +473,8 @@ def is_given_by_user(source: str) -> bool:
 
 
 def public_name(backbone: str) -> str:
-    """A backbone by its own name: that of the hub as it is, of a local folder its last part that
-    says something.
+    """Return the short name of a backbone: a name of the hub as it is, or the last part of a local
+    folder that says something.
     """
     # a hub name has at most one slash; a folder is given absolutely, from here, or through several
     absolute = backbone.startswith(("/", ".", "~", "\\")) or re.match(r"[A-Za-z]:[\\/]", backbone)
@@ -510,8 +509,8 @@ def upgrade(content: Any) -> dict[str, Any]:
 
 
 def _without_null(provenance: Any) -> Any:
-    """In 4 the objects below ``provenance`` have typed fields; null, which stood for "not
-    recorded", is left out.
+    """Upgrade to version 4: the objects below ``provenance`` have typed fields, and null, which
+    meant "not recorded", is left out.
     """
     return (
         {key: value for key, value in provenance.items() if value is not None}

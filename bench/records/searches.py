@@ -57,7 +57,7 @@ class Trial(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Searched(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The search space of one method, and what its trials share."""
+    """The search space of one method, and the facts that its trials share."""
 
     setting: str
     variant: str
@@ -115,8 +115,8 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return msgspec.json.encode(self) + b"\n"
 
     def of(self, record: RunRecord) -> bool:
-        """Whether the record's values can be from this search: by its name, seeds and selection
-        set.
+        """Return True if the name, seeds and selection set of the search fit the record's
+        values.
         """
         study = self.study
         mine = {"name": study.name, "seeds": list(study.seeds), "select_on": study.select_on}
@@ -151,7 +151,7 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
 def drawn_before(trial: Trial, trials: Sequence[Trial], recipe: Mapping[str, Any]) -> Trial | None:
     """Return the first earlier trial with the same values, or None.
 
-    ``trials``: those of the trial's method. ``recipe``: the method's unchanged recipe; trial 0 has
+    ``trials``: the trials of the same method. ``recipe``: the method's unchanged recipe; trial 0 has
     its values.
     """
     for earlier in trials:

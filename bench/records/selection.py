@@ -1,6 +1,4 @@
-"""The pairs on which a checkpoint was selected that are test pairs, too: from hashes alone, without
-the data.
-"""
+"""Counts selection pairs that are also test pairs, from hashes alone, without the data."""
 
 from __future__ import annotations
 

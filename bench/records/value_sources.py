@@ -44,7 +44,7 @@ AS_ALL_TRIALS = ": as its trials had it"
 
 
 def is_tuned(value: RecipeValue) -> bool:
-    """Whether a search chose the value, and did not give it to all of its trials."""
+    """Return True if a search chose the value, and did not give it to all of its trials."""
     return value.source.startswith("search ") and not value.source.endswith(AS_ALL_TRIALS)
 
 

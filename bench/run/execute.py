@@ -117,8 +117,8 @@ def execute_afresh(
     reporter: Reporter,
     ranks: Ranks | None,
 ) -> RunRecord:
-    """Execute a finished run again, beside its folder: its scores stand until those of the new
-    weights are there. The caller holds its lock.
+    """Execute a finished run again in another folder; it keeps its scores until the new weights
+    have theirs. The caller holds its lock.
 
     A training that was interrupted here goes on if the same command is given again. Raises as
     :func:`execute` does; then the earlier run is as it was.
@@ -160,8 +160,8 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
 
     Whatever a plugin's code raises becomes a RunFailed.
 
-    A run that was finished stays so: the failure is noted beside its scores, and that scoring was
-    stopped is not.
+    A finished run stays finished: the failure is noted next to its scores; that scoring was stopped
+    is not noted.
     """
     status, end = "failed", BenchError("")
     try:

@@ -80,8 +80,8 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
 
 
 def recipe_of_record(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
-    """The recipe of a finished run, in which files and folders stand where this machine has them,
-    as the runs folder knows.
+    """Return the recipe of a finished run with the paths that its files and folders have on this
+    machine, as the runs folder notes them.
     """
     contents = (record.provenance.determines or {}).get("places") or {}
     values = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}

@@ -165,7 +165,7 @@ class Planner:
     ) -> tuple[str, Entry | None]:
         """Choose the setting, and the paper's recipe for it, if there is one.
 
-        Adds to ``notes`` what the user did not name.
+        Adds a note for each choice that the user did not make.
         """
         cls = plugin.cls
         recipes = read_recipes(plugin.folder, plugin.name).recipes
@@ -407,8 +407,7 @@ def printed_number(
     corpus: str | tuple[str, ...] | None,
     trained: bool,
 ) -> Mapping[str, Any] | None:
-    """Return the number that the paper prints, if recipe and corpus are just those of its entry;
-    else None.
+    """Return the number that the paper prints, if recipe and corpus equal its entry; else None.
 
     ``corpus``: the value of --corpus.
     """

@@ -40,13 +40,13 @@ def runs_of(
     backbones: Sequence[str] = (),
     released: bool = False,
 ) -> tuple[TableRun, ...]:
-    """The runs of a table or a figure, in its order; rows that mean the same run are one.
+    """List the runs of a table or a figure, in its order; rows that mean the same run are one.
 
     Those that cannot be run say why.
 
     ``filters`` choose rows: a setting, a method, "own" or "copied", or part of a row's label.
     ``backbones``: names (or folders of that name) that the part has choose rows; any other one
-    stands in for all of them. A row that the paper itself took from a checkpoint is that
+    replaces all of them. A row that the paper itself took from a checkpoint is that
     checkpoint; ``released``: so is every row with a known one, and what would be trained is left
     out. Raises BenchError for a filter or a backbone that fits no row.
     """
@@ -108,7 +108,7 @@ printed one.
 
 
 def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Place]:
-    """The backbones on which the rows of a printed one are run.
+    """Return the backbones that run the rows of a printed one.
 
     ``printed``: names that choose rows.
     """

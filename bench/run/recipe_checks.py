@@ -16,8 +16,8 @@ from bench.run.recipes import sourced, variants_of
 
 
 def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
-    """Raises BenchError, naming the file, for a recipe whose setting or variant the method lacks,
-    and for a wrong value.
+    """Raises BenchError, naming the file, for a recipe with a setting or variant that the method
+    lacks, and for a wrong value.
     """
     for entry in recipes:
         where = f"of {method.name} in {entry.file}"

@@ -145,10 +145,10 @@ def whole_entry(
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
-    """Settings with a recipe for this backbone; only the variant's, if it has recipes for any
-    backbone.
+    """List the settings with a recipe for this backbone; only the variant's, if it has recipes for
+    any backbone.
 
-    Settings whose recipe has a number that the paper prints (``expect``) come first; among equals,
+    Settings with a printed number in their recipe (``expect``) come first; among equals,
     unsupervised.
     """
     of_variant = [e for e in recipes if variant and e.variant == variant]
@@ -171,9 +171,9 @@ def merge_recipe(
     trained: bool,
     plan: Mapping[str, Value] = {},
 ) -> Recipe:
-    """The whole recipe of one run. Raises UnknownName for a key that is not declared.
+    """Merge the whole recipe of one run. Raises UnknownName for a key that is not declared.
 
-    ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
+    ``plan``: values that the command line implies; ``overrides``: the strings of ``--set``.
     """
     values = {
         **{key: TRAINING[key] for key in harness_keys(method, trained)},
@@ -222,8 +222,8 @@ def sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
 
 
 def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
-    """Name -> recipe values of every variant: those that the method declares, and those of its
-    recipe file.
+    """Return name -> recipe values of every variant, declared by the method or in its recipe
+    file.
 
     A class without a file has only the former.
     """

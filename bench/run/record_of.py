@@ -1,5 +1,5 @@
-"""What a record says of a planned run without giving away a folder of this machine: names in the
-place of absolute paths.
+"""The record of a planned run, which gives no folder of this machine away: it has names in place
+of absolute paths.
 """
 
 from __future__ import annotations

@@ -127,8 +127,9 @@ def _submission(batch: JobBatch, first: int, size: int, after: str | None = None
 
 
 def submit_batch(batch: JobBatch) -> list[str]:
-    """Queue the batch as one array, or as several where it is larger than the cluster's
-    MaxArraySize; returns their ids.
+    """Queue the batch as one array, or as several if it is larger than the cluster's MaxArraySize.
+
+    Returns their ids.
 
     With ``parallel`` each array waits for the one before. Raises BenchError with sbatch's own
     message.
@@ -154,7 +155,7 @@ def submit_batch(batch: JobBatch) -> list[str]:
 
 
 def slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
-    """What squeue has of this user's jobs, asked once. Raises EngineSilent."""
+    """Ask squeue once for this user's jobs. Raises EngineSilent."""
     done = _call(
         [
             "squeue",
@@ -192,7 +193,7 @@ def slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
 
 
 def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Without a shell. A command that is missing or does not answer in time counts as failed."""
+    """Run a command without a shell. One that is missing or does not answer in time has failed."""
     try:
         return subprocess.run(
             command, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL

@@ -1,5 +1,5 @@
-"""The run that a printed row means: which method, with which values, on which backbone, and why it
-may not be run.
+"""The run that a printed row means: its method, values and backbone, or the reason why it cannot be
+run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench.run.planned import PlannedRun
 
 @dataclass(kw_only=True, eq=False)
 class TableRun:
-    """One run, with every seed, and the printed rows that it stands for."""
+    """One run, with every seed, and the printed rows that it repeats."""
 
     rows: tuple[Row, ...]
     method: str = ""

@@ -1,4 +1,4 @@
-"""Where runs are done: the value of ``--on``."""
+"""The place where runs are done: the value of ``--on``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where the runs are done: the value of ``--on``, in parts."""
+    """The place where runs are done: the value of ``--on``, in parts."""
 
     name: str = "here"
     gpus: Count | None = None  # of each run; of torchrun: processes

@@ -178,7 +178,7 @@ def train_weights(
 
 
 def end_together(work: Callable[[], Any], ranks: Ranks) -> Any:
-    """What ``work`` returns or raises, once all ranks have ended it.
+    """Do ``work``, and return or raise its outcome once all ranks have ended it.
 
     If one does not get there, ``ranks.broken`` is set.
     """

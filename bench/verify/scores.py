@@ -1,5 +1,5 @@
-"""Scores and averages again, from stored predictions; and whether the gold values stored with them
-are those of the data set."""
+"""Computes scores and averages again from stored predictions, and compares the stored gold values
+with the data set."""
 
 from __future__ import annotations
 

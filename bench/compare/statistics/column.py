@@ -52,12 +52,12 @@ class Column:
         repeated: Sequence[Floats] = (),
         borrowed: Borrowed | None = None,
     ) -> None:
-        """``values``: of every method's runs, in points. ``random``: whether another run of it may
-        give another value.
+        """``values``: those of every method's runs, in points. ``random``: True if another run of
+        the method may give another value.
 
         ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods'
-        means, with ``freedom`` degrees of freedom (``Items``); NaN for runs of which the items are
-        not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the
+        means, with ``freedom`` degrees of freedom (``Items``); NaN for runs with unknown
+        items. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the
         tenth draw of few examples is one draw), over the number of tasks. ``borrowed`` None: all
         methods lend to one another.
         """
@@ -151,8 +151,8 @@ class Column:
         )
 
     def half_widths(self) -> tuple[Floats, Floats, list[str]]:
-        """(M,) half of each method's interval and its standard error, NaN where nothing is known;
-        what they cover: "items and seeds", "items", "seeds"."""
+        """Return (M,) half of each method's interval and its standard error, NaN if nothing is known;
+        and what they cover: "items and seeds", "items", "seeds"."""
         items_M: Floats = np.diagonal(self.items, axis1=1, axis2=2).max(axis=0)
         repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
         seeds_M: Floats = self.seed_M / self.runs_M

@@ -69,9 +69,9 @@ class Items:
         return sum_U.astype(np.float64, copy=False)
 
     def covariance(self, moved_RN: Floats) -> Floats:
-        """(2, R, R): of the values of runs over items drawn again, in squared points; and the same
-        if pairs shared sentences only where they are the same pair, below which no variance is
-        taken to be.
+        """Return (2, R, R) covariances of the runs' scores under resampling of items, in squared
+        points: [0] with shared sentences taken into account, [1] with different pairs treated as
+        independent. [1] is a lower bound for [0].
 
         Raises ValueError if all items are one unit.
         """

@@ -76,8 +76,8 @@ def configuration(record: RunRecord) -> dict[str, str]:
 
 
 def corpus_words(record: RunRecord) -> str | None:
-    """The name of what it was trained on and the beginning of its sha256; None if the record has no
-    sha256."""
+    """Return the name of the training text and the beginning of its sha256; None if the record has
+    no sha256."""
     corpus = record.provenance.corpus
     return f"{corpus.name or 'corpus'}@{corpus.sha256[:SHORT]}" if corpus.sha256 else None
 

@@ -42,8 +42,8 @@ class TrialSettings:
 
 @dataclass(frozen=True)
 class SearchedMethod:
-    """One method of a search: a run for each seed, without test scores, and what its trials differ
-    in.
+    """One method of a search: a run for each seed, without test scores, and the space of
+    its trials.
     """
 
     runs: tuple[PlannedRun, ...]

@@ -57,7 +57,7 @@ class SearchWorker:
     def __init__(
         self, folder: Path, study: Study, jobs: Mapping[str, SearchedMethod], options: RunConfig
     ) -> None:
-        """Begins the search, or continues the one in the folder.
+        """Begin the search, or continue the one in the folder.
 
         Raises BenchError if the folder holds another one.
         """
@@ -115,7 +115,7 @@ class SearchWorker:
     def write(self) -> Search:
         """Write the summary: all trials in their present state.
 
-        The caller holds the lock, under which all files beside it are written.
+        The caller holds the lock, which guards all files of the folder.
         """
         for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed
             leftover.unlink(missing_ok=True)
