@@ -33,7 +33,8 @@ def free_space(store: RunsFolder, yes: bool) -> None:
         say("no stored vectors: nothing can be removed without losing a result")
         return
     say(
-        f"stored vectors take {format_bytes(vectors)}; they only save time when the same model is scored "
+        f"stored vectors take {format_bytes(vectors)}; they only save time when the same model "
+        "is scored "
         "on more"
     )
     if not yes and not sys.stdin.isatty():

@@ -210,7 +210,8 @@ def _print_space(planned: PlannedSearch, session: Session, as_json: bool) -> Non
             )
     print_columns(rows, headings=("method", "key", "now", "searched", "source"))
     say(
-        f"{study.name}: {study.words}; about {format_duration(seconds)} for all methods in one process",
+        f"{study.name}: {study.words}; about {format_duration(seconds)} for all methods in one "
+        "process",
         blank=True,
     )
     say(study.overlap)

@@ -29,8 +29,8 @@ def table_answer(table: Table) -> str:
 
     "" for a table that is not ranked.
 
-    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be. For
-    submitted rows only their comparison with the baseline is told.
+    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be.
+    For submitted rows only their comparison with the baseline is told.
     """
     rows = ranked_rows(table)
     if not rows:
@@ -58,10 +58,16 @@ def table_answer(table: Table) -> str:
             f"differences were not tested: {_reasons(row for row, _ in rows)}."
         )
     if len(top) == 1:
-        said = f"{row_name(top[0][0], table)} is the best of {len(tested)} rows on {column_name}, {_value(top[0][1])}."
+        said = (
+            f"{row_name(top[0][0], table)} is the best of {len(tested)} rows on "
+            f"{column_name}, {_value(top[0][1])}."
+        )
     elif len(top) < len(tested):
         some = list_names((f"{row_name(row, table)} ({_value(cell)})" for row, cell in top), NAMED)
-        said = f"the best of {len(tested)} rows on {column_name} is one of {some}; which, the data do not tell."
+        said = (
+            f"the best of {len(tested)} rows on {column_name} is one of {some}; which, "
+            "the data do not tell."
+        )
     else:
         said = f"the data do not tell which of {len(tested)} rows is best on {column_name}."
     return " ".join(filter(None, (f"{where}: {said}", _compared(table), describe_untested(table))))
@@ -69,7 +75,10 @@ def table_answer(table: Table) -> str:
 
 def _submitted_rows(table: Table) -> str:
     """ "2 rows on the STS average, not among the candidates for the best." """
-    return f"{plural(len(table.rows), 'row')} on {name_column(table)}, not among the candidates for the best."
+    return (
+        f"{plural(len(table.rows), 'row')} on {name_column(table)}, not among the "
+        "candidates for the best."
+    )
 
 
 def name_table(table: Table) -> str:

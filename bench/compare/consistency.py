@@ -51,7 +51,8 @@ def judge_print(
     """Compare a printed value with the mean of our seeds.
 
     ``spread``: the pooled SD and its degrees of freedom, infinite if nothing is random; without
-    any, the paper's own SD. ``why_not``: the reason why our run is not meant to be the paper's. The best of n runs is expected above their mean.
+    any, the paper's own SD. ``why_not``: the reason why our run is not meant to be the paper's. The
+    best of n runs is expected above their mean.
     """
     from scipy.special import stdtrit
 

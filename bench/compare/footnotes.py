@@ -228,8 +228,10 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
     differences = [f"{table.suite}: {footnote}" for table in tables for footnote in table.footnotes]
     if differences:
         raise BenchError(
-            f"--strict: {plural(len(differences), 'difference')} between the runs of a table: {list_names(differences, 1)}",
-            "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
+            f"--strict: {plural(len(differences), 'difference')} between the runs of a table: "
+            f"{list_names(differences, 1)}",
+            "name the runs, filter them (--method, --backbone, --text), or leave --strict out "
+            "and read the footnotes",
         )
 
 

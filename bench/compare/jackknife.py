@@ -42,7 +42,8 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
     metric = runs[0].score(key).metric
     if key.suite not in suite_names():
         raise NoInterval(
-            f"{metric} is computed by the suite {key.suite}, which is not installed: add --plugin FILE"
+            f"{metric} is computed by the suite {key.suite}, which is not installed: add "
+            "--plugin FILE"
         )
     task = find_task(key)
     if task is None or not task.by_item:
@@ -54,7 +55,8 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
         value, moved_N, block_N = jackknife(arrays, lambda part: _value(key, part))
         if abs(value - score.value) > TOLERANCE:
             raise DataDamaged(
-                f"{key.task}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify"
+                f"{key.task}: its predictions give another score, by "
+                f"{abs(value - score.value):.2f}; see bench verify"
             )
         moved.append(moved_N)
 

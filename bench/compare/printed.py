@@ -60,8 +60,8 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
 
 
 def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
-    """Return Spearman's correlation within each sub-dataset, weighted by size: a detail of the score
-    over all pairs. "Avg." is the mean over the tasks, and missing if one of them is missing.
+    """Return Spearman's correlation within each sub-dataset, weighted by size: a detail of the
+    score over all pairs. "Avg." is the mean over the tasks, and missing if one of them is missing.
     """
     whole = replace(cell, protocol=WHOLE)
     average = score_of(record, whole, text)

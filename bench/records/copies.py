@@ -34,7 +34,8 @@ def distinct_runs(runs: Iterable[Run]) -> list[Run]:
             continue
         if difference := _difference(first, run):
             raise BenchError(
-                f"two different runs have the id {run_id}, {difference}: {first.folder} and {run.folder}",
+                f"two different runs have the id {run_id}, {difference}: {first.folder} and "
+                f"{run.folder}",
                 "name one of them; bench runs FOLDER shows what each is",
             )
         if not has_predictions(first.folder) and has_predictions(run.folder):

@@ -95,7 +95,8 @@ def foreign_files(score: Score, folder: Path) -> list[Path]:
 
 
 def remembered_sha256(file: Path, inside: Path | None = None) -> str:
-    """Hash a file as ``file_sha256`` does, but read a large file only if it changed since last time.
+    """Hash a file as ``file_sha256`` does, but read a large file only if it changed since last
+    time.
 
     Raises OSError.
 

@@ -39,9 +39,13 @@ class Predicted:
     """
     gold_N: NDArray[np.generic]
     fold_N: NDArray[np.generic] | None = None
-    """The fold that each item was tested in, if there are any. The value is the mean over folds, with equal weights."""
+    """The fold that each item was tested in, if there are any. The value is the mean over folds,
+    with equal weights.
+    """
     query_N: NDArray[np.generic] | None = None
-    """The query of each pair, if a metric weighs by query. All queries have equal weights, shared by their pairs."""
+    """The query of each pair, if a metric weighs by query. All queries have equal weights, shared
+    by their pairs.
+    """
     shared_NK: NDArray[np.integer] | None = None
     """(N, 1) or (N, 2): numbers, from 0, of the units that an item may share with others: its two
     sentences, the images of its two captions. None: pairs share their query, other items share
@@ -53,7 +57,9 @@ class Predicted:
     Empty: the numbers are of this task alone.
     """
     moved_SN: Floats | None = None
-    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric without an influence function."""
+    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric
+    without an influence function.
+    """
     score_S: Floats | None = None
     """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds
     within folds, CxC samples.
@@ -143,8 +149,8 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False
     """Read the predictions of a method's runs, one per seed, on one task: float64, or integers as
     stored. ``by_query``: the metric needs the query of each pair.
 
-    Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is not a predictions file or does not fit,
-    BenchError if the runs saw different items.
+    Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is
+    not a predictions file or does not fit, BenchError if the runs saw different items.
     """
     if not runs:
         raise DataMissing(f"{key.task}: no runs")

@@ -393,7 +393,8 @@ class RunRecord(
         for i, score in enumerate(self.scores):
             if first.setdefault(score.key, i) != i:
                 raise RecordDamaged(
-                    f"scores[{i}]: the same cell as scores[{first[score.key]}]: {' '.join(map(str, score.key))}"
+                    f"scores[{i}]: the same cell as scores[{first[score.key]}]: "
+                    f"{' '.join(map(str, score.key))}"
                 )
         for path, value in (
             *((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)),
@@ -441,8 +442,10 @@ def _problem_of(value: Any) -> str:
 
 
 CORPUS_PARTS = "corpus_parts"
-"""The values of --corpus in ``provenance.determines``, with the hash of each text in the place of its name, if the training text is made of
-several, or of columns that were chosen. ``provenance.corpus.sha256`` covers all of it."""
+"""The values of --corpus in ``provenance.determines``, with the hash of each text in the place of
+its name, if the training text is made of several, or of columns that were chosen.
+``provenance.corpus.sha256`` covers all of it.
+"""
 
 
 def _check_determines(determines: Facts | None) -> None:
@@ -498,7 +501,8 @@ def upgrade(content: Any) -> dict[str, Any]:
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
     if (version := int(match[1])) > VERSION:
         raise RecordDamaged(
-            f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
+            f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to "
+            f"{SCHEMA}/{VERSION}",
             "read it with the bench that wrote it, or a newer one",
         )
     for older in range(version, VERSION):

@@ -97,7 +97,10 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         length = f"for {amount}" if amount else "as long as its recipe says"
         trials = plural(self.trials, f"{self.sampler} trial")
         seeds = f"{'seed' if len(self.seeds) == 1 else 'seeds'} {', '.join(map(str, self.seeds))}"
-        return f"{trials} of each method and its recipe as it is, each trained {length} with {seeds}, the best chosen on {self.select_on}"
+        return (
+            f"{trials} of each method and its recipe as it is, each trained {length} with "
+            f"{seeds}, the best chosen on {self.select_on}"
+        )
 
 
 class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -151,8 +154,8 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
 def drawn_before(trial: Trial, trials: Sequence[Trial], recipe: Mapping[str, Any]) -> Trial | None:
     """Return the first earlier trial with the same values, or None.
 
-    ``trials``: the trials of the same method. ``recipe``: the method's unchanged recipe; trial 0 has
-    its values.
+    ``trials``: the trials of the same method. ``recipe``: the method's unchanged recipe; trial 0
+    has its values.
     """
     for earlier in trials:
         if earlier.number >= trial.number:

@@ -34,7 +34,10 @@ def _averages(every: Sequence[Row]) -> Iterator[Remark]:
                 f"{format_printed(mean)} ({by:+.2f})"
             )
             if coarse(row) and abs(by) <= 0.05 + half_unit(row.average.printed) + TINY:
-                text += "; each of its cells ends in 0, and rounding them to one decimal explains the difference"
+                text += (
+                    "; each of its cells ends in 0, and rounding them to one decimal "
+                    "explains the difference"
+                )
             yield make_remark("average", row.average, text)
 
 

@@ -146,7 +146,8 @@ def register_class(cls: Any) -> Plugin:
     if not issubclass(cls, Method):
         raise BenchError(
             f"the class {cls.__name__} is not a method",
-            "derive it from bench.method.TorchMethod, bench.method.Method or a method such as bench.methods.simcse.SimCSE",
+            "derive it from bench.method.TorchMethod, bench.method.Method or a method such as "
+            "bench.methods.simcse.SimCSE",
         )
     if "name" not in vars(cls):
         raise BenchError(
@@ -159,7 +160,8 @@ def register_class(cls: Any) -> Plugin:
         return known
     if has_changed_since_import(cls):
         raise BenchError(
-            f"{file_of_module(cls.__module__)} has changed since {cls.__name__} was imported from it",
+            f"{file_of_module(cls.__module__)} has changed since {cls.__name__} was imported "
+            "from it",
             f"importlib.reload({cls.__module__}) and import the class again, or start again",
         )
     try:
@@ -226,7 +228,8 @@ def from_file(file: Path) -> list[Plugin]:
     if not plugins and not hasattr(module, "SUITE"):
         raise BenchError(
             f"--plugin {file} defines no method",
-            "a method is a class with a `name` that derives from Method or TorchMethod; a suite is a Suite called SUITE",
+            "a method is a class with a `name` that derives from Method or TorchMethod; a suite "
+            "is a Suite called SUITE",
         )
     return plugins
 
@@ -250,7 +253,8 @@ def _plugins_of(
         some = not isinstance(cls.settings, str) and set(cls.settings)
         if not some or not some <= set(SETTINGS):
             raise ValueError(
-                f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, and choose from {', '.join(SETTINGS)}"
+                f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, and choose "
+                f"from {', '.join(SETTINGS)}"
             )
     return [Plugin(cls.name, cls, package, version, code_hash(cls, file)) for cls in methods]
 

@@ -67,8 +67,10 @@ def check_overrides(
             r"0,\d+|\d+,0\d*", text
         ):
             raise BenchError(
-                f"--set {key}={text}: a comma separates the values of a series; did you mean a decimal point?",
-                f"--set {key}={text.replace(',', '.')}; in a series, write each number with a point",
+                f"--set {key}={text}: a comma separates the values of a series; did you mean a "
+                "decimal point?",
+                f"--set {key}={text.replace(',', '.')}; in a series, write each number with a "
+                "point",
             )
 
 

@@ -149,7 +149,8 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
         name = self.search.get("name", "the search")
         if used := set(seeds).intersection(self.search.get("seeds", [])):
             raise BenchError(
-                f"seed {min(used)}: {name} chose these values by its scores on this seed, which are therefore biased",
+                f"seed {min(used)}: {name} chose these values by its scores on this seed, which "
+                "are therefore biased",
                 "--seeds 1-5, or other seeds that the search did not use",
             )
         return (

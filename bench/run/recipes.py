@@ -205,7 +205,8 @@ def merge_recipe(
     if budget.value is not None and ("budget" in overrides or "epochs" not in overrides):
         if "epochs" in overrides:
             raise BenchError(
-                f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how long to train",
+                f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how "
+                "long to train",
                 "give one",
             )
         values["budget"] = replace(budget, value=canonical_budget(str(budget.value)))
@@ -234,7 +235,8 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
     of_file = read_recipes(folder, method.name).variants
     if twice := sorted(method.variants.keys() & of_file.keys()):
         raise BenchError(
-            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name, too",
+            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} "
+            "declares a variant of that name, too",
             "choose another name in the recipe file",
         )
     return {**method.variants, **of_file}

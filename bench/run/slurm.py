@@ -68,7 +68,8 @@ def check_slurm(target: Target, connect: bool) -> None:
     if connect and shutil.which("sbatch") is None:
         raise BenchError(
             "--on slurm: no sbatch on this machine",
-            "run this on a machine that submits jobs; --dry-run prints the script here, --on commands a command for each run",
+            "run this on a machine that submits jobs; --dry-run prints the script here, --on "
+            "commands a command for each run",
         )
 
 
@@ -148,7 +149,8 @@ def submit_batch(batch: JobBatch) -> list[str]:
                 shutil.rmtree(batch.folder, ignore_errors=True)
             raise BenchError(
                 f"sbatch refused: {' '.join(message.split())}{queued if jobs else ''}",
-                "sinfo shows what the cluster has; gpus, cpus, memory and options of sbatch go into --on slurm:...",
+                "sinfo shows what the cluster has; gpus, cpus, memory and options of sbatch go "
+                "into --on slurm:...",
             )
         jobs.append(done.stdout.strip().partition(";")[0])
     return jobs
@@ -167,7 +169,8 @@ def slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
     )
     if done.returncode:
         raise EngineSilent(
-            f"squeue: {' '.join(done.stderr.split())[:160]}; what is queued or running on Slurm is unknown",
+            f"squeue: {' '.join(done.stderr.split())[:160]}; what is queued or running on Slurm "
+            "is unknown",
             "give the same command again later, on a machine that submits jobs",
         )
     by_name = {PREFIX + folder.name: folder for folder in batches}

@@ -11,7 +11,10 @@ import msgspec
 from bench.base.errors import BenchError, UnknownName
 
 ENGINES = ("slurm", "ray")
-ON_EXAMPLE = "--on torchrun:4, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on ray:cpus=4, or --on commands"
+ON_EXAMPLE = (
+    "--on torchrun:4, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on "
+    "ray:cpus=4, or --on commands"
+)
 Count = Annotated[int, msgspec.Meta(ge=1)]
 RESOURCES = ("gpus", "cpus", "memory", "parallel", "retries")
 KEYS = {

@@ -164,7 +164,8 @@ def _gold_difference(score: Score, arrays: Arrays) -> str:
     """Gold values, sub-datasets, draws: everything that is the same for every model."""
     if (expected := given_of(score)) is None:
         raise NotChecked(
-            f"bench has no hashes of the gold values of {'mteb' if score.suite == 'mteb' else 'this set'}"
+            "bench has no hashes of the gold values of "
+            f"{'mteb' if score.suite == 'mteb' else 'this set'}"
         )
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:

@@ -151,8 +151,9 @@ class Column:
         )
 
     def half_widths(self) -> tuple[Floats, Floats, list[str]]:
-        """Return (M,) half of each method's interval and its standard error, NaN if nothing is known;
-        and what they cover: "items and seeds", "items", "seeds"."""
+        """Return (M,) half of each method's interval and its standard error, NaN if nothing is
+        known; and what they cover: "items and seeds", "items", "seeds".
+        """
         items_M: Floats = np.diagonal(self.items, axis1=1, axis2=2).max(axis=0)
         repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
         seeds_M: Floats = self.seed_M / self.runs_M

@@ -152,9 +152,10 @@ def _choose_code(
     known: KnownCode,
     older: dict[str, list[str]],
 ) -> RowRuns:
-    """Choose one run of each seed, all with one code of the method: the code that is here, else
-    the code of the newest run. ``older`` gets, by the name of the row, the ids of runs that are left out because a
-    newer one has their seed."""
+    """Choose one run of each seed, all with one code of the method: the code that is here, else the
+    code of the newest run. ``older`` gets, by the name of the row, the ids of runs that are left
+    out because a newer one has their seed.
+    """
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
     )

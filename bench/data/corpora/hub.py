@@ -195,7 +195,8 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
         raise CorpusError(
             f"{name.text}: expected one table of training text, and {name.repo} has {len(tables)} "
             "there",
-            f"name one, as {HUB}{name.repo}/FOLDER-OR-FILE:...; there is {list_names(places, 8) or 'none'}",
+            f"name one, as {HUB}{name.repo}/FOLDER-OR-FILE:...; there is "
+            f"{list_names(places, 8) or 'none'}",
         )
     return sorted(chosen)
 

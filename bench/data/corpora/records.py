@@ -98,7 +98,8 @@ def _csv(where: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
             raise _inner_cr(where, first) from None
         raise CorpusError(
             f"{where}: the record that starts on line {first} is not valid CSV: {error}",
-            'put a cell with a comma, a quote or a line break in double quotes, and write a quote inside it as ""',
+            "put a cell with a comma, a quote or a line break in double quotes, and write a "
+            'quote inside it as ""',
         ) from None
 
 

@@ -130,7 +130,8 @@ def tokenise(
             )
         except OSError as error:
             raise BenchError(
-                f"the tokenised corpus cannot be written to {folder.parent}: {error.strerror or error}",
+                f"the tokenised corpus cannot be written to {folder.parent}: "
+                f"{error.strerror or error}",
                 "set BENCH_CACHE to a folder with space",
             ) from None
         tokenised = _open(folder, about)

@@ -85,7 +85,8 @@ def find_searched_methods(
         run = runs[0]
         if run.dev is None or run.seed is None:
             raise BenchError(
-                f"{method} cannot be searched: {run.recipe.get('select_on', 'none')} gives no dev score here",
+                f"{method} cannot be searched: {run.recipe.get('select_on', 'none')} gives no "
+                "dev score here",
                 "--data DIR, --select 'captions dev' (in the package), or leave the method out",
             )
         space = space_of(

@@ -66,7 +66,8 @@ COSTS = {
     "cost": (
         "Quality against training time",
         "training time of one run, seconds",
-        "STS average against the training time of one run, a mean over seeds, on one kind of hardware.",
+        "STS average against the training time of one run, a mean over seeds, on one kind of "
+        "hardware.",
     ),
     "parameters": (
         "Quality against trained parameters",

@@ -33,9 +33,11 @@ def seeds_grid(found: SeedsNeeded) -> Grid:
         title=f"Seeds that find {found.size:g} points more than {base} on {found.column} "
         f"in {100 * POWER:.0f} of 100 tables ({found.table})",
         notes=[
-            f"found: the sign ▲, as one more row of this table: {100 * found.level:.3g} % interval, "
+            f"found: the sign ▲, as one more row of this table: {100 * found.level:.3g} % "
+            "interval, "
             f"{found.comparisons} comparisons",
-            "SD: over the n seeds at hand, of which the spread is itself known badly if they are few; "
+            "SD: over the n seeds at hand, of which the spread is itself known badly if they are "
+            "few; "
             "items: standard error of the difference over items",
             f"-: {MOST} seeds are not enough, or the baseline has fewer than three",
         ],
