@@ -1,4 +1,4 @@
-"""Judges if as many new runs as the paper had would give the printed value: numbers in, numbers out."""
+"""Judges if as many new runs as the paper had would give the printed value, from numbers alone."""
 
 from __future__ import annotations
 

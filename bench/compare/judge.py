@@ -3,7 +3,7 @@ may be the best.
 
 Each table is judged by itself, so that its verdicts do not change when another one is shown. It has
 one family of tests, on its head column (the average, or the only task), and one critical level for
-everything that it says. A row that depends on a seed is tested if it has ``FEWEST_SEEDS`` seeds or more.
+everything that it says. A row that depends on a seed needs ``FEWEST_SEEDS`` seeds to be tested.
 
 Legend: M rows.
 """

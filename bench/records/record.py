@@ -46,8 +46,7 @@ Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBE
 LARGEST_NUMBER = 2.0**64
 # version n -> function that turns the JSON object of version n into one of version n + 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    # 2 has more fields, all optional: hashes of predictions and checkpoint, what the fingerprint is
-    # of
+    # 2 adds optional fields: hashes of predictions and checkpoint, and the inputs of the fingerprint
     1: dict,
     2: dict,  # 3 too: tokens, memory of the host, how it was executed
     3: lambda content: content | {"provenance": _without_null(content.get("provenance"))},
@@ -58,26 +57,23 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     """One number on one task. ``value`` has the papers' scale: correlation and accuracy x 100."""
 
     suite: Name
-    task: Name  # "STS12"; "Avg." is the suite's own average
-    protocol: Name  # "senteval-all/1": two numbers compare only under one protocol
+    # "STS12"; "Avg." is the suite's own average
+    task: Name
+    # "senteval-all/1": two numbers compare only under one protocol
+    protocol: Name
     metric: Name
     value: Value
-    n: Count  # items scored
-    std: Amount | None = (
-        None  # over whatever the task repeats inside one run (folds, k-means seeds)
-    )
-    text: Name | None = (
-        None  # "tokenised", "raw", "other-1a2b3c4d"; None if a task has only one form
-    )
+    # items scored
+    n: Count
+    # over the repetitions inside one run (folds, k-means seeds)
+    std: Amount | None = None
+    # "tokenised", "raw", "other-1a2b3c4d"; None if a task has only one form
+    text: Name | None = None
     detail: Facts = {}
-    predictions_sha256: Name | None = (
-        # of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
-        None
-    )
-    reduced_sha256: Name | None = (
-        # of their reduced form in a version that stores only what scores need; None: not reduced
-        None
-    )
+    # hash of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
+    predictions_sha256: Name | None = None
+    # hash of their reduced form, if a version stores only what scores need; None: not reduced
+    reduced_sha256: Name | None = None
 
     @property
     def key(self) -> ScoreKey:
@@ -101,13 +97,15 @@ class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Two such costs compare only if all but their first two fields are equal.
     """
 
-    sentences_per_second: Amount  # median of several passes
-    # the most that was in use: on the GPU where there is one, else resident in the process
+    # median of several passes
+    sentences_per_second: Amount
+    # the most that was in use: on the GPU if there is one, else resident in the process
     memory_bytes: Count
     device: str
     threads: Count
     precision: str
-    text: str  # what was encoded, in words, with the beginning of its sha256
+    # the encoded text in words, with the beginning of its sha256
+    text: str
     torch: str
     bench_version: str
 
@@ -116,22 +114,26 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The cost of a run; seconds are wall-clock."""
 
     trainable_parameters: Count | None = None
-    trainable_parts: Mapping[str, Count] | None = (
-        None  # part of the method ("prompt", "head", "lm_head", "encoder") -> how many of them
-    )
+    # part of the method ("prompt", "head", "lm_head", "encoder") -> its parameters
+    trainable_parts: Mapping[str, Count] | None = None
     total_parameters: Count | None = None
     checkpoint_bytes: Count | None = None
-    train_seconds: Amount | None = None  # without dev evaluation
+    # without dev evaluation
+    train_seconds: Amount | None = None
     dev_seconds: Amount | None = None
     train_sentences_per_second: Amount | None = None
     train_tokens_per_second: Amount | None = None
     encode_sentences_per_second: Amount | None = None
     eval_seconds: Amount | None = None
-    peak_memory_bytes: Count | None = None  # on the GPU where there is one, else as the next
-    host_memory_bytes: Count | None = None  # resident
-    energy_joules: Amount | None = None  # of the GPU while training, in records of earlier versions
+    # on the GPU if there is one, else as the next
+    peak_memory_bytes: Count | None = None
+    # resident in the process
+    host_memory_bytes: Count | None = None
+    # of the GPU while training, in records of earlier versions
+    energy_joules: Amount | None = None
     device: str | None = None
-    encoding: EncodingCost | None = None  # None: not measured
+    # None: not measured
+    encoding: EncodingCost | None = None
 
 
 class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,12 +146,14 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     best_step: Count | None = None
     dev_task: str | None = None
     dev_score: Value | None = None
-    dev_pairs: Count | None = None  # on which it was chosen
-    dev_test_pairs: Count | None = (
-        None  # of these, test pairs of the suite sts; None: not known, or nothing to know
-    )
-    sentences: Count | None = None  # rows of the corpus seen, a row in two epochs counted twice
-    tokens: Count | None = None  # of these rows, special ones included, padding not
+    # pairs of the set that chose it
+    dev_pairs: Count | None = None
+    # those that are test pairs of the suite sts; None: not known, or nothing to know
+    dev_test_pairs: Count | None = None
+    # rows of the corpus seen, a row in two epochs counted twice
+    sentences: Count | None = None
+    # tokens of these rows, with special ones, without padding
+    tokens: Count | None = None
 
 
 def name_in_suites(suite: str, task: str, protocol: str, text: str | None) -> str:
@@ -167,7 +171,8 @@ class ScoreKey(NamedTuple):
     suite: str
     task: str
     protocol: str
-    text: str | None  # None if the task has only one form
+    # None if the task has only one form
+    text: str | None
 
 
 class RecipeValue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -229,16 +234,18 @@ class BackboneUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a run was executed. Nothing here is part of its fingerprint."""
 
-    ranks: Count | tuple[Count, ...] | None = (
-        None  # processes that trained together; several numbers, one after the other
-    )
-    chunk: Count | None = None  # rows of a batch whose activations were held at once
+    # processes that trained together; several numbers, one after the other
+    ranks: Count | tuple[Count, ...] | None = None
+    # rows of a batch whose activations were held at once
+    chunk: Count | None = None
     compiled: bool | None = None
     suites: Mapping[
         str, Code
     ] = {}  # suite, or a score of other code than the rest of its suite -> what scored it
-    recipe_file: tuple[str, ...] = ()  # keys whose values a file of --recipe gave
-    search: Facts = {}  # that found them
+    # keys with values from a file of --recipe
+    recipe_file: tuple[str, ...] = ()
+    # the search that found them
+    search: Facts = {}
     engine: str | None = None
     job: str | None = None
     node: str | None = None
@@ -258,10 +265,12 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     plugin: Code = Code()
     packages: Mapping[str, str | None] = {}
     platform: Facts = {}
-    data: Mapping[str, str | None] = {}  # task -> sha256
-    corpus: CorpusUsed = CorpusUsed()  # without a name: nothing was trained
+    # task -> sha256
+    data: Mapping[str, str | None] = {}
+    # without a name: nothing was trained
+    corpus: CorpusUsed = CorpusUsed()
     backbone: BackboneUsed = BackboneUsed()
-    # what the fingerprint is of, beyond the rest of the record (``bench.run.planned.determinants``)
+    # inputs of the fingerprint without a field of their own (``bench.run.planned.determinants``)
     determines: Facts | None = None
     execution: HowExecuted = HowExecuted()
 
@@ -288,19 +297,24 @@ class RunRecord(
     """
 
     run_id: Annotated[str, Meta(pattern=RUN_ID)]
-    fingerprint: Name  # sha256 of what determines the result
+    # sha256 of everything that determines the result
+    fingerprint: Name
     status: Annotated[str, Meta(pattern=rf"^({'|'.join(STATUSES)})$(?!\n)")]
     error: str | None = None
     method: Name
-    variant: str = ""  # "" = as the paper has it
+    # "": as the paper has it
+    variant: str = ""
     setting: Annotated[str, Meta(pattern=rf"^({'|'.join(SETTINGS)})$(?!\n)")]
     backbone: Name
-    seed: Count | None  # None: no seed changes the result
+    # None: no seed changes the result
+    seed: Count | None
     recipe: Mapping[str, RecipeValue]
     scores: tuple[Score, ...]
     cost: Cost
-    training: Training | None = None  # None: nothing was trained
-    checkpoint: Facts | None = None  # file below checkpoint/ -> sha256; None: not recorded
+    # None: nothing was trained
+    training: Training | None = None
+    # file below checkpoint/ -> sha256; None: not recorded
+    checkpoint: Facts | None = None
     provenance: Provenance
 
     @property
@@ -401,7 +415,8 @@ class RunRecord(
             *((f"recipe.{key}", value.value) for key, value in self.recipe.items()),
             *((path, operator.attrgetter(path)(self)) for path in FREE),
         ):
-            if problem := _problem_of(value):
+            problem = _problem_of(value)
+            if problem:
                 raise RecordDamaged(f"{path}: {problem}")
         _check_determines(self.provenance.determines)
         return self

@@ -249,7 +249,9 @@ class Plan:
         write_or_fail(file, ("\n".join(lines).strip() + "\n").encode())
 
     def with_values(self, *, overrides: Mapping[str, str] = {}, **values: Any) -> Plan:
-        """Return the plan with these fields in every run; recipe values are added to the runs' own."""
+        """Return the plan with these fields in every run; recipe values are added to the runs'
+        own.
+        """
         runs = []
         for config in self.runs:
             merged = {**config.overrides, **overrides}

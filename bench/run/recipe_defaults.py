@@ -9,9 +9,10 @@ from bench.method.contract import Method
 from bench.method.recipe import Value
 
 SHARED = "the papers' common loop (SimCSE train.py)"
-BACKBONES = (
-    Path(__file__).parents[1] / "builtin"
-)  # whose recipes/backbones.toml holds what belongs to a backbone
+# the folder with recipes/backbones.toml, the values that belong to a backbone
+BACKBONES = Path(__file__).parents[1] / "builtin"
+
+# the harness's own keys, which bench.training reads
 TRAINING: Mapping[str, Value] = {
     "batch_size": Value(64, "harness default"),
     "learning_rate": Value(3e-5, "harness default"),
@@ -29,10 +30,15 @@ TRAINING: Mapping[str, Value] = {
     "drop_last": Value(False, SHARED),
     "patience": Value(None, SHARED),
     "corpus_column": Value(None, "harness default: the corpus as it is"),
-}  # the harness's own keys: what bench.training reads
+}
+
+# keys that are in a recipe only if something sets them, so that the fingerprints of recipes without
+# them stay the same
 ON_REQUEST: Mapping[str, Value] = {
     "budget": Value(None, "harness default: as long as the epochs say"),
-}  # in a recipe only if something sets them, so that the fingerprint of a recipe without them stays the same
+}
+
+# key -> its description in tables of recipe keys
 HELP: Mapping[str, str] = {
     "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor "
     "sees",
@@ -61,7 +67,7 @@ ONE_PASS = ("max_seq_length", "dropout", "corpus_column")
 
 
 def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
-    """The harness's recipe keys that a method uses, if it is trained (or fitted) or not."""
+    """Return the harness's recipe keys that a method uses, if it is trained (or fitted) or not."""
     if trained:
         return ONE_PASS if method.fitted == "pass" else tuple(TRAINING)
     return ("dropout",) if method.own_backbone is None else ()

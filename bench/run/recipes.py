@@ -6,25 +6,29 @@ setting and backbone < variant < ``--set``
 A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper
 and authors' code disagree::
 
-    family = "contrastive"                       # optional: a filter of the pages; any word, or one that other methods use
+    family = "contrastive"           # optional: a filter of the pages; any word
 
-    [[common]]                                   # shared by several recipes; setting, backbone and variant say which:
-    setting = "supervised"                       # a name, a list of names, or left out for all
+    # shared by several recipes; setting, backbone and variant say which: a name, a list of names,
+    # or left out for all
+    [[common]]
+    setting = "supervised"
     corpus = "nli"
     [common.values]
     epochs = { value = 3, source = "run_sup_example.sh" }
-    [common.facts]                               # stated by the source, but not a recipe key
+    [common.facts]                   # stated by the source, but not a recipe key
     seed = { value = 42, source = "run_sup_example.sh" }
 
-    [[recipe]]                                   # later tables win over earlier ones, a recipe's own values over common ones
+    # later tables win over earlier ones, a recipe's own values over common ones
+    [[recipe]]
     setting = "supervised"
     backbone = "bert-base-uncased"
-    variant = ""                                 # optional: only for this variant
+    variant = ""                     # optional: only for this variant
     expect = { suite = "sts", task = "Avg.", value = 81.57, source = "table 5" }
     note = "..."
     [recipe.values]
-    batch_size = { value = 64, source = "README", note = "what another source says" }    # without `value`: none
-    learning_rate = 3e-5                         # in your own file; shown as "no source"
+    # without `value`: none
+    batch_size = { value = 64, source = "README", note = "what another source says" }
+    learning_rate = 3e-5             # in your own file; shown as "no source"
 
     [[disagreement]]
     topic = "evaluation interval"
@@ -32,14 +36,17 @@ and authors' code disagree::
     code = "every 125 steps"
     use = "125"
 
-    [[space]]                                    # what bench search may change, with the source of each bound: bench.run.search
+    # what bench search may change, with the source of each bound: bench.run.search
+    [[space]]
     [space.values]
     temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
 
-    [variants.no-mlm]                            # a variant that the method's class does not declare: METHOD+no-mlm
+    # a variant that the method's class does not declare: METHOD+no-mlm
+    [variants.no-mlm]
     mlm = { value = false, source = "table 2" }
 
-    [printed]                                    # its names in bench.references, if they differ: "" for a method without rows
+    # its names in bench.references, if they differ: "" for a method without rows
+    [printed]
     method = "first-last-avg"
     variants = { layer-shared = "layer-shared-prompt" }
 """

@@ -174,7 +174,9 @@ def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
 
 
 def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRecord:
-    """Return the record with the score of a task, the hash of its data, and the code of its suite."""
+    """Return the record with the score of a task, the hash of its data, and the code of its
+    suite.
+    """
     name = data_key(result.task, result.text, result.suite)
     record = replace(record, scores=merge_scores(record.scores, result))
     record = with_provenance(record, data={**record.provenance.data, name: known.sha256})
@@ -184,7 +186,9 @@ def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRe
 
 
 def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, ...]:
-    """Replace the score of the same cell by a new result, and compute the suites' averages again."""
+    """Replace the score of the same cell by a new result, and compute the suites' averages
+    again.
+    """
     new = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
     cells = {score_run.key: score_run for score_run in (*scores, new) if score_run.task != AVERAGE}
     known = suite_names()
@@ -252,7 +256,9 @@ def advance_rows(
     rows: int,
     total: int | None = None,
 ) -> None:
-    """Report the rows of a corpus that are done. Raises Interrupted with the message ``stopped``."""
+    """Report the rows of a corpus that are done. Raises Interrupted with the message
+    ``stopped``.
+    """
     if should_stop():
         raise Interrupted(stopped)
     reporter.advance(rows, total=total)

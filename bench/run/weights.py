@@ -115,7 +115,9 @@ def prepare_training(method: Method, run: PlannedRun) -> Callable[[], TrainRepor
 def tokenise_for(
     corpus: Corpus, backbone: Backbone, progress: Callable[..., None] | None = None
 ) -> TokenisedCorpus:
-    """The corpus as token ids, from the cache if it was tokenised before with the same tokenizer."""
+    """The corpus as token ids, from the cache if it was tokenised before with the same
+    tokenizer.
+    """
     tokenizer = backbone.tokenizer
     description = {
         name: value

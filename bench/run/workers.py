@@ -1,4 +1,4 @@
-"""The process of one run on a cluster: its command, its environment, and the plugins that it needs."""
+"""The process of one run on a cluster: its command, its environment, and its plugins."""
 
 from __future__ import annotations
 

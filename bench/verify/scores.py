@@ -161,17 +161,19 @@ def _sha256(arrays: Arrays) -> str | None:
 
 
 def _gold_difference(score: Score, arrays: Arrays) -> str:
-    """Gold values, sub-datasets, draws: everything that is the same for every model."""
-    if (expected := given_of(score)) is None:
-        raise NotChecked(
-            "bench has no hashes of the gold values of "
-            f"{'mteb' if score.suite == 'mteb' else 'this set'}"
-        )
+    """Describe the first difference from gold values, sub-datasets and draws, which are the same
+    for every model; "" if there is none.
+    """
+    expected = given_of(score)
+    if expected is None:
+        source = "mteb" if score.suite == "mteb" else "this set"
+        raise NotChecked(f"bench has no hashes of the gold values of {source}")
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:
             continue  # stored only if the other splits were scored, too
         if (name in expected) != (name in arrays):
-            return f"the array '{name}' {'is missing' if name in expected else 'does not belong to this set'}"
+            fault = "is missing" if name in expected else "does not belong to this set"
+            return f"the array '{name}' {fault}"
         if name in expected and _sha256({name: arrays[name]}) != expected[name]:
             return f"the array '{name}' is not the data set's"
     return ""

@@ -179,7 +179,9 @@ class Column:
 
 
 def _of_differences(matrix: Floats, other: int) -> Floats:
-    """(..., M) variances of every method minus the one at ``other``, from covariances (..., M, M)."""
+    """(..., M) variances of every method minus the one at ``other``, from covariances (..., M,
+    M).
+    """
     own = np.diagonal(matrix, axis1=-2, axis2=-1)
     return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)
 

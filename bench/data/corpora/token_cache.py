@@ -225,7 +225,9 @@ def _encoded(
 
 
 def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
-    """Open the corpus in the folder; None if it is missing, not whole, or made from another text."""
+    """Open the corpus in the folder; None if it is missing, not whole, or made from another
+    text.
+    """
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         if any(meta[key] != value for key, value in about.items()):
