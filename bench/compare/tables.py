@@ -41,7 +41,7 @@ class TableOptions:
     strict: bool = False
 
 
-def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
+def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
     """Make the tables of these runs: the publisher's first, then those of each sender, which change
     nothing in them.
 

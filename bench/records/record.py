@@ -239,9 +239,8 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     # rows of a batch whose activations were held at once
     chunk: Count | None = None
     compiled: bool | None = None
-    suites: Mapping[
-        str, Code
-    ] = {}  # suite, or a score of other code than the rest of its suite -> what scored it
+    # suite, or a score by other code than the rest of its suite -> the code that scored it
+    suites: Mapping[str, Code] = {}
     # keys with values from a file of --recipe
     recipe_file: tuple[str, ...] = ()
     # the search that found them

@@ -151,7 +151,7 @@ AVERAGE = "Avg."
 
 
 @dataclass(frozen=True)
-class Row:
+class PrintedRow:
     """Printed cells that belong together, in the table's order."""
 
     cells: tuple[ReferenceResult, ...]
@@ -177,7 +177,7 @@ class Row:
 
 def rows(
     found: Sequence[ReferenceResult] | None = None, *, by_metric: bool = True
-) -> tuple[Row, ...]:
+) -> tuple[PrintedRow, ...]:
     """Return all printed rows, or those that these results make, in the papers' order.
 
     ``by_metric``: cells of two metrics, which one line of print may hold, are two rows; without it
@@ -198,7 +198,7 @@ def rows(
         if by_metric:
             key += (cell.metric, cell.source)
         groups.setdefault(key, []).append(cell)
-    return tuple(Row(tuple(cells)) for cells in groups.values())
+    return tuple(PrintedRow(tuple(cells)) for cells in groups.values())
 
 
 def tables() -> tuple[tuple[str, str], ...]:

@@ -42,7 +42,7 @@ def check_scores(run: Run) -> Iterator[Finding]:
     Each predictions file is read when its turn comes."""
     for score in run.scores:
         if score.task == AVERAGE:
-            yield check_average(score, run.record)
+            yield check_stored_average(score, run.record)
             continue
         try:
             arrays = run.predictions(score.key)
@@ -73,7 +73,7 @@ def check_hash(score: Score, arrays: Arrays) -> Finding:
     return make_finding("predictions", name_score(score), _hash_difference, score, arrays)
 
 
-def check_average(score: Score, record: RunRecord) -> Finding:
+def check_stored_average(score: Score, record: RunRecord) -> Finding:
     """Check if an average follows from the recorded scores, which are checked one by one."""
     return make_finding("average", name_score(score), _average_difference, score, record)
 

@@ -80,7 +80,7 @@ class Printed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class RowCost:
     """The cost of a row, each number a mean over its runs; None if not all of them recorded it."""
 
     trainable_parameters: float | None = None
@@ -141,7 +141,7 @@ class Row:
     # the reason why it takes no part in the tests; "" if it does
     untested: str = ""
     # None: not asked for
-    cost: Cost | None = None
+    cost: RowCost | None = None
     # indices into the table's ``footnotes``
     footnotes: tuple[int, ...] = ()
     # the source of its values: "paper", "recipe", "tuned: 12 trials"; "" if nothing is trained
