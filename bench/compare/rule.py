@@ -32,7 +32,7 @@ class Verdicts:
     comparisons: int
 
 
-def apply_rule(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Verdicts:
+def apply_rule(column: Column, tested_M: NDArray[np.bool_], base: int | None) -> Verdicts:
     """Find the rows that are better or worse than the one at ``base``, and those that may be the
     best; more is better. At least two rows are tested.
 
@@ -48,26 +48,27 @@ def apply_rule(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Ver
     better_M = np.zeros_like(tested_M)
     worse_M = ~tested_M
     if base is not None:
-        less = of.less(base)
-        p_M = np.where(tested_M, less.p_P, np.nan)
+        minus = column.minus(base)
+        p_M = np.where(tested_M, minus.p_P, np.nan)
         while True:
-            worse_M = (p_M < critical) & (less.value_P < 0)
+            worse_M = (p_M < critical) & (minus.value_P < 0)
             share = ALPHA / max(1, comparisons - int(worse_M.sum()))
             if share == critical:
                 break
             critical = share
-        better_M = (p_M < critical) & (less.value_P > 0)
+        better_M = (p_M < critical) & (minus.value_P > 0)
     out_M = worse_M | ~tested_M
     for above in np.flatnonzero(tested_M if base is None else better_M):
-        rest = np.flatnonzero(~out_M & (of.mean_M < of.mean_M[above]))
-        if len(rest):  # of thousands of rows few are left after the best: p-values take the time
-            out_M[rest] = of.less(int(above)).select(rest).below_p_P < critical
+        # p-values take the time, and few of thousands of rows are left after the best one
+        rest = np.flatnonzero(~out_M & (column.mean_M < column.mean_M[above]))
+        if len(rest):
+            out_M[rest] = column.minus(int(above)).select(rest).below_p_P < critical
     if base is not None:
         out_M[base] |= better_M.any()
-    said_M = np.select([better_M, worse_M, tested_M], [BETTER, WORSE, INCONCLUSIVE], "")
-    return Verdicts(
-        tuple(None if base in (None, i) else str(said) or None for i, said in enumerate(said_M)),
-        tuple((~out_M).tolist()),
-        critical,
-        comparisons,
-    )
+    verdict_M = np.select([better_M, worse_M, tested_M], [BETTER, WORSE, INCONCLUSIVE], "")
+    verdicts: list[str | None] = [str(verdict) or None for verdict in verdict_M]
+    if base is None:
+        verdicts = [None] * len(verdicts)
+    else:
+        verdicts[base] = None
+    return Verdicts(tuple(verdicts), tuple((~out_M).tolist()), critical, comparisons)

@@ -66,7 +66,8 @@ class Predicted:
     """
 
     def __post_init__(self) -> None:
-        if problem := self._problem():
+        problem = self._problem()
+        if problem:
             raise ValueError(f"{self.task}: {problem}")
 
     def _problem(self) -> str:
@@ -105,7 +106,7 @@ class Predicted:
         return self.shared_NK
 
     def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
-        """The same with only these seeds, in this order. Raises ValueError for an unknown seed."""
+        """Return the predictions of only these seeds, in this order. Raises ValueError for an unknown seed."""
         if tuple(seeds) == self.seeds:
             return self
         rows = [self.seeds.index(seed) for seed in seeds]
@@ -136,7 +137,7 @@ def same_items(a: Predicted, b: Predicted) -> None:
 
 
 def _are_equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    """None equals only None."""
+    """Return True if both are equal arrays, or both are None."""
     if a is b:
         return True
     return a is not None and b is not None and np.array_equal(a, b)
@@ -162,7 +163,8 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False
     for run in runs:
         arrays = _arrays(run, key, by_query=by_query)
         first = stored[0] if stored else arrays
-        if problem := _unlike(arrays, first):
+        problem = _unlike(arrays, first)
+        if problem:
             pair = f"{run.record.run_id} and {runs[0].record.run_id}"
             raise BenchError(f"{key.task}: {pair} {problem}")
         stored.append(arrays)
@@ -195,14 +197,17 @@ def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -
 
 
 def _arrays(run: Run, key: ScoreKey, *, by_query: bool) -> dict[str, np.ndarray]:
-    """ "prediction", "gold" and, if the task has them, "fold", "query" and the ``_UNITS``."""
-    query = QUERIES.get(key.protocol, "query") if by_query else None
-    wanted = _NAMES if query is None else (*_NAMES, query)
+    """Read "prediction", "gold" and, if the task has them, "fold", "query" and the ``_UNITS``."""
+    wanted = list(_NAMES)
+    query = QUERIES.get(key.protocol, "query")
+    if by_query:
+        wanted.append(query)
     stored = run.predictions(key, wanted, shared=True)
     arrays = {name: _widen(stored[name]) for name in _NAMES if name in stored}
-    if query is not None and query in stored:
+    if by_query and query in stored:
         arrays["query"] = _widen(stored[query])
-    if problem := _problem_of(arrays, by_query=by_query):
+    problem = _problem_of(arrays, by_query=by_query)
+    if problem:
         raise DataDamaged(f"{run.predictions_file(key)}: {problem}")
     return arrays
 
@@ -222,8 +227,8 @@ _NAMES = ("prediction", "gold", "fold", *_UNITS)
 
 
 def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None if
-    they are not known.
+    """Return (N, 2) numbers of the sentences of every pair, or of the images of its two captions;
+    None if they are not known.
     """
     if not set(_UNITS) <= set(arrays):
         return sentence_numbers(task, arrays["gold"])
@@ -236,7 +241,10 @@ def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
 
 def _problem_of(arrays: Mapping[str, np.ndarray], *, by_query: bool) -> str:
     """Describe the first fault in the arrays of a predictions file; "" if there is none."""
-    for name in ("prediction", "gold", *(("query",) if by_query else ())):
+    needed = ["prediction", "gold"]
+    if by_query:
+        needed.append("query")
+    for name in needed:
         if name not in arrays:
             return f"no {name} for every item"
     rows = arrays["gold"].shape[0] if arrays["gold"].ndim == 1 else -1

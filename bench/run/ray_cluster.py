@@ -103,7 +103,7 @@ def ray_script(batch: JobBatch) -> str:
 
 
 def run_worker(command: list[str], log: str) -> int:
-    """A task: the worker of one run; returns its exit code.
+    """Run the worker of one run, as a task of Ray; return its exit code.
 
     Raises WorkerKilled if a signal ended it.
     """
@@ -152,9 +152,13 @@ def follow_batch(
     """
     import ray
 
-    task, options = ray.remote(run_worker), _options(batch.target)
-    logs, ended = batch.folder / "logs", dict[str, str]()
-    waiting, going = list(batch.runs), dict[Any, str]()
+    task = ray.remote(run_worker)
+    options = _options(batch.target)
+    logs = batch.folder / "logs"
+    waiting = list(batch.runs)
+    # Ray's reference of a task -> the id of its run
+    going: dict[Any, str] = {}
+    ended: dict[str, str] = {}
     most = batch.target.parallel or len(waiting)
 
     def note_ends(count: int, seconds: float) -> None:
@@ -181,7 +185,7 @@ def follow_batch(
 
 
 def _outcome(ref: Any) -> str:
-    """How a task ended. The reason for a failure is in the run's record or log."""
+    """Say how a task ended. The reason for a failure is in the run's record or log."""
     import ray
 
     try:
@@ -212,14 +216,16 @@ def check_ray_head() -> None:
 
 
 def ray_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
-    """The runs that living drivers have not seen end: a driver removes a run that has ended from
-    its ``runs.txt``.
+    """Find the runs that living drivers have not seen end: a driver removes an ended run from its
+    ``runs.txt``.
     """
     jobs: dict[str, ClusterJob] = {}
     for folder, runs in batches.items():
-        if (driver := RunsFolder(folder.parent).worked_on_by(folder.name)) is None:
+        driver = RunsFolder(folder.parent).worked_on_by(folder.name)
+        if driver is None:
             continue
-        store, (host, _, process) = RunsFolder(folder.parents[1]), driver.rpartition(":")
+        host, _, process = driver.rpartition(":")
+        store = RunsFolder(folder.parents[1])
         for run_id in runs:
             jobs[run_id] = ClusterJob(
                 engine="ray",

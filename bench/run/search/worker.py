@@ -43,8 +43,10 @@ from bench.run.planned import PlannedRun
 from bench.run.search.journal import ANEW, JOURNAL, JournalLock, check_journal
 from bench.run.search.study import SearchedMethod, identity_of
 
-RESULT = "result"  # Optuna's user attribute with the Trial that ended
-STARTUP = 6  # the recipe and five random trials, before TPE and the median pruner use results
+RESULT = "result"
+"""Optuna's user attribute with the Trial that ended."""
+STARTUP = 6
+"""The recipe and five random trials, before TPE and the median pruner use results."""
 
 
 class Pruned(Interrupted):
@@ -79,17 +81,7 @@ class SearchWorker:
             folder.mkdir(parents=True, exist_ok=True)
         self.lock = FileLock(folder / ".lock")
         with self.lock:
-            if before := read_search(folder / SUMMARY):
-                old, new = identity_of(before.study), identity_of(study)
-                if others := sorted(key for key in old | new if old.get(key) != new.get(key)):
-                    raise BenchError(
-                        f"{folder} holds another search, with another {list_names(others)}",
-                        f"--name NEW begins another one; {SUMMARY} in the folder has its values",
-                    )
-                study = msgspec.structs.replace(
-                    before.study, trials=max(before.study.trials, study.trials)
-                )
-            self.study = study
+            self.study = continued_study(folder, study)
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
             check_journal(folder / JOURNAL)
             try:
@@ -117,24 +109,23 @@ class SearchWorker:
 
         The caller holds the lock, which guards all files of the folder.
         """
-        for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed
+        for leftover in self.folder.glob(".*.tmp"):  # from a process that was killed
             leftover.unlink(missing_ok=True)
-        search = Search(
-            study=self.study,
-            trials={
-                method: tuple(self._trial(method, one) for one in study.get_trials(deepcopy=False))
-                for method, study in self.studies.items()
-            },
-        )
+        trials = {}
+        for method, study in self.studies.items():
+            states = study.get_trials(deepcopy=False)
+            trials[method] = tuple(self._trial(method, state) for state in states)
+        search = Search(study=self.study, trials=trials)
         write_or_fail(self.folder / SUMMARY, search.encode())
         return search
 
     @contextmanager
     def claimed(self, method: str, number: int) -> Iterator[Trial | None]:
-        """A trial, which belongs to this process while open; None if it has ended or another
+        """Claim a trial for this process while the context is open; None if it has ended or another
         process works on it.
         """
-        folder, study = self.trial_folder(method, number), self.studies[method]
+        folder = self.trial_folder(method, number)
+        study = self.studies[method]
         lock = FileLock(folder / ".lock")
         with self.lock:
             folder.mkdir(parents=True, exist_ok=True)
@@ -154,8 +145,8 @@ class SearchWorker:
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
         """Train a trial with every seed and store its result.
 
-        Raises Interrupted, after which the same command continues the trial, and BenchError for
-        what was wrong before anything was trained.
+        Raises Interrupted, after which the same command continues the trial, and BenchError for a
+        mistake that was found before anything was trained.
         """
         began = time.perf_counter()
         store = RunsFolder(self.trial_folder(trial.method, trial.number))
@@ -212,7 +203,7 @@ class SearchWorker:
         return self.folder / "trials" / method / f"{number:03d}"
 
     def _draw(self, method: str, number: int) -> None:
-        """A new trial.
+        """Draw a new trial.
 
         Its values are drawn in a copy of the study and written in one line: a kill leaves all of
         them or none.
@@ -239,8 +230,8 @@ class SearchWorker:
             values = {}
             for key, axis in distributions.items():
                 seed = seed_for(self.seed, "search", number, key) % 2**32
-                one = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed))
-                values[key] = one.ask({key: axis}).params[key]
+                alone = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed))
+                values[key] = alone.ask({key: axis}).params[key]
             copy.enqueue_trial(values)
         copy.ask(distributions)
         study.add_trial(copy.trials[number])
@@ -256,14 +247,14 @@ class SearchWorker:
         )
 
     def _open(self, trial: Trial) -> Any:
-        """Optuna's object of a trial."""
+        """Return Optuna's object of a trial."""
         import optuna
 
         study = self.studies[trial.method]
         return optuna.Trial(study, study.get_trials(deepcopy=False)[trial.number]._trial_id)
 
     def _end(self, trial: Trial) -> None:
-        """The end of a trial; its facts come first, so that every trial that ended has them."""
+        """End a trial. Its facts are stored first, so that every ended trial has them."""
         from optuna.trial import TrialState as State
 
         states = {FINISHED: State.COMPLETE, FAILED: State.FAIL, PRUNED: State.PRUNED}
@@ -273,13 +264,32 @@ class SearchWorker:
             self.write()
 
     def _remove_weights(self, trial: Trial) -> None:
-        """Remove what an ended trial trained: it is not used again, and it is as large as the
-        model.
+        """Remove the weights of an ended trial: they are as large as the model, and not used
+        again.
         """
+        folder = self.trial_folder(trial.method, trial.number)
         for run_id, name in product(trial.runs, (CHECKPOINT, VECTORS, "state")):
-            shutil.rmtree(
-                self.trial_folder(trial.method, trial.number) / run_id / name, ignore_errors=True
-            )
+            shutil.rmtree(folder / run_id / name, ignore_errors=True)
+
+
+def continued_study(folder: Path, study: Study) -> Study:
+    """Return the study of the search in the folder, with as many trials as ``study`` asks for;
+    ``study`` itself if there is none.
+
+    Raises BenchError if the folder holds another search.
+    """
+    before = read_search(folder / SUMMARY)
+    if not before:
+        return study
+    old = identity_of(before.study)
+    new = identity_of(study)
+    others = sorted(key for key in old | new if old.get(key) != new.get(key))
+    if others:
+        raise BenchError(
+            f"{folder} holds another search, with another {list_names(others)}",
+            f"--name NEW begins another one; {SUMMARY} in the folder has its values",
+        )
+    return msgspec.structs.replace(before.study, trials=max(before.study.trials, study.trials))
 
 
 @dataclass
@@ -289,8 +299,10 @@ class PruningReporter:
     """
 
     reporter: Reporter
-    trial: Any  # Optuna's
-    scored: bool = False  # since the last report to the pruner
+    # Optuna's trial
+    trial: Any
+    # True if there is a dev score since the last report to the pruner
+    scored: bool = False
 
     def phase(self, name: str, total: int | None = None) -> None:
         self.scored = self.scored or name == "dev"
