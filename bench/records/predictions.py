@@ -106,7 +106,7 @@ class Predicted:
         return self.shared_NK
 
     def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
-        """Return the predictions of only these seeds, in this order. Raises ValueError for an unknown seed."""
+        """Return the predictions of these seeds in this order. Raises ValueError for others."""
         if tuple(seeds) == self.seeds:
             return self
         rows = [self.seeds.index(seed) for seed in seeds]

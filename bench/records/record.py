@@ -46,7 +46,7 @@ Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBE
 LARGEST_NUMBER = 2.0**64
 # version n -> function that turns the JSON object of version n into one of version n + 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    # 2 adds optional fields: hashes of predictions and checkpoint, and the inputs of the fingerprint
+    # 2 adds optional fields: hashes of predictions and checkpoint, inputs of the fingerprint
     1: dict,
     2: dict,  # 3 too: tokens, memory of the host, how it was executed
     3: lambda content: content | {"provenance": _without_null(content.get("provenance"))},
