@@ -90,7 +90,7 @@ def ours(task: str, a: Any, b: Any, gold: Any) -> float:
     answers = [[(p, move_spearman(p))] for p in cells]
     return float(
         column(answers, [one[0][1].value_SR[0].tolist() for one in answers], [False, False])
-        .less(1)
+        .minus(1)
         .error_P[0]
     )
 

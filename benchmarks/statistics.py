@@ -56,7 +56,7 @@ class Shape:
 @cache
 def shape_of_v4() -> Shape:
     from bench.compare.judge import head_column
-    from bench.compare.tables import TableOptions, compare_runs
+    from bench.compare.tables import TableOptions, make_tables
     from bench.records.run import Run
     from bench.records.store import RunsFolder
 
@@ -64,7 +64,7 @@ def shape_of_v4() -> Shape:
     runs = [Run(record, store.folder(record.run_id)) for record in store.records()[0]]
     table = next(
         table
-        for table in compare_runs(runs, TableOptions())
+        for table in make_tables(runs, TableOptions())
         if (table.suite, table.setting, table.budget) == ("sts", "unsupervised", "")
     )
     found = head_column(table, {run.record.run_id: run for run in runs})

@@ -369,7 +369,10 @@ def test_a_sentencepiece_vocabulary(deberta: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("bench.backbones.loading.distributions", lambda name: [])
     with pytest.raises(NotAModel, match=r"spm.model.*sentencepiece and protobuf") as caught:
         load(resolve(str(deberta)))
-    assert caught.value.hint == "pip install 'sentence-bench[sentencepiece]'"
+    assert (
+        caught.value.hint
+        == "in a clone of bench: pip install -c constraints.txt '.[sentencepiece]'"
+    )
 
 
 def test_what_transformers_computes_itself_is_not_reported_as_unused(copy: Path) -> None:

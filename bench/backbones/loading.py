@@ -28,6 +28,7 @@ from bench.backbones.sizes import check_sizes
 from bench.backbones.tensors import checkpoint_names, take_trained
 from bench.backbones.tokenizer import ReadTokenizer, read_tokenizer
 from bench.base.errors import NotAModel
+from bench.base.extras import install_hint
 
 if TYPE_CHECKING:
     from bench.backbones.model import Backbone
@@ -133,7 +134,7 @@ def _check_files(name: str, path: Path) -> None:
         raise NotAModel(
             f"{name} has a SentencePiece vocabulary ({vocabularies[0]}), "
             f"which needs {' and '.join(packages)}",
-            "pip install 'sentence-bench[sentencepiece]'",
+            install_hint("sentencepiece"),
         )
 
 

@@ -25,8 +25,8 @@ def equivalent_code(sha256: str | None) -> str | None:
 
 
 def suite_code_of(suite: str, sha256: str | None) -> str | None:
-    """The hash that stands for the code of a suite in comparisons: of today's code, if the code of
-    this hash gave the same scores."""
+    """Return the hash of a suite's code for comparisons: today's, if the code with this hash gave
+    the same scores."""
     return sha256 if sha256 is None else _suites_today().get((suite, sha256), sha256)
 
 

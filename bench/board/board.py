@@ -1,7 +1,7 @@
 """The content of a version of the leaderboards: pure data, made from runs and printed results,
 before any page is drawn.
 
-Which runs have a row, which page has a run's scores, which rows stand in which order. Every page,
+It says which runs have a row, which page has a run's scores, and the order of rows. Every page,
 figure and data file of a version is a function of one ``Board``. Nothing here depends on the clock,
 on the network or on the order in which runs were found.
 """

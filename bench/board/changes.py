@@ -1,5 +1,5 @@
-"""What changed from one version to the next: for each row and suite its average then and now, and
-what its runs differ in."""
+"""The changes from one version to the next: for each row and suite its average then and now, and
+the differences between its runs."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ words of a record.
 
 A record may be anybody's. A method, a name or a value that is not of the form that its option takes
 makes the row "not repeatable from here", and so does a model that only its owner has. The command
-as its author typed it stands in ``run.json`` alone.
+as its author typed it is in ``run.json`` alone.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _new_row_words(rows: Sequence[Sequence[RunRecord]], like: Sequence[RunRecord
 
 
 def _suites_of_most(rows: Sequence[Sequence[RunRecord]]) -> set[str]:
-    """Return the suites on which more than half of the rows are scored."""
+    """Return the suites that score more than half of the rows."""
     counts: Counter[str] = Counter()
     for runs in rows:
         counts.update({score.suite for score in runs[0].scores})

@@ -11,7 +11,7 @@ from bench.base.text import slug
 from bench.board.addresses import unused_name
 from bench.board.making import checkpoint_rule, count_values, machine_of
 from bench.compare.statistics.table import Row, Table
-from bench.compare.tables import TableOptions, compare_runs
+from bench.compare.tables import TableOptions, make_tables
 from bench.records.record import RunRecord
 from bench.records.run import Run
 
@@ -47,7 +47,7 @@ def judged_tables(
     ``extras``: with printed values. A table of ``SAMPLE`` is left out if all of its runs have
     another table, and costs of submitted runs are: nobody saw them.
     """
-    tables = compare_runs(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
+    tables = make_tables(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
     elsewhere: set[str] = set()
     for table in tables:
         if table.suite != SAMPLE:
@@ -162,8 +162,7 @@ def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tup
 
 
 def _most_common(machines: Collection[set[str | None]]) -> str | None:
-    """Return the machine on which most rows ran as a whole, the first by name if there are
-    several."""
+    """Return the machine that ran most rows as a whole, the first by name if there are several."""
     counts: Counter[str] = Counter()
     for found in machines:
         if len(found) == 1:

@@ -20,7 +20,7 @@ from bench.cli.compare_output import (
 from bench.cli.options import data_option, runs_option, suite_file_option
 from bench.cli.selection import select_runs, select_scores
 from bench.compare.seeds import check_size
-from bench.compare.tables import TableOptions, compare_runs
+from bench.compare.tables import TableOptions, make_tables
 from bench.session.values import comma_list
 from bench.show.pages.board import comparison
 from bench.show.tables.forms import format_tables
@@ -178,7 +178,7 @@ def compare(
         if shows_first_only:
             tables = published_tables(selected, strict=strict)
         else:
-            tables = list(compare_runs(selected, options))
+            tables = list(make_tables(selected, options))
     page = ""
     if html is not None or form == "html":
         page = comparison(selected, tables)

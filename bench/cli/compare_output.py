@@ -22,7 +22,7 @@ from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
 from bench.compare.seeds import seeds_for
 from bench.compare.statistics.table import Table
-from bench.compare.tables import TableOptions, compare_runs
+from bench.compare.tables import TableOptions, make_tables
 from bench.records.run import Run
 from bench.show.tables.forms import print_score_tables
 from bench.show.tables.items import items_data, items_grid
@@ -116,7 +116,7 @@ def print_seeds_for(
     records = {run_id: run.record for run_id, run in by_id.items()}
     found = []
     with no_collection(), Console(stderr=True).status("reading predictions"):
-        for shown in board_tables(compare_runs(runs, options), records):
+        for shown in board_tables(make_tables(runs, options), records):
             needed = seeds_for(shown.table, by_id, size)
             if needed is None:
                 continue

@@ -37,7 +37,7 @@ from bench.data.sets import (
 )
 from bench.data.sets.fetch import Fetcher
 from bench.session.needs import announce_fetches
-from bench.show.grid import Column, grid
+from bench.show.grid import GridColumn, grid
 
 
 @click.group(cls=HelpfulGroup)
@@ -197,11 +197,11 @@ def _print_sets(
         return
     columns = (
         "set",
-        Column("for", wrap=12),
-        Column("items", right=True),
-        Column("MB", right=True),
-        Column("here", wrap=12),
-        Column("licence", wrap=24, drop=1),
+        GridColumn("for", wrap=12),
+        GridColumn("items", right=True),
+        GridColumn("MB", right=True),
+        GridColumn("here", wrap=12),
+        GridColumn("licence", wrap=24, drop=1),
     )
     rows = []
     findings = []

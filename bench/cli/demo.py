@@ -14,7 +14,7 @@ from bench.base.files import write_or_fail
 from bench.board.board import board_headline
 from bench.cli.options import plain_option, say
 from bench.cli.run_output import execute_and_report
-from bench.compare.tables import TableOptions, compare_runs
+from bench.compare.tables import TableOptions, make_tables
 from bench.data.corpora import open_corpus_file
 from bench.records import Run, RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
@@ -98,7 +98,7 @@ def show_demo(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse
     runs = [Run(record, store.folder(record.run_id)) for record in records]
     page = out / "index.html"
     with no_collection():
-        tables = compare_runs(runs, TableOptions(baseline=records[0].method))
+        tables = make_tables(runs, TableOptions(baseline=records[0].method))
         text = comparison(runs, tables, "bench demo", NOTE)
     write_or_fail(page, text.encode(), hint="another folder: --out DIR")
     print_score_tables(tables)

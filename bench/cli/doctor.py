@@ -20,6 +20,7 @@ from bench.backbones.known_models import KNOWN
 from bench.base import __version__, devices
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError
+from bench.base.extras import install_hint
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.base.terminal import warn
 from bench.base.text import format_bytes, plural
@@ -192,7 +193,7 @@ def _findings(facts: dict[str, Any]) -> list[Finding]:
         if is_installed:
             findings.append(Finding("extra", extra, AGREES, "installed"))
         else:
-            hint = f"pip install 'sentence-bench[{extra}]'"
+            hint = install_hint(extra)
             findings.append(Finding("extra", extra, UNCHECKED, "not installed", hint=hint))
     for text in facts["left out"]:
         findings.append(Finding("plugin", "left out", DIFFERS, text))

@@ -32,7 +32,7 @@ from bench.run.planned import PlannedRun, learns
 from bench.run.recipes import merge_recipe
 from bench.session.needs import PreparedRuns, pending_grid, pending_size
 from bench.session.session import Session
-from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.grid import Grid, GridCell, GridColumn, grid
 
 NUMBERS = ("steps", "GiB", "time/run", "printed")
 """Columns that are aligned right."""
@@ -164,7 +164,7 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
         lines.append(_run_cells(_number(number, rows), row, tuple(marks), rows))
     trained = [row for row in rows if row.first.corpus is not None]
     return grid(
-        [Column(name, right=name in NUMBERS) for name in lines[0]],
+        [GridColumn(name, right=name in NUMBERS) for name in lines[0]],
         [line.values() for line in lines],
         footnotes=list(footnotes),
         notes=list(dict.fromkeys(row.guess.basis for row in trained)),
@@ -173,15 +173,15 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
 
 def _run_cells(
     number: str, row: PlanRow, marks: tuple[int, ...], rows: Sequence[PlanRow]
-) -> dict[str, Cell | str]:
+) -> dict[str, GridCell | str]:
     """Return the cells of a row by the names of their columns."""
     run, guess = row.first, row.guess
     backbone = run.backbone
     variant = _differences(row, rows)
     if run.variant:
         variant.insert(0, run.variant)
-    cells: dict[str, Cell | str] = {"": number}
-    cells["method"] = Cell(text=run.method, marks=marks)
+    cells: dict[str, GridCell | str] = {"": number}
+    cells["method"] = GridCell(text=run.method, marks=marks)
     cells["setting"] = run.setting
     cells["variant"] = " ".join(variant)
     cells["backbone"] = backbone.title or (backbone.name if backbone.hub else backbone.short)
@@ -247,7 +247,7 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
         if run.expect:
             lines.append((name, "printed", f"{run.expect['value']:.2f}", run.expect["source"]))
     notes = [] if everything else ["default values, with their sources: --all"]
-    columns = ("", "recipe", Column("value", wrap=24), Column("source", wrap=24))
+    columns = ("", "recipe", GridColumn("value", wrap=24), GridColumn("source", wrap=24))
     return grid(columns, lines, notes=notes)
 
 

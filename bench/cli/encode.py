@@ -105,7 +105,8 @@ def encode(
         facts = _write_vectors(out, texts, vectors_ND, origin)
         reporter.label = ""
         reporter.done(
-            f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {format_bytes(facts['bytes'])}"
+            f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, "
+            f"{format_bytes(facts['bytes'])}"
         )
     if as_json:
         click.echo(json_text({"to": str(out), **facts}))

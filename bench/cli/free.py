@@ -12,7 +12,7 @@ from bench.base.text import format_bytes, plural
 from bench.cli.options import print_grid, say
 from bench.records.sizes import RunSize, measure_runs, remove_vectors
 from bench.records.store import RunsFolder
-from bench.show.grid import Column, Grid, grid
+from bench.show.grid import Grid, GridColumn, grid
 
 SHOWN = 20
 """Runs that are listed; the others share one line."""
@@ -33,7 +33,8 @@ def free_space(store: RunsFolder, yes: bool) -> None:
         say("no stored vectors: nothing can be removed without losing a result")
         return
     say(
-        f"stored vectors take {format_bytes(vectors)}; they only save time when the same model is scored "
+        f"stored vectors take {format_bytes(vectors)}; they only save time when the same model "
+        "is scored "
         "on more"
     )
     if not yes and not sys.stdin.isatty():
@@ -57,7 +58,7 @@ def _size_grid(sizes: list[RunSize]) -> Grid:
     if len(sizes) > 1:
         rows.append(_row("all", sizes))
     columns = [
-        Column(name, right=True)
+        GridColumn(name, right=True)
         for name in ("checkpoint", "vectors", "to resume", "rest", "in all")
     ]
     return grid(["run", *columns], rows)

@@ -10,7 +10,7 @@ import click
 from bench.base.foreign_text import printable_lines
 from bench.base.text import plural, value_text
 from bench.cli.options import print_facts, print_grid, say
-from bench.show.grid import Column, Grid, grid
+from bench.show.grid import Grid, GridColumn, grid
 
 Facts = Mapping[str, Any]
 """A method, as :func:`bench.cli.method_facts.describe_method` describes it; or a part of that."""
@@ -65,7 +65,7 @@ def _variant_grid(facts: Facts) -> Grid:
     for name, changes in facts["variants"].items():
         for key, value in changes.items():
             rows.append((name, key, value_text(value)))
-    columns = ("variant", "key", Column("value", wrap=LONGEST))
+    columns = ("variant", "key", GridColumn("value", wrap=LONGEST))
     return grid(columns, rows, title="what variants change (METHOD+VARIANT)")
 
 
@@ -75,7 +75,7 @@ def _key_grid(facts: Facts) -> Grid:
     for key, value in facts["keys"].items():
         source = filter(None, (value["help"], value["source"], value["note"]))
         rows.append((key, value_text(value["default"]), "; ".join(source)))
-    columns = ("key", Column("default", wrap=LONGEST), Column("source", wrap=LONGEST))
+    columns = ("key", GridColumn("default", wrap=LONGEST), GridColumn("source", wrap=LONGEST))
     return grid(columns, rows, title="recipe keys (--set KEY=VALUE); the method's come last")
 
 
@@ -105,11 +105,11 @@ def _recipe_grid(facts: Facts) -> Grid:
     command = f"bench run {facts['name']} --backbone NAME --setting NAME --dry-run --all"
     return grid(
         [
-            Column("setting", drop=2),
-            Column("recipe", wrap=18),
-            Column("corpus", wrap=14, drop=1),
-            Column("printed Avg.", right=True),
-            *(Column(key, right=True, drop=3) for key in differing),
+            GridColumn("setting", drop=2),
+            GridColumn("recipe", wrap=18),
+            GridColumn("corpus", wrap=14, drop=1),
+            GridColumn("printed Avg.", right=True),
+            *(GridColumn(key, right=True, drop=3) for key in differing),
         ],
         rows,
         title="recipes",
@@ -130,7 +130,7 @@ def _template_grids(facts: Facts) -> list[Grid]:
         for kind, texts in kinds.items():
             grids.append(
                 grid(
-                    ("", Column("{s} is the sentence, {m} the mask", wrap=LONGEST)),
+                    ("", GridColumn("{s} is the sentence, {m} the mask", wrap=LONGEST)),
                     [(str(number), text) for number, text in enumerate(texts, 1)],
                     title=f"{plural(len(texts), f'{kind} template')}, --set templates={source}",
                 )
@@ -140,7 +140,7 @@ def _template_grids(facts: Facts) -> list[Grid]:
 
 def _disagreement_grid(facts: Facts) -> Grid:
     return grid(
-        [Column(name, wrap=16) for name in ("topic", "paper", "code", "here")],
+        [GridColumn(name, wrap=16) for name in ("topic", "paper", "code", "here")],
         [(d["topic"], d["paper"], d["code"], d["use"]) for d in facts["disagreements"]],
         title="where paper and code disagree, and what bench does",
     )
@@ -153,9 +153,9 @@ def _printed_grid(facts: Facts) -> Grid:
     columns = (
         "metric",
         "setting",
-        Column("backbone", wrap=12),
-        Column("variant", wrap=12),
-        Column("Avg.", right=True),
+        GridColumn("backbone", wrap=12),
+        GridColumn("variant", wrap=12),
+        GridColumn("Avg.", right=True),
         "paper",
         "table",
     )

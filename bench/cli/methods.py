@@ -18,7 +18,7 @@ from bench.run.plugins import Registry
 from bench.run.recipe_files import read_recipes
 from bench.run.recipes import check_variant, variants_of
 from bench.session.session import known_methods
-from bench.show.grid import Column, grid
+from bench.show.grid import GridColumn, grid
 
 
 @click.command()
@@ -100,9 +100,9 @@ def _list_methods(registry: Registry, as_json: bool) -> None:
     columns = (
         "method",
         "year",
-        Column("family", wrap=12),
-        Column("summary", wrap=24),
-        Column("settings", wrap=12, drop=1),
+        GridColumn("family", wrap=12),
+        GridColumn("summary", wrap=24),
+        GridColumn("settings", wrap=12, drop=1),
     )
     print_grid(grid(columns, rows, notes=["one method: bench methods NAME"]))
 

@@ -20,7 +20,7 @@ from bench.base.findings import UNCHECKED, Finding
 from bench.base.foreign_text import printable_lines
 from bench.base.terminal import terminal_width
 from bench.session.values import comma_list
-from bench.show.grid import Column, Grid, grid
+from bench.show.grid import Grid, GridColumn, grid
 from bench.show.terminal import terminal_lines
 
 T = TypeVar("T")
@@ -194,7 +194,7 @@ def print_columns(
     if not listed:
         return
     *names, last = headings or [""] * len(listed[0])
-    table = grid([*names, Column(last, wrap=NARROWEST_COLUMN)], listed)
+    table = grid([*names, GridColumn(last, wrap=NARROWEST_COLUMN)], listed)
     print_grid(table, indent, blank=blank)
 
 
@@ -214,6 +214,6 @@ def print_findings(findings: Sequence[Finding], title: str = "") -> None:
         else:
             outcome = "FAILED"
         rows.append((outcome, finding.what, finding.kind, finding.why, finding.hint))
-    columns: list[str | Column] = ["", "where", "check"]
-    columns += [Column(name, wrap=NARROWEST_COLUMN) for name in ("found", "what to do")]
+    columns: list[str | GridColumn] = ["", "where", "check"]
+    columns += [GridColumn(name, wrap=NARROWEST_COLUMN) for name in ("found", "what to do")]
     print_grid(grid(columns, rows, title=title), indent=2)

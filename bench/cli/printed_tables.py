@@ -12,8 +12,8 @@ from bench.cli.options import check_known_names, print_facts, print_grid, print_
 from bench.references import (
     PAPERS,
     Checkpoint,
+    PrintedRow,
     ReferenceResult,
-    Row,
     released_for,
     results,
     rows,
@@ -23,7 +23,7 @@ from bench.references import (
 from bench.references.audit import remarks
 from bench.references.checkpoints import released_checkpoints
 from bench.references.remark import KINDS, Remark, as_data, format_printed
-from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.grid import Grid, GridCell, GridColumn, grid
 
 COMPUTED = ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
 """Beginnings of the recorded notes that the audit computes as well."""
@@ -54,9 +54,9 @@ def print_checkpoints(as_json: bool) -> None:
         "hub",
         "table",
         "Avg.",
-        Column("scored by", wrap=20),
-        Column("also scored in", wrap=10, drop=2),
-        Column("note", wrap=20, drop=1),
+        GridColumn("scored by", wrap=20),
+        GridColumn("also scored in", wrap=10, drop=2),
+        GridColumn("note", wrap=20, drop=1),
     )
     print_grid(grid(columns, lines, whole="--json"))
 
@@ -85,9 +85,9 @@ def print_papers() -> None:
         )
     columns = (
         "table",
-        Column("rows", right=True),
-        Column("metric", wrap=12),
-        Column("settings", wrap=12),
+        GridColumn("rows", right=True),
+        GridColumn("metric", wrap=12),
+        GridColumn("settings", wrap=12),
     )
     note = "one table: bench references PAPER:TABLE; all remarks: bench references --audit"
     print_facts(PAPERS.items())
@@ -97,7 +97,7 @@ def print_papers() -> None:
 
 def print_printed_tables(numbers: Sequence[ReferenceResult]) -> None:
     """Print the tables that have these numbers, by setting and backbone, with these cells alone."""
-    parts: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    parts: dict[tuple[str, str], dict[str, list[PrintedRow]]] = {}
     for row in rows(numbers, by_metric=False):
         table_parts = parts.setdefault((row.first.paper, row.first.table), {})
         name = ", ".join(filter(None, (row.first.setting, row.first.backbone)))
@@ -111,7 +111,7 @@ def print_printed_tables(numbers: Sequence[ReferenceResult]) -> None:
     click.echo("numbers that other papers print differently: --audit --kind differs")
 
 
-def _part_grid(title: str, part: Sequence[Row]) -> Grid:
+def _part_grid(title: str, part: Sequence[PrintedRow]) -> Grid:
     """Lay out a part of a table as printed.
 
     Its footnotes are the audit's remarks and the notes on its rows.
@@ -125,15 +125,15 @@ def _part_grid(title: str, part: Sequence[Row]) -> Grid:
     tasks = list(dict.fromkeys(cell.task for row in part for cell in row.cells))
     lines = []
     for row in part:
-        name = Cell(text=row.first.label, marks=marks(_row_notes(row)))
+        name = GridCell(text=row.first.label, marks=marks(_row_notes(row)))
         cells = {}
         for cell in row.cells:
-            cells[cell.task] = Cell(text=_cell_text(cell), marks=marks(_cell_notes(cell)))
-        lines.append([name, *(cells.get(task, Cell()) for task in tasks)])
-    columns = [Column("row", wrap=24)]
+            cells[cell.task] = GridCell(text=_cell_text(cell), marks=marks(_cell_notes(cell)))
+        lines.append([name, *(cells.get(task, GridCell()) for task in tasks)])
+    columns = [GridColumn("row", wrap=24)]
     for task in tasks:
         is_average = task == "Avg."
-        columns.append(Column(task, right=True, drop=0 if is_average else 1, lead=is_average))
+        columns.append(GridColumn(task, right=True, drop=0 if is_average else 1, lead=is_average))
     return grid(columns, lines, title=title, footnotes=list(footnotes), whole="--json")
 
 
@@ -148,7 +148,7 @@ def _cell_notes(cell: ReferenceResult) -> list[str]:
     return [remark.why for remark in remarks(cell) if remark.task and remark.kind != "differs"]
 
 
-def _row_notes(row: Row) -> Iterator[str]:
+def _row_notes(row: PrintedRow) -> Iterator[str]:
     """Yield the audit's remarks on the whole row, the notes on it, and its released checkpoint."""
     for cell in row.cells:
         for remark in remarks(cell):
@@ -197,10 +197,10 @@ def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
         lines.append((*names, list_names(filter(None, dict.fromkeys(tasks)), 1), why))
     columns = (
         "table",
-        Column("setting", drop=2),
-        Column("row", wrap=16),
-        Column("backbone", drop=1),
-        Column("cell", wrap=8),
-        Column("remark", wrap=24),
+        GridColumn("setting", drop=2),
+        GridColumn("row", wrap=16),
+        GridColumn("backbone", drop=1),
+        GridColumn("cell", wrap=8),
+        GridColumn("remark", wrap=24),
     )
     return grid(columns, lines, title=title, whole="--json")

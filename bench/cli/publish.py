@@ -106,7 +106,7 @@ def publish(
         context.exit(_check_versions(out, as_json))
     folder = None if data is None else DataFolder(data, offline=True)
     with no_collection(), _status_line() as report:
-        outcome = build.publish(out=out, data=folder, report=report, **options)
+        outcome = build.publish_version(out=out, data=folder, report=report, **options)
     for line in outcome.own_data:
         warn(line)
     lines = [*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out)]

@@ -16,7 +16,7 @@ from bench.records.record import AVERAGE
 from bench.run.planned import PlannedRun
 from bench.session.needs import missing_sets
 from bench.session.session import Session
-from bench.show.grid import Column, grid
+from bench.show.grid import GridColumn, grid
 
 
 def print_missing_sets(runs: Sequence[PlannedRun]) -> int:
@@ -59,7 +59,7 @@ def print_scores(records: Sequence[RunRecord], store: RunsFolder) -> None:
     for record in records:
         for suite, average, tasks in suite_scores(record):
             rows.append((record.run_id, suite, average, ", ".join(tasks)))
-    columns = ("run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24))
+    columns = ("run", "suite", GridColumn(AVERAGE, right=True), GridColumn("tasks", wrap=24))
     print_grid(grid(columns, rows))
     if len(records) > 1:
         click.echo(f"\nrecords: {store.path}")

@@ -29,7 +29,7 @@ from bench.run.batch import JOBS_FOLDER, ClusterJob, EngineSilent
 from bench.run.jobs import queued_jobs, submitted_batches
 from bench.run.target import ENGINES
 from bench.session.values import comma_list
-from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.grid import Grid, GridCell, GridColumn, grid
 
 NEWEST = 30
 """Runs that are listed without --all."""
@@ -213,6 +213,6 @@ def _run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
         if record.status != "finished":
             result, emphasis = record.error or result, "strong"
         texts = (record.run_id, record.status, result, creation_time(record))
-        rows.append([Cell(text=text, emphasis=emphasis) for text in texts])
-    columns = ("run", "status", Column("result", wrap=16), Column("when", drop=1))
+        rows.append([GridCell(text=text, emphasis=emphasis) for text in texts])
+    columns = ("run", "status", GridColumn("result", wrap=16), GridColumn("when", drop=1))
     return grid(columns, rows, notes=notes)

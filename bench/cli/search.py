@@ -34,13 +34,13 @@ from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.search.found import search_facts
 from bench.run.search.prepare import (
     PlannedSearch,
-    TrialSettings,
     check_optuna,
     plan_search,
     search_options,
     spaces_of,
 )
 from bench.run.search.space import short_value
+from bench.run.search.study import TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.session.needs import pending_grid
 from bench.session.options import plan_from_options
@@ -210,7 +210,8 @@ def _print_space(planned: PlannedSearch, session: Session, as_json: bool) -> Non
             )
     print_columns(rows, headings=("method", "key", "now", "searched", "source"))
     say(
-        f"{study.name}: {study.words}; about {format_duration(seconds)} for all methods in one process",
+        f"{study.name}: {study.words}; about {format_duration(seconds)} for all methods in one "
+        "process",
         blank=True,
     )
     say(study.overlap)

@@ -21,7 +21,7 @@ from bench.cli.options import (
     print_json,
 )
 from bench.score.suites import Suite, suite, suite_names, suite_plugin
-from bench.show.grid import Column, grid
+from bench.show.grid import GridColumn, grid
 
 
 @click.command()
@@ -66,7 +66,7 @@ def suites(
     if as_json:
         print_json(described)
         return
-    columns = ("suite", Column("tasks", right=True), Column("measures", wrap=24))
+    columns = ("suite", GridColumn("tasks", right=True), GridColumn("measures", wrap=24))
     rows = [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in described]
     print_grid(grid(columns, rows, notes=["bench suites NAME: everything about one"]))
 
@@ -90,10 +90,10 @@ def _print_suite(facts: dict[str, Any]) -> None:
         return
     columns = (
         "task",
-        Column("items", right=True),
+        GridColumn("items", right=True),
         "metric",
         "protocol",
-        Column("sub-datasets", wrap=20),
+        GridColumn("sub-datasets", wrap=20),
     )
     print_grid(grid(columns, [_task_row(task) for task in facts["tasks"]]), blank=True)
 

@@ -1,5 +1,5 @@
-"""The sentence that says what a judged table found. Each part has a condition under which it is
-true; docs/statistics.md has the rule behind it."""
+"""The sentence with the finding of a judged table. Each part is said only if its condition holds;
+docs/statistics.md has the rule behind it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
 
 
 def table_answer(table: Table) -> str:
-    """Which row is best, as far as the data tell, and what the comparison with the baseline found;
+    """Say which row is best, as far as the data tell, and how rows compare with the baseline.
+
     "" for a table that is not ranked.
 
-    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be. Of
-    submitted rows only how they compare with the baseline.
+    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be.
+    For submitted rows only their comparison with the baseline is told.
     """
     rows = ranked_rows(table)
     if not rows:
@@ -57,10 +58,16 @@ def table_answer(table: Table) -> str:
             f"differences were not tested: {_reasons(row for row, _ in rows)}."
         )
     if len(top) == 1:
-        said = f"{row_name(top[0][0], table)} is the best of {len(tested)} rows on {column_name}, {_value(top[0][1])}."
+        said = (
+            f"{row_name(top[0][0], table)} is the best of {len(tested)} rows on "
+            f"{column_name}, {_value(top[0][1])}."
+        )
     elif len(top) < len(tested):
         some = list_names((f"{row_name(row, table)} ({_value(cell)})" for row, cell in top), NAMED)
-        said = f"the best of {len(tested)} rows on {column_name} is one of {some}; which, the data do not tell."
+        said = (
+            f"the best of {len(tested)} rows on {column_name} is one of {some}; which, "
+            "the data do not tell."
+        )
     else:
         said = f"the data do not tell which of {len(tested)} rows is best on {column_name}."
     return " ".join(filter(None, (f"{where}: {said}", _compared(table), describe_untested(table))))
@@ -68,7 +75,10 @@ def table_answer(table: Table) -> str:
 
 def _submitted_rows(table: Table) -> str:
     """ "2 rows on the STS average, not among the candidates for the best." """
-    return f"{plural(len(table.rows), 'row')} on {name_column(table)}, not among the candidates for the best."
+    return (
+        f"{plural(len(table.rows), 'row')} on {name_column(table)}, not among the "
+        "candidates for the best."
+    )
 
 
 def name_table(table: Table) -> str:
@@ -91,9 +101,11 @@ def name_column(table: Table) -> str:
 
 
 def describe_untested(table: Table) -> str:
-    """ "Not tested: a and b (no predictions of every task)." "" where all rows were."""
+    """ "Not tested: a and b (no predictions of every task)." "" if all rows were."""
     reasons: dict[str, list[str]] = {}
-    for row in table.rows if table.tested or table.sender else ():
+    if not (table.tested or table.sender):
+        return ""
+    for row in table.rows:
         if row.untested:
             reasons.setdefault(row.untested, []).append(row_name(row, table))
     told = "; ".join(f"{list_names(names, NAMED)} ({reason})" for reason, names in reasons.items())

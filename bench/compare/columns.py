@@ -144,7 +144,7 @@ def _read(
     missing: dict[Position, str],
     no_interval: dict[int, str],
 ) -> Cells:
-    """Read what the table's cells are made of. Nothing that is missing or damaged is fatal:
+    """Read the predictions behind the table's cells. Nothing missing or damaged is fatal:
     ``missing`` gets the reason, and ``no_interval`` for each row the first one that is its metric.
     """
     cells: dict[Position, tuple[Predicted, Influence]] = {}
@@ -221,7 +221,7 @@ def scores_in_table(record: RunRecord, table: Table) -> Mapping[str, Score]:
 
 
 def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
-    """The columns that the papers' average covers: the suite's own, else those that a record names."""
+    """Return the columns that the papers' average covers: the suite's, else those in a record."""
     if table.columns[-1:] != (AVERAGE,):
         return ()
     stored = (

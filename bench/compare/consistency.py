@@ -1,5 +1,4 @@
-"""Would as many new runs as the paper had give what it printed? The judgement: numbers in, numbers
-out."""
+"""Judges if as many new runs as the paper had would give the printed value, from numbers alone."""
 
 from __future__ import annotations
 
@@ -19,7 +18,9 @@ from bench.score.metrics.metric import metric_named
 
 LEVEL = 0.95
 
-CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
+CONSISTENT = "consistent"
+DIFFERS = "differs"
+NOT_TESTED = "not tested"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ class PrintVerdict:
 
 
 def pooled_sd(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
-    """(SD over seeds, its degrees of freedom), pooled over rows; (0.0, 0) where no row has two
+    """Pool the SD over seeds and its degrees of freedom over rows; (0.0, 0) if no row has two
     seeds. ``samples``: values by row."""
     several = [values for values in samples if len(values) > 1]
     freedom = sum(len(values) - 1 for values in several)
@@ -49,9 +50,9 @@ def judge_print(
 ) -> PrintVerdict:
     """Compare a printed value with the mean of our seeds.
 
-    ``spread``: the pooled SD and its degrees of freedom, infinite where nothing is random; without
-    any, what the paper prints of its own seeds. ``why_not``: why ours is not meant to be the
-    paper's. The best of n runs is expected above their mean.
+    ``spread``: the pooled SD and its degrees of freedom, infinite if nothing is random; without
+    any, the paper's own SD. ``why_not``: the reason why our run is not meant to be the paper's. The
+    best of n runs is expected above their mean.
     """
     from scipy.special import stdtrit
 
@@ -82,7 +83,9 @@ def judge_print(
 
 
 def verdict_text(judged: PrintVerdict, cell: ReferenceResult) -> str:
-    """ "consistent (ours 76.10 ± 1.52)", "differs by 2.31 (± 1.52)", "not tested: one seed: ..."."""
+    """Return "consistent (ours 76.10 ± 1.52)", "differs by 2.31 (± 1.52)" or "not tested: one
+    seed: ...".
+    """
     if judged.expected is None or judged.half is None:
         return f"{NOT_TESTED}: {judged.reason}"
     places, (count, best) = metric_named(cell.metric).decimals, printed_runs(cell)
@@ -102,7 +105,7 @@ def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
 
 
 def printed_spread(cell: ReferenceResult) -> tuple[float, int]:
-    """Return what a paper prints after ±, if it is over its seeds and not over draws of the
+    """Return the number that a paper prints after ±, if it is over seeds and not over draws of the
     protocol; else (0.0, 0)."""
     count, best = printed_runs(cell)
     return (cell.std, count - 1) if cell.std is not None and count > 1 and not best else (0.0, 0)

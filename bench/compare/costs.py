@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from bench.compare.statistics.table import (
-    Cost,
+    RowCost,
     Table,
 )
 from bench.records.record import RunRecord
@@ -24,9 +24,9 @@ def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     )
 
 
-def _cost(runs: Sequence[RunRecord]) -> Cost:
+def _cost(runs: Sequence[RunRecord]) -> RowCost:
     costs, (seconds, trials) = [run.cost for run in runs], tuning_cost(runs)
-    return Cost(
+    return RowCost(
         tuning_seconds=seconds,
         tuning_trials=trials,
         trainable_parameters=_mean([cost.trainable_parameters for cost in costs]),

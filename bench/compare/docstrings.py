@@ -19,8 +19,8 @@ stand as they are."""
 
 @dataclass(frozen=True)
 class Block:
-    """``kind`` is "paragraph", "item" (of a list; its text has no bullet) or "lines" (as they
-    stand, such as equations)."""
+    """``kind`` is "paragraph", "item" (of a list; its text has no bullet) or "lines" (kept
+    as they are, such as equations)."""
 
     kind: str
     text: str
@@ -29,7 +29,7 @@ class Block:
 
 
 def blocks(text: str) -> tuple[Block, ...]:
-    """Lines that belong together joined; an indented line that continues no bullet stands as it is.
+    """Join lines that belong together; an indented line that continues no bullet stays as it is.
     Control characters are shown."""
     made = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
@@ -44,7 +44,7 @@ def blocks(text: str) -> tuple[Block, ...]:
 
 
 def spans(text: str) -> tuple[tuple[str, bool], ...]:
-    """(text, is code) of each stretch; code stands between backticks."""
+    """Return (text, is code) for each stretch; code is between backticks."""
     return tuple(
         (part, i % 2 == 1) for i, part in enumerate(re.split(r"``?([^`]+)``?", text)) if part
     )

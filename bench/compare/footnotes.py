@@ -34,13 +34,13 @@ def with_footnotes(
     records: Mapping[str, RunRecord],
     beside: Table | None = None,
 ) -> Table:
-    """The table with a footnote for each difference between its runs, and marks at the rows that
-    differ.
+    """Return the table with a footnote for each difference between its runs, and marks at the rows
+    that differ.
 
-    Of each thing that is compared, the value that most runs have is the rule; one footnote names
-    all who differ. Rows that a suite has only under another protocol or text form, in another one
-    of ``tables``, are named too. ``beside``: the publisher's table next to a submitted one; what
-    its runs have counts for what most have.
+    The value that most runs have is the rule; one footnote names all that differ from it. Rows
+    that a suite has only under another protocol or text form, in another one of ``tables``, are
+    named too. ``beside``: the publisher's table next to a submitted one; its runs count when the
+    rule is found.
     """
     table = _seen_in_training(_with_differences(table, records, beside), records)
     runs = [records[run] for row in table.rows for run in row.runs]
@@ -60,8 +60,8 @@ def with_footnotes(
 
 
 def _same_place_notes(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
-    """A note on rows whose seeds all have the same teacher, or another model that the recipe names:
-    their ± covers no other one."""
+    """Note rows with the same teacher for all seeds, or another model that the recipe names: their
+    ± covers no other one."""
     rows_of: dict[str, list[str]] = {}
     for row in table.rows:
         if row.seeds == (None,):
@@ -76,7 +76,7 @@ def _same_place_notes(table: Table, records: Mapping[str, RunRecord]) -> list[st
 
 
 def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
-    """The recipe keys that name a file, a folder or a model, if all these runs have the same one."""
+    """Return the recipe keys that name a file, a folder or a model that all these runs share."""
     shared = []
     every = [(run.provenance.determines or {}).get("places") for run in runs]
     first = every[0]
@@ -157,8 +157,8 @@ def _leave_out_dev_sets(facts: Mapping[str, dict[str, str]]) -> None:
 
 
 def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with a footnote for each row whose training text contains a tenth or more of a
-    task's sentences."""
+    """Return the table with a footnote for each row with a tenth or more of a task's sentences in
+    its training text."""
     footnotes, rows = list(table.footnotes), []
     for row in table.rows:
         tasks = dict.fromkeys(
@@ -228,8 +228,10 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
     differences = [f"{table.suite}: {footnote}" for table in tables for footnote in table.footnotes]
     if differences:
         raise BenchError(
-            f"--strict: {plural(len(differences), 'difference')} between the runs of a table: {list_names(differences, 1)}",
-            "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
+            f"--strict: {plural(len(differences), 'difference')} between the runs of a table: "
+            f"{list_names(differences, 1)}",
+            "name the runs, filter them (--method, --backbone, --text), or leave --strict out "
+            "and read the footnotes",
         )
 
 
@@ -241,12 +243,12 @@ SEARCHED = "searched"
 
 
 def terms(record: RunRecord) -> dict[str, str]:
-    """The training settings of a run besides its method and its corpus: term -> value; empty if
-    nothing was trained. "processes" are those that divide the gradient.
+    """Return the training settings of a run besides its method and its corpus: term -> value; empty
+    if nothing was trained. "processes": the number that divides the gradient.
 
-    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What
-    a search chose is SEARCHED, whatever it is: that methods were searched alike is what they share.
-    So is the rate of a recipe that no trial of its search beat.
+    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them.
+    Values chosen by a search count as equal (SEARCHED): the methods share the search, not the
+    value. So does a recipe's learning rate that no trial beat.
     """
     done = record.training
     if done is None:

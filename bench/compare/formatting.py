@@ -104,7 +104,7 @@ def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
     """Yield for each suite, protocol and text form: its name, its average ("" if none) and its
     tasks: ["STS12 68.40", ...].
 
-    The name is the protocol where the suite was scored under several.
+    The name is the protocol if the suite was scored under several.
     """
     forms = dict.fromkeys((one.suite, one.protocol, one.text) for one in record.scores)
     for suite, protocol, text in forms:

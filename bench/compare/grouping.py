@@ -16,11 +16,11 @@ UNNAMED = "a set that was not recorded"
 
 
 def chosen_on(record: RunRecord) -> str:
-    """The set on which a checkpoint, or the values of a recipe, were chosen, if it is not a
-    development set; else "".
+    """Return the set that chose the checkpoint or the recipe values, if it is no development set;
+    else "".
 
-    Runs of different answers never share a table. A set whose name was not recorded may be any, and
-    counts as no development set.
+    Runs with different answers never share a table. A set without a recorded name may be any, so
+    it counts as no development set.
     """
     done, search = record.training, search_of(record)
     seeds = search.get("seeds")

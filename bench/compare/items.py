@@ -1,5 +1,5 @@
-"""The items on which two runs disagree most: pairs that they rank furthest apart, texts that one of
-them alone classifies right."""
+"""The items that two runs disagree about most: pairs that they rank furthest apart, texts that only
+one of them classifies right."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One task: the items on which two runs disagree most, the furthest first."""
+    """The items of one task that two runs disagree about most, the furthest first."""
 
     key: ScoreKey
     metric: str
@@ -66,10 +66,10 @@ class Disagreement:
 def disagreements(
     first: Run, second: Run, *, texts: ReadTexts, tasks: Sequence[str] = (), top: int = 10
 ) -> list[Disagreement]:
-    """For the tasks that both runs have predictions of, in the first run's order; one protocol per
-    task and text form.
+    """Compare the tasks that both runs have predictions for, in the first run's order; one protocol
+    per task and text form.
 
-    Raises BenchError where the runs share no task, or UnknownName for a task that they do not
+    Raises BenchError if the runs share no task, or UnknownName for a task that they do not
     share.
     """
     theirs = {score.key for score in second.record.scores}
@@ -174,8 +174,8 @@ def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[I
 
 
 def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
-    """From the evaluation data in the folder ``data``, in the order of the predictions. Raises
-    BenchError where they are not at hand."""
+    """Read the items from the evaluation data in the folder ``data``, in the order of the
+    predictions. Raises BenchError if they are not at hand."""
     scored = find_task(key)
     if scored is None:
         raise BenchError(f"the suite {key.suite} has no task of this name and protocol")

@@ -1,9 +1,9 @@
-"""How far each item moves a score that only a suite's own scorer computes: the jackknife (Tukey
-1958; Efron 1982, chapter 2).
+"""The influence of each item on a score that only a suite's own scorer computes, by the jackknife
+(Tukey 1958; Efron 1982, chapter 2).
 
 The score is computed again without each item, or without each of 500 blocks of neighbours if there
 are more items: moved = (N - g) / N (score - score without the g items of the block), which for a
-mean is exactly what the items add to it.
+mean is exactly the items' contribution.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ TOLERANCE = 1e-6
 
 
 class NoInterval(BenchError):
-    """A metric of a suite's own, of which it cannot be said how far other items would move it."""
+    """A suite's own metric with an unknown influence of its items."""
 
 
 def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
-    """The predictions of one method's runs, one per seed, on a task whose suite can score a part of
-    its items.
+    """Return the predictions of one method's runs, one per seed, if the task's suite can score a
+    part of its items.
 
-    Raises NoInterval if the suite is not here or does not say that; BenchError if its scorer fails
-    on part of the items; DataDamaged where predictions are not what they should be.
+    Raises NoInterval if the suite is not here or cannot; BenchError if its scorer fails on a part
+    of the items; DataDamaged if predictions are not as expected.
     """
     metric = runs[0].score(key).metric
     if key.suite not in suite_names():
         raise NoInterval(
-            f"{metric} is computed by the suite {key.suite}, which is not installed: add --plugin FILE"
+            f"{metric} is computed by the suite {key.suite}, which is not installed: add "
+            "--plugin FILE"
         )
     task = find_task(key)
     if task is None or not task.by_item:
@@ -54,7 +55,8 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
         value, moved_N, block_N = jackknife(arrays, lambda part: _value(key, part))
         if abs(value - score.value) > TOLERANCE:
             raise DataDamaged(
-                f"{key.task}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify"
+                f"{key.task}: its predictions give another score, by "
+                f"{abs(value - score.value):.2f}; see bench verify"
             )
         moved.append(moved_N)
 
@@ -86,11 +88,11 @@ def _value(key: ScoreKey, arrays: Arrays) -> float:
 def jackknife(
     arrays: Arrays, value_of: Callable[[Arrays], float]
 ) -> tuple[float, Floats, np.ndarray]:
-    """(the score; (N,) how far each item moves it, which sums to zero; (N,) the block of each item,
-    from 0).
+    """Compute the score; (N,) how far each item moves it, which sums to zero; and (N,) the block of
+    each item, from 0.
 
     Arrays with one row per prediction are split by item; all others are passed unchanged. Raises
-    BenchError where the scorer does, or there are not two items.
+    BenchError if the scorer does, or if there are not two items.
     """
     n = len(arrays["prediction"]) if "prediction" in arrays else 0
     if n < 2:

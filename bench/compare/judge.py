@@ -1,10 +1,9 @@
-"""How sure a table's numbers are: intervals, differences from the baseline, and which rows may be
-the best.
+"""The uncertainty of a table's numbers: intervals, differences from the baseline, and the rows that
+may be the best.
 
 Each table is judged by itself, so that its verdicts do not change when another one is shown. It has
 one family of tests, on its head column (the average, or the only task), and one critical level for
-everything that it says. A row whose result depends on a seed is tested from ``FEWEST_SEEDS`` seeds
-on.
+everything that it says. A row that depends on a seed needs ``FEWEST_SEEDS`` seeds to be tested.
 
 Legend: M rows.
 """
@@ -35,10 +34,10 @@ from bench.records.run import Run
 
 
 def judge(table: Table, runs: Mapping[str, Run]) -> Table:
-    """The table with intervals, verdicts and the rows that may be the best, as far as the runs'
-    predictions allow.
+    """Return the table with intervals, verdicts and the rows that may be the best, as far as the
+    runs' predictions allow.
 
-    A cell without usable predictions has an interval over its seeds, where it has several; a note
+    A cell without usable predictions has an interval over its seeds, if it has several; a note
     says why.
     """
     columns = read_columns(table, runs)
@@ -101,14 +100,14 @@ def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Tab
         return replace(table, rows=tuple(rows))
     if base is not None and not tested_M[base]:
         base = None
-    said = apply_rule(of, tested_M, base)
-    less = of.less(base) if base is not None else None
+    verdicts = apply_rule(of, tested_M, base)
+    difference = of.minus(base) if base is not None else None
     for place, i in enumerate(places):
-        rows[i] = replace(rows[i], may_be_best=said.may_be_best[place])
-        cell, verdict = rows[i].cells[-1], said.verdicts[place]
-        if less is None or verdict is None or cell is None or cell.against is None:
+        rows[i] = replace(rows[i], may_be_best=verdicts.may_be_best[place])
+        cell, verdict = rows[i].cells[-1], verdicts.verdicts[place]
+        if difference is None or verdict is None or cell is None or cell.against is None:
             continue
-        tested = _tested(less, place, said.critical, verdict)
+        tested = _tested(difference, place, verdicts.critical, verdict)
         rows[i] = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=tested))
     if base_row is not None and base is not None:
         for i in same:
@@ -117,25 +116,27 @@ def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Tab
         table,
         rows=tuple(rows),
         tested=Tested(
-            rows=int(tested_M.sum()), comparisons=said.comparisons, ci_level=1 - said.critical
+            rows=int(tested_M.sum()),
+            comparisons=verdicts.comparisons,
+            ci_level=1 - verdicts.critical,
         ),
     )
 
 
-def _tested(less: Differences, place: int, critical: float, verdict: str) -> Against:
-    """The comparison of one row with the baseline."""
-    value, half = float(less.value_P[place]), float(less.half_P(critical)[place])
-    freedom = float(less.freedom_P[place])
+def _tested(difference: Differences, place: int, critical: float, verdict: str) -> Against:
+    """Return the comparison of one row with the baseline."""
+    value, half = float(difference.value_P[place]), float(difference.half_P(critical)[place])
+    freedom = float(difference.freedom_P[place])
     return Against(
         difference=value,
-        se=float(less.error_P[place]),
+        se=float(difference.error_P[place]),
         df=freedom if math.isfinite(freedom) else None,
         ci_low=value - half,
         ci_high=value + half,
         ci_level=1 - critical,
-        p=float(less.p_P[place]),
+        p=float(difference.p_P[place]),
         verdict=verdict,
-        mde=float(less.detectable_P(critical)[place]),
+        mde=float(difference.detectable_P(critical)[place]),
     )
 
 

@@ -1,10 +1,10 @@
-"""Ours beside a printed value: would as many new runs as the paper had give what it printed?
+"""Our score and a printed value: would as many new runs as the paper had give the printed one?
 
-The items are the paper's own, so only seeds vary. Around the mean of our seeds lies a 95 %
+The items are the paper's own, so only seeds vary. The mean of our seeds has a 95 %
 prediction interval for the mean of as many runs as the paper had: half of it is t * SD * sqrt(1 /
 n_ours + 1 / n_paper), with the SD over seeds pooled over the rows that were scored on the same
 task, and t with the degrees of freedom of that SD. A print inside is *consistent*, one outside
-*differs*, and where no spread is known the cell is *not tested*, with the reason. Used by ``bench
+*differs*, and if no spread is known the cell is *not tested*, with the reason. Used by ``bench
 compare --with-paper``, ``bench reproduce`` and the pages.
 """
 
@@ -40,10 +40,10 @@ DEV_SET = "STS-B dev"
 
 
 def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
-    """Our score of a printed value: of its protocol (of any, where the paper's is not known), in
-    the text form ``text``.
+    """Find our score for a printed value: under its protocol (any, if the paper's is not known),
+    in the text form ``text``.
 
-    Where the print depends on no form (its ``text`` is empty), whatever form was scored.
+    If the print depends on no form (its ``text`` is empty), every scored form counts.
     """
     if cell.metric == DEV:
         return _dev_score(record)
@@ -60,8 +60,8 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
 
 
 def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
-    """Spearman's correlation within each sub-dataset, weighted by size, which the score over all
-    pairs carries as a detail; "Avg." is the mean over the tasks, and missing where one of them is.
+    """Return Spearman's correlation within each sub-dataset, weighted by size: a detail of the
+    score over all pairs. "Avg." is the mean over the tasks, and missing if one of them is missing.
     """
     whole = replace(cell, protocol=WHOLE)
     average = score_of(record, whole, text)
@@ -125,8 +125,9 @@ Scored = Sequence[tuple[RunRecord, Score]]
 
 
 def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
-    """Every printed cell of these rows. Spreads are pooled over all rows whose runs were scored on
-    the same task, each run once."""
+    """Compare every printed cell of these rows.
+
+    Spreads are pooled over all rows that were scored on the same task, each run once."""
     scored = [[_scored(row, cell, text) for cell in row.cells] for row in rows]
     samples: dict[ScoreKey, dict[tuple[str, ...], list[float]]] = {}
     for of_cell in (one for cells in scored for one in cells):
@@ -208,8 +209,9 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
 
 
 def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
-    """What papers printed for a row on a task, in the table's protocol and text form; the one to
-    compare with first. ``record``: of one of the row's runs."""
+    """Find what papers printed for a row on a task, in the table's protocol and text form.
+
+    The value to compare with comes first. ``record``: the record of one of the row's runs."""
     printed = find_printed(
         row.method,
         task,
@@ -251,8 +253,8 @@ def _with_print(
 
 
 def changed_by_hand(record: RunRecord, result: ReferenceResult) -> str:
-    """Why a run whose recipe a user changed is not meant to be a printed one; "" where the print
-    names those values itself."""
+    """Say why a run with a recipe that a user changed is not meant to be a printed one; "" if the
+    print names those values itself."""
     named = meaning(result.method, result.variant, result.setting, result.backbone).set
     changed = [
         f"{key}={value.value}"

@@ -1,5 +1,5 @@
-"""The rule by which rows are better or worse than the baseline, and may be the best:
-docs/statistics.md.
+"""The rule that says which rows are better or worse than the baseline, and which may be the best
+(docs/statistics.md).
 
 Legend: M rows.
 """
@@ -32,40 +32,43 @@ class Verdicts:
     comparisons: int
 
 
-def apply_rule(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Verdicts:
+def apply_rule(column: Column, tested_M: NDArray[np.bool_], base: int | None) -> Verdicts:
     """Find the rows that are better or worse than the one at ``base``, and those that may be the
     best; more is better. At least two rows are tested.
 
     Each of the m comparisons is tested at level c = 0.05 / m. A row found worse is removed and the
     level of the others rises (Bonferroni-Holm). A row is no candidate for the best if it is worse,
-    or lies below a better row, one-sided at c; nor is the baseline where a row is better. Without a
-    baseline it is none if it lies below any row (Hsu's comparison with the best). The level of all
+    or below a better row, one-sided at c; nor is the baseline if a row is better. Without a
+    baseline it is none if it is below any row (Hsu's comparison with the best). The level of all
     this together is 0.05; docs/statistics.md says how often a table is wrong if rows of few seeds
     spread more than the others.
     """
     comparisons = int(tested_M.sum()) - 1
-    critical, better_M, worse_M = ALPHA / comparisons, np.zeros_like(tested_M), ~tested_M
+    critical = ALPHA / comparisons
+    better_M = np.zeros_like(tested_M)
+    worse_M = ~tested_M
     if base is not None:
-        less = of.less(base)
-        p_M = np.where(tested_M, less.p_P, np.nan)
+        minus = column.minus(base)
+        p_M = np.where(tested_M, minus.p_P, np.nan)
         while True:
-            worse_M = (p_M < critical) & (less.value_P < 0)
+            worse_M = (p_M < critical) & (minus.value_P < 0)
             share = ALPHA / max(1, comparisons - int(worse_M.sum()))
             if share == critical:
                 break
             critical = share
-        better_M = (p_M < critical) & (less.value_P > 0)
+        better_M = (p_M < critical) & (minus.value_P > 0)
     out_M = worse_M | ~tested_M
     for above in np.flatnonzero(tested_M if base is None else better_M):
-        rest = np.flatnonzero(~out_M & (of.mean_M < of.mean_M[above]))
-        if len(rest):  # of thousands of rows few are left after the best: p-values take the time
-            out_M[rest] = of.less(int(above)).select(rest).below_p_P < critical
+        # p-values take the time, and few of thousands of rows are left after the best one
+        rest = np.flatnonzero(~out_M & (column.mean_M < column.mean_M[above]))
+        if len(rest):
+            out_M[rest] = column.minus(int(above)).select(rest).below_p_P < critical
     if base is not None:
         out_M[base] |= better_M.any()
-    said_M = np.select([better_M, worse_M, tested_M], [BETTER, WORSE, INCONCLUSIVE], "")
-    return Verdicts(
-        tuple(None if base in (None, i) else str(said) or None for i, said in enumerate(said_M)),
-        tuple((~out_M).tolist()),
-        critical,
-        comparisons,
-    )
+    verdict_M = np.select([better_M, worse_M, tested_M], [BETTER, WORSE, INCONCLUSIVE], "")
+    verdicts: list[str | None] = [str(verdict) or None for verdict in verdict_M]
+    if base is None:
+        verdicts = [None] * len(verdicts)
+    else:
+        verdicts[base] = None
+    return Verdicts(tuple(verdicts), tuple((~out_M).tolist()), critical, comparisons)

@@ -65,7 +65,8 @@ def check_size(size: float) -> None:
     """Raise BenchError for anything but a number of points above 0, at most ``LARGEST``."""
     if not 0 < size <= LARGEST:  # NaN is neither
         raise BenchError(
-            f"--seeds-for {size:g}: expected a difference in points, above 0 and at most {LARGEST:.0f}",
+            f"--seeds-for {size:g}: expected a difference in points, above 0 and at most "
+            f"{LARGEST:.0f}",
             "bench compare --seeds-for 2.0",
         )
 

@@ -1,5 +1,4 @@
-"""What the rows of submitted runs say of their senders. Rows are made by name, and a name proves
-nothing.
+"""The senders that rows of submitted runs name. Rows are made by name, and a name proves nothing.
 
 So two runs of one name share a row only if they came together (``bench.compare.together``) and
 neither would take the other's place; and none joins the row of a published run.
@@ -29,14 +28,16 @@ def row_labels(
     published: Iterable[str],
     together: Mapping[str, frozenset[str]] = {},
 ) -> dict[str, str]:
-    """Run id -> what its row says of the sender. ``submitted``: (record, name) of runs that no
-    version has; ``published``: what the rows of published runs say; ``together``: run id -> what
-    tells which runs came together (``bench.compare.together``), nothing for one alone.
+    """Return run id -> the sender as its row names it.
+
+    ``submitted``: (record, name) of runs that no version has; ``published``: the senders that rows
+    of published runs name; ``together``: run id -> a mark that runs share if they came together
+    (``bench.compare.together``), empty for a single one.
 
     Runs under a name that the board has already get a number behind it, and with it rows of their
     own. Runs of one name that would share a row do so only if they came together and none would
     replace another, because the seed is the same or the code of the method is another. Else the
-    beginning of a hash stands behind the name.
+    name is followed by the beginning of a hash.
     """
     taken = set(published)
     numbers: dict[str, str] = {}
@@ -98,7 +99,6 @@ def _next_label(name: str, taken: set[str]) -> str:
 
 
 def _row(record: RunRecord) -> str:
-    """Return the key by which ``bench.compare.statistics.rows.group_rows`` puts runs in rows,
-    without the sender."""
+    """Return the row key of ``bench.compare.statistics.rows.group_rows`` without the sender."""
     place = (record.method, record.variant, record.setting, record.backbone_name)
     return json.dumps([place, configuration(record)], sort_keys=True)

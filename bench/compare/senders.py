@@ -1,6 +1,6 @@
-"""Who submitted a run, if it is not the publisher's own.
+"""The senders of submitted runs.
 
-A submission has the file ``submitted_by.txt`` beside its record. In a published version,
+A submission has the file ``submitted_by.txt`` next to its record. In a published version,
 ``tables.json`` names the sender of each run. Tables never mix the runs of two senders, nor those of
 a sender with the publisher's: see ``bench.compare.submitted``.
 """
@@ -61,7 +61,7 @@ def with_sender(run: Run, name: str | None) -> Run:
 
 
 def with_senders(runs: Sequence[Run]) -> list[Run]:
-    """The runs, each that was submitted with what its row says of its sender, as far as the folders
+    """Return the runs; a submitted one with the sender that its row names, as far as the folders
     say so.
 
     Raises DataDamaged if the file of a published version that says so cannot be read.

@@ -1,4 +1,4 @@
-"""The tables that ``bench compare`` shows: grouped, compared with a baseline, footnoted and judged."""
+"""The tables of ``bench compare``: grouped, compared with a baseline, footnoted and judged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CODE_HERE = KnownCode(hash_of_method, equivalent_code)
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """Choices of what the tables show next to the means."""
+    """Options for the columns that tables show next to the means."""
 
     baseline: str | None = None
     together: bool = False
@@ -41,8 +41,8 @@ class TableOptions:
     strict: bool = False
 
 
-def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
-    """The tables of these runs: the publisher's first, then those of each sender, which change
+def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
+    """Make the tables of these runs: the publisher's first, then those of each sender, which change
     nothing in them.
 
     Raises BenchError if the runs have no score, ``options`` refuse them, or two different runs have
@@ -82,7 +82,7 @@ def _summarised(
     usual: Mapping[tuple[str, str], str],
     beside: Sequence[RunRecord] = (),
 ) -> list[Table]:
-    """The tables of one sender's runs, before anything is compared. ``beside``: as for
+    """Make the tables of one sender's runs, before anything is compared. ``beside``: as for
     ``summarise``."""
     rarer = {} if options.together else rarer_budgets(records, usual)
     groups: dict[tuple[str, str], list[RunRecord]] = {}

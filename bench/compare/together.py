@@ -1,7 +1,7 @@
-"""Which submitted runs came together: ``submitted_with.txt``, which ``bench submit`` writes beside
+"""Which submitted runs came together: ``submitted_with.txt``, which ``bench submit`` writes next to
 each record of one command.
 
-A name proves nothing, so runs of one name may be of several people, and their mean would be
+A name proves nothing, so runs of one name may belong to several people, and their mean would be
 nobody's. The file has the sha256 of every ``run.json`` of the command. Two runs came together only
 if both files are equal and each has the hash of its own record: whoever adds a run later cannot be
 in the files that were there before.
@@ -35,8 +35,8 @@ def write_together(folders: Iterable[Path]) -> None:
 
 
 def read_together(folder: Path) -> frozenset[str]:
-    """The hashes of the records that came together with that of a submitted run, its own among
-    them; of its own alone if no file says more."""
+    """Return the hashes of the records that came together with a submitted run, with its own; only
+    its own if no file says more."""
     own = file_sha256(folder / RECORD, inside=folder)
     try:
         text = read_plain_file(folder / TOGETHER_FILE, TOGETHER_BYTES).decode("ascii")

@@ -350,7 +350,8 @@ def training_goes_on(case: Case) -> str:
         fail_if(
             abs(loss - losses[step]) > TOLERANCE * max(1.0, abs(loss)),
             f"the loss of step {step + 1} is {losses[step]:.5f}, and {loss:.5f} if the training "
-            f"was stopped after step {STOPPED}: what is kept in a plain attribute is lost; register_buffer keeps it "
+            f"was stopped after step {STOPPED}: what is kept in a plain attribute is lost; "
+            "register_buffer keeps it "
             "(list it in training_only if the checkpoint does not need it)",
         )
     return f"{STEPS} steps, stopped after {STOPPED}: {losses[0]:.3f} to {losses[-1]:.3f}"

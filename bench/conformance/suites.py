@@ -56,7 +56,9 @@ class TaskCase:
     """A task with its data. Raises BenchError if they cannot be read."""
 
     def __init__(self, task: Task, data: DataFolder, extra_detail: Sequence[str] = ()) -> None:
-        self.task, self.data, self.loaded = task, data, task.load(data)
+        self.task = task
+        self.data = data
+        self.loaded = task.load(data)
         self.extra_detail = extra_detail
 
     def score(self, vectors: Vectors = stand_in) -> TaskResult:

@@ -29,7 +29,9 @@ HINT = "nothing was stored; HF_ENDPOINT names the hub, and is it the one that yo
 
 @cache
 def guard_client() -> None:
-    """Let the hub's client look at every answer with :func:`check_answer` first, in this process."""
+    """Let the hub's client look at every answer with :func:`check_answer` first, in this
+    process.
+    """
     from huggingface_hub import set_client_factory
     from huggingface_hub.utils._http import default_client_factory
 

@@ -146,9 +146,6 @@ def unreachable(url: str, error: Exception) -> Passing:
     return Passing(f"{host(url)} cannot be reached ({innermost(error)})")
 
 
-# --- one file ---
-
-
 def download(
     where: Site,
     to: Path,
@@ -268,9 +265,6 @@ def _from_hub(where: Site, to: Path, say: Say) -> None:
     )
     os.replace(fetched, to)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-# --- what a failure means, and how long to wait before the next try ---
 
 
 def repository_info(where: Site, say: Say = silent) -> Any:

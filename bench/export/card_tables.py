@@ -10,7 +10,7 @@ from bench.data.sets import data_sets
 from bench.export.cells import scored_cells
 from bench.records import Run, RunRecord
 from bench.run.finished import TrainedRun
-from bench.show.grid import Cell, Column, grid
+from bench.show.grid import GridCell, GridColumn, grid
 from bench.show.markup import as_markdown
 
 BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
@@ -26,7 +26,7 @@ def scores_table(run: Run) -> str:
         rows.append(
             (
                 task,
-                Cell(number=cell.mean, decimals=cell.decimals),
+                GridCell(number=cell.mean, decimals=cell.decimals),
                 f"{cell.n:,}",
                 interval,
                 table.suite,
@@ -35,9 +35,9 @@ def scores_table(run: Run) -> str:
                 table.text or "",
             )
         )
-    numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
+    numbers = [GridColumn(name, right=True) for name in ("score", "items", "95 % interval")]
     note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
-    columns: list[Column | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
+    columns: list[GridColumn | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
     return as_markdown(grid(columns, rows, notes=[note]))
 
 

@@ -45,7 +45,7 @@ def compare_runs(
     elif isinstance(baseline, type):
         baseline = str(baseline.name)
     return Tables(
-        tables.compare_runs(
+        tables.make_tables(
             with_senders([result.run for result in results.values()]),
             tables.TableOptions(baseline=baseline, together=together),
         )

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from bench.base.errors import BenchError
+from bench.base.extras import install_hint
 
 
 def import_library(name: str, needed_for: str, install: str) -> Any:
@@ -25,4 +26,5 @@ def import_pandas() -> Any:
 
 
 def import_pyplot() -> Any:
-    return import_library("matplotlib.pyplot", "plot()", "pip install 'sentence-bench[publish]'")
+    hint = install_hint("publish")
+    return import_library("matplotlib.pyplot", "plot()", hint)

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.base.collector import no_collection
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
-from bench.publish.build import Outcome, publish
+from bench.publish.build import Outcome, publish_version
 from bench.session.values import comma_list
 
 SHOWN = 20
@@ -50,7 +50,7 @@ def publish_runs(
     """
     files = use_plugins(plugins)
     with no_collection():
-        outcome = publish(
+        outcome = publish_version(
             runs=as_path(runs),
             out=Path(path_text(out, "out")).expanduser(),
             submissions=as_path(submissions, "submissions"),

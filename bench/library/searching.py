@@ -36,10 +36,11 @@ from bench.library.running import choose_reporter
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, Trial, best_trial
 from bench.run.config import Plan, with_recipes
-from bench.run.search.prepare import TrialSettings, check_optuna, plan_search, search_options
+from bench.run.search.prepare import check_optuna, plan_search, search_options
+from bench.run.search.study import TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.session.session import Session
-from bench.show.grid import Column, Grid, grid
+from bench.show.grid import Grid, GridColumn, grid
 from bench.show.markup import as_html
 from bench.show.terminal import terminal_lines
 
@@ -102,9 +103,9 @@ class SearchResult:
         return grid(
             [
                 "method",
-                Column("recipe", right=True),
-                Column("best", right=True),
-                Column("values of the best", wrap=24),
+                GridColumn("recipe", right=True),
+                GridColumn("best", right=True),
+                GridColumn("values of the best", wrap=24),
             ],
             rows,
             title=f"{self.search.name}, {self.search.study.select_on}",

@@ -69,8 +69,8 @@ def train(
     "builtin". ``corpus``: a file (with the columns to read, "pairs.csv:question,answer"), several
     files ("a.txt,b.txt", or a list of Paths), a name that recipes use, a list of sentences or of
     pairs, columns as a dictionary, a datasets.Dataset, a DataFrame; None: the recipe's. Anything
-    but a file is written to the cache under the hash of its content. ``seeds``: a number, several, or "1-5".
-    ``suites``: names of ``bench suites``, or files of your own. ``data``: the folder with
+    but a file is written to the cache under the hash of its content. ``seeds``: a number, several,
+    or "1-5". ``suites``: names of ``bench suites``, or files of your own. ``data``: the folder with
     evaluation data; None: $BENCH_DATA, or fetched. ``name``: the backbone's name in tables.
 
     ``setting``: None is the one with a recipe for the backbone. ``variant``: the variant of methods

@@ -58,7 +58,7 @@ class Outcome:
     own_data: Sequence[str] = ()
 
 
-def publish(
+def publish_version(
     *,
     runs: Path | None = None,
     out: Path = Path("leaderboards"),

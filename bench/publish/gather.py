@@ -40,7 +40,7 @@ from bench.records.record import AVERAGE, REDUCED, RunRecord, Score, read_record
 from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.score.suites import reduce_predictions
-from bench.verify.scores import check_average, check_hash, check_score
+from bench.verify.scores import check_hash, check_score, check_stored_average
 
 Report = Callable[[str, int, int], None]
 """Takes (activity, steps done, steps in all)."""
@@ -275,7 +275,7 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
     stored: dict[str, Mapping[str, np.ndarray]] = {}
     for score in run.scores:
         if score.task == AVERAGE:
-            refuse([check_average(score, run.record)])
+            refuse([check_stored_average(score, run.record)])
             continue
         arrays = run.predictions(score.key)
         refuse([check_hash(score, arrays), *check_score(score, arrays)])

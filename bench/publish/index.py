@@ -9,7 +9,7 @@ from bench.base.text import plural
 from bench.board.addresses import method_page
 from bench.publish.readme import versions_readme
 from bench.publish.versions import Version
-from bench.show.grid import MAY_BE_BEST, Cell, Column, Grid, grid
+from bench.show.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid
 from bench.show.pages.engine import TEMPLATES, render_template
 
 ERRATA = "ERRATA.md"
@@ -39,27 +39,27 @@ def main_grid(version: Version) -> Grid:
         rows.append([_name(row, version), *(_cell(row["cells"][name]) for name in names)])
     parts = [table["suite"], table["setting"], table["backbone"]]
     return grid(
-        ["method", *(Column(str(name), right=True) for name in names)],
+        ["method", *(GridColumn(str(name), right=True) for name in names)],
         rows,
         title=", ".join(str(part) for part in parts if part and part != "none"),
         notes=["◆: may be the best.", "±: half-width of the 95 % interval, if there is one."],
     )
 
 
-def _name(row: Mapping[str, Any], version: Version) -> Cell:
+def _name(row: Mapping[str, Any], version: Version) -> GridCell:
     """Return "promcse eh temperature=0.1" as a link."""
     differs = [f"{key}={value}" for key, value in row["differs"].items()]
     parts = [row["method"], row["variant"], *differs]
-    return Cell(
+    return GridCell(
         text=" ".join(str(part) for part in parts if part),
         link=f"{version.name}/{method_page(row['method'])}",
         sign=MAY_BE_BEST if row.get("may_be_best") else "",
     )
 
 
-def _cell(cell: Mapping[str, Any] | None) -> Cell:
+def _cell(cell: Mapping[str, Any] | None) -> GridCell:
     if cell is None:
-        return Cell()
+        return GridCell()
     spread = cell["spread"]
     half = None if spread is None else (spread["high"] - spread["low"]) / 2
-    return Cell(number=cell["mean"], decimals=cell["decimals"], spread=half)
+    return GridCell(number=cell["mean"], decimals=cell["decimals"], spread=half)

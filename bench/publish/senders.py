@@ -88,7 +88,8 @@ def check_name(text: str, must: str = "--by must be") -> str:
         scripts = _scripts_of(word)
         if len(scripts) > 1:
             raise DataDamaged(
-                f"{must} {_EXPECTED}; '{printable(word)[:40]}' mixes {' and '.join(scripts)} letters"
+                f"{must} {_EXPECTED}; '{printable(word)[:40]}' mixes {' and '.join(scripts)} "
+                "letters"
             )
     return name
 

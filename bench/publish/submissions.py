@@ -5,7 +5,7 @@ A submitted run is a folder ``leaderboards/submissions/ID/``:
     run.json                  the record
     submitted_by.txt          who made it, on one line, as the board shows it
     submitted_with.txt        which records came in the same command; missing for one alone
-    predictions/STS12.npz     what the model said of every item; predictions/mteb/... for tasks of mteb
+    predictions/STS12.npz     the model's answers to every item; tasks of mteb: predictions/mteb/...
     curve.jsonl               the training curve; may be missing
 
 Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes

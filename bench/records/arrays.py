@@ -209,7 +209,7 @@ def _array(member: Member) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def _read_header(data: bytes, file: str) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """(shape, whether values stand column by column, type) in the first bytes of a member.
+    """Read from the first bytes of a member: shape, True if values are in column order, type.
 
     Raises ValueError for other than numbers and text.
     """

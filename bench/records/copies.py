@@ -34,7 +34,8 @@ def distinct_runs(runs: Iterable[Run]) -> list[Run]:
             continue
         if difference := _difference(first, run):
             raise BenchError(
-                f"two different runs have the id {run_id}, {difference}: {first.folder} and {run.folder}",
+                f"two different runs have the id {run_id}, {difference}: {first.folder} and "
+                f"{run.folder}",
                 "name one of them; bench runs FOLDER shows what each is",
             )
         if not has_predictions(first.folder) and has_predictions(run.folder):
@@ -50,7 +51,7 @@ def _is_same_folder(first: Run, second: Run) -> bool:
 
 
 def _difference(first: Run, second: Run) -> str:
-    """What differs in two runs of one id, in words; "" for two copies of one run."""
+    """Describe what differs between two runs of one id; "" for two copies of one run."""
     if first.record.scores != second.record.scores:
         return "whose scores differ"
     if first.record != second.record:

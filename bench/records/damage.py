@@ -27,7 +27,7 @@ AGAIN_FRESH = "run its command again with --fresh; bench runs RUN shows it"
 
 
 def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
-    """What is wrong with which file of the checkpoint; None if nothing is.
+    """Find the first damaged file of the checkpoint, and say how; None if all are whole.
 
     A record without hashes (``bench.run/1``) cannot be checked. Files that the record does not name
     are ignored.
@@ -95,7 +95,8 @@ def foreign_files(score: Score, folder: Path) -> list[Path]:
 
 
 def remembered_sha256(file: Path, inside: Path | None = None) -> str:
-    """As ``file_sha256``, without reading a large file that has not changed since it was last read.
+    """Hash a file as ``file_sha256`` does, but read a large file only if it changed since last
+    time.
 
     Raises OSError.
 

@@ -1,4 +1,4 @@
-"""What determines a run's result, and the hash that names it.
+"""The inputs that determine a run's result, and the hash that names it.
 
 The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`). A
 record holds enough to compute it again, so that a seed or recipe that was changed afterwards is

@@ -22,12 +22,18 @@ from bench.base.errors import DataDamaged, DataMissing, one_line
 from bench.base.parquet import TooLarge, read_batches
 from bench.base.reading import MANIFEST_BYTES, is_plain_file, open_plain_file, read_plain_file
 
-NAME, MANIFEST = "predictions.parquet", "MANIFEST.json"
+NAME = "predictions.parquet"
+MANIFEST = "MANIFEST.json"
 DEPTH = 6  # folders from a predictions file up to its version: runs/ID/predictions/mteb/STS12.npz
 LARGEST_PACKED = 1 << 31  # bytes of all its arrays
 MOST_PACKED = 1 << 20  # arrays
 DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "U")
 DIFFERENCES = "d2"
+NARROWER = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}
+"""Kind of a numpy type -> the types that may hold its values, narrowest first."""
+REPEATED = ["file", "array", "dtype"]
+"""Columns with few different texts: each text is stored once, however many rows have it."""
+COLUMNS = [*REPEATED, "shape", "data", "same"]
 
 
 class Packed:
@@ -36,65 +42,87 @@ class Packed:
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
         self._row_of: dict[tuple[Any, ...], int] = {}
-        self._first: dict[tuple[Any, ...], tuple[int, np.ndarray]] = {}  # ranks of a method, of all
+        # (method, or "" for all; file name; array; shape) -> the first row of such ranks
+        self._first: dict[tuple[Any, ...], tuple[int, np.ndarray]] = {}
 
     def add(self, file: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Raises DataDamaged for arrays of anything but numbers and text."""
+        """Add the arrays of one file.
+
+        Raises DataDamaged for arrays of anything but numbers and text.
+        """
         for name, values in sorted(arrays.items()):
             values = narrow(values)
-            text = values.dtype.kind == "U"
-            data = json.dumps(values.ravel().tolist()).encode() if text else values.tobytes()
-            dtype, shape = "U" if text else values.dtype.str[1:], values.shape
+            shape = values.shape
+            if values.dtype.kind == "U":
+                dtype = "U"
+                data = json.dumps(values.ravel().tolist()).encode()
+            else:
+                dtype = values.dtype.str[1:]
+                data = values.tobytes()
             if dtype not in DTYPES:
                 raise DataDamaged(f"{file}: the array '{name}' holds neither numbers nor text")
             row = len(self.rows)
             first = self._row_of.setdefault((dtype, shape, sha256(data).digest()), row)
-            stored = (dtype, shape, data, None) if first == row else (dtype, shape, None, first)
-            if first == row and dtype == "i2" and values.ndim == 1:
-                of_all, of_method = (
-                    self._first.setdefault((method, Path(file).name, name, shape), (row, values))
-                    for method in ("", Path(file).parent.parent.name.rsplit("-", 2)[0])
-                )
-                alike, base = of_all if of_method[0] == row else of_method
-                if alike != row:
+            if first != row:
+                self.rows.append((file, name, dtype, shape, None, first))
+                continue
+            if dtype == "i2" and values.ndim == 1:
+                base_row, base = self._similar_ranks(file, name, row, values)
+                if base_row != row:
                     planes = (values - base).view(np.uint8).reshape(-1, 2).T.tobytes()
-                    stored = (DIFFERENCES, shape, planes, alike)
-            self.rows.append((file, name, *stored))
+                    self.rows.append((file, name, DIFFERENCES, shape, planes, base_row))
+                    continue
+            self.rows.append((file, name, dtype, shape, data, None))
+
+    def _similar_ranks(
+        self, file: str, name: str, row: int, values: np.ndarray
+    ) -> tuple[int, np.ndarray]:
+        """Return the first row with ranks of the same items by the same method, else by any
+        method; ``row`` itself if it is the first.
+        """
+        method = Path(file).parent.parent.name.rsplit("-", 2)[0]
+        first = (row, values)
+        by_any = self._first.setdefault(("", Path(file).name, name, values.shape), first)
+        by_method = self._first.setdefault((method, Path(file).name, name, values.shape), first)
+        if by_method[0] == row:
+            return by_any
+        return by_method
 
     def write(self, path: Path) -> None:
-        """The same arrays in the same order give the same bytes."""
+        """Write the table. The same arrays in the same order give the same bytes."""
         import pyarrow as pa
         from pyarrow import parquet
 
-        names, text, number = ["file", "array", "dtype"], pa.string(), pa.int32()
+        text = pa.string()
+        number = pa.int32()
         types = (text, text, text, pa.list_(number), pa.binary(), number)
+        columns = zip(*self.rows, strict=True)
+        arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
+        table = pa.table(arrays, names=COLUMNS)
         parquet.write_table(
-            pa.table(
-                [
-                    pa.array(*column)
-                    for column in zip(zip(*self.rows, strict=True), types, strict=True)
-                ],
-                names=[*names, "shape", "data", "same"],
-            ),
-            path,
-            compression="zstd",
-            compression_level=19,
-            use_dictionary=names,
+            table, path, compression="zstd", compression_level=19, use_dictionary=REPEATED
         )
 
 
 def narrow(values: np.ndarray) -> np.ndarray:
-    """The same values in row order, little-endian, in the narrowest type that holds each exactly."""
+    """Return the same values in row order, little-endian, in the narrowest type that holds each
+    exactly.
+    """
     values = np.asarray(values)
     kind = values.dtype.kind
-    narrower = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}.get(kind, ())
     values = values.astype(values.dtype.newbyteorder("<"), order="C")
-    for dtype in (name for name in narrower if np.dtype(name).itemsize < values.itemsize):
+    for dtype in NARROWER.get(kind, ()):
+        if np.dtype(dtype).itemsize >= values.itemsize:
+            break
         with np.errstate(over="ignore", invalid="ignore"):
             smaller = values.astype(f"<{dtype}")
         back = smaller.astype(values.dtype)
-        if back.tobytes() == values.tobytes() if kind == "f" else np.array_equal(back, values):
-            return smaller  # NaN and -0.0 are the same, too
+        if kind == "f":
+            is_exact = back.tobytes() == values.tobytes()  # NaN and -0.0 stay the same, too
+        else:
+            is_exact = np.array_equal(back, values)
+        if is_exact:
+            return smaller
     return values
 
 
@@ -118,7 +146,7 @@ class PredictionsElsewhere(DataMissing):
 
 
 def read_manifest(version: Path) -> Manifest | None:
-    """The version's manifest; None if it has none. Raises DataDamaged."""
+    """Read the version's manifest; None if it has none. Raises DataDamaged."""
     file = version / MANIFEST
     try:
         return msgspec.json.decode(read_plain_file(file, MANIFEST_BYTES), type=Manifest)
@@ -131,25 +159,26 @@ def read_manifest(version: Path) -> Manifest | None:
 
 
 def cached(digest: str) -> Path:
-    """Where a predictions file of this sha256 is after it was fetched."""
+    """Return the path of a fetched predictions file with this sha256."""
     return default_cache() / "predictions" / f"{digest}.parquet"
 
 
 def find_packed(path: Path) -> tuple[Path, Path] | None:
-    """(version that holds ``path``, its file of predictions, which may have to be fetched); None
-    for other paths.
+    """Find the version that holds ``path``, and its file of predictions, which may have to be
+    fetched. None for other paths.
     """
     for version in list(path.absolute().parents)[:DEPTH]:
         if is_plain_file(version / NAME):
             return version, version / NAME
         with contextlib.suppress(DataDamaged):  # check_manifest reports it
-            if (manifest := read_manifest(version)) and manifest.predictions_url is not None:
+            manifest = read_manifest(version)
+            if manifest is not None and manifest.predictions_url is not None:
                 return version, cached(manifest.predictions_url.sha256)
     return None
 
 
 def has_predictions(folder: Path) -> bool:
-    """Whether predictions of the run in ``folder`` are here: in its folder, or in its version."""
+    """Return True if predictions of the run in ``folder`` are here: in it, or in its version."""
     if (folder / "predictions").is_dir():
         return True
     located = find_packed(folder / "predictions")
@@ -157,13 +186,15 @@ def has_predictions(folder: Path) -> bool:
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
-    """The arrays of the predictions file ``path`` from its version's one file; None if that has
-    none of them.
+    """Read the arrays of the predictions file ``path`` from its version's one file.
+
+    None if that has none of them.
 
     Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have
     written.
     """
-    if (located := find_packed(path)) is None:
+    located = find_packed(path)
+    if located is None:
         return None
     version, file = located
     if not is_plain_file(file):
@@ -175,45 +206,42 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
         state = os.stat(file)
         table, rows = _read(file, state.st_mtime_ns, state.st_size)
         named = rows.get(path.absolute().relative_to(version.absolute()).as_posix())
-        return (
-            None
-            if named is None
-            else {
-                array: _values(table, row)
-                for array, row in named.items()
-                if only is None or array in only
-            }
-        )
+        if named is None:
+            return None
+        wanted = {array: row for array, row in named.items() if only is None or array in only}
+        return {array: _values(table, row) for array, row in wanted.items()}
     except Exception as error:  # pyarrow raises errors of many kinds for files that are not Parquet
         raise DataDamaged(f"{file} is not a predictions file: {one_line(error)}") from None
 
 
 @functools.lru_cache(maxsize=4)
 def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str, int]]]:
-    """(the table, file -> array -> row). Raises ValueError for a table that would fill the memory."""
+    """Read the table, and the row of each array as file -> array -> row.
+
+    Raises ValueError for a table that would fill the memory.
+    """
     import pyarrow
     from pyarrow import parquet
 
-    names = ["file", "array", "dtype"]  # each is stored once, however many rows have it
     with open_plain_file(file, LARGEST_PACKED) as stream:
-        stored = parquet.ParquetFile(stream, read_dictionary=names)
+        stored = parquet.ParquetFile(stream, read_dictionary=REPEATED)
         if stored.metadata.num_rows > MOST_PACKED:
             raise TooLarge(f"{stored.metadata.num_rows:,} arrays, the limit is {MOST_PACKED:,}")
-        batches = list(read_batches(stored, [*names, "shape", "data", "same"], LARGEST_PACKED))
+        batches = list(read_batches(stored, COLUMNS, LARGEST_PACKED))
     table = pyarrow.Table.from_batches(batches).select(["dtype", "shape", "data", "same"])
     table = table.combine_chunks()  # a value is then found in the same time wherever it is
     rows: dict[str, dict[str, int]] = {}
     row = 0
     for batch in batches:
         files, arrays = _texts(batch["file"]), _texts(batch["array"])
-        for of, array in zip(files, arrays, strict=True):
-            rows.setdefault(of, {})[array] = row
+        for name, array in zip(files, arrays, strict=True):
+            rows.setdefault(name, {})[array] = row
             row += 1
     return table, rows
 
 
 def _texts(column: Any) -> list[str]:
-    """The texts of a dictionary-encoded column; rows with the same text share it."""
+    """Return the texts of a dictionary-encoded column; rows with the same text share one object."""
     dictionary = [sys.intern(text) for text in column.dictionary.to_pylist()]
     return [dictionary[index] for index in column.indices.to_pylist()]
 

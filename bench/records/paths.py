@@ -1,4 +1,4 @@
-"""Absolute paths in records and searches, which may not be published: where they stand."""
+"""Finds absolute paths in records and searches, which may not be published."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def refuse_paths(value: Any, what: str) -> None:
     for where, path in paths_in(value):
         field = f"{what}: {where}" if where else what
         raise DataDamaged(
-            f"{printable(field)[:120]} holds the absolute path of '{printable(path_name(path))[:60]}'; "
+            f"{printable(field)[:120]} holds the absolute path of "
+            f"'{printable(path_name(path))[:60]}'; "
             "what is published gives away no folder",
             HINT,
         )

@@ -39,9 +39,13 @@ class Predicted:
     """
     gold_N: NDArray[np.generic]
     fold_N: NDArray[np.generic] | None = None
-    """The fold that each item was tested in, if there are any. The value is the mean over folds, with equal weights."""
+    """The fold that each item was tested in, if there are any. The value is the mean over folds,
+    with equal weights.
+    """
     query_N: NDArray[np.generic] | None = None
-    """The query of each pair, if a metric weighs by query. All queries have equal weights, shared by their pairs."""
+    """The query of each pair, if a metric weighs by query. All queries have equal weights, shared
+    by their pairs.
+    """
     shared_NK: NDArray[np.integer] | None = None
     """(N, 1) or (N, 2): numbers, from 0, of the units that an item may share with others: its two
     sentences, the images of its two captions. None: pairs share their query, other items share
@@ -53,19 +57,24 @@ class Predicted:
     Empty: the numbers are of this task alone.
     """
     moved_SN: Floats | None = None
-    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric without an influence function."""
+    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric
+    without an influence function.
+    """
     score_S: Floats | None = None
     """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds
     within folds, CxC samples.
     """
 
     def __post_init__(self) -> None:
-        if problem := self._problem():
+        problem = self._problem()
+        if problem:
             raise ValueError(f"{self.task}: {problem}")
 
     def _problem(self) -> str:
-        """What does not fit, in words; "" if everything does."""
-        shape, items, seeds = np.shape(self.prediction_SN), len(self.gold_N), self.seeds
+        """Describe the first array that does not fit the others; "" if all do."""
+        shape = np.shape(self.prediction_SN)
+        items = len(self.gold_N)
+        seeds = self.seeds
         if len(shape) not in (2, 3) or shape[:2] != (len(seeds), items) or 0 in shape:
             return f"predictions of shape {shape} for {len(seeds)} seeds and {items} items"
         if len(set(seeds)) < len(seeds) or (None in seeds and len(seeds) > 1):
@@ -91,14 +100,13 @@ class Predicted:
     @property
     def ids_NK(self) -> NDArray[np.integer] | None:
         """The units that items share with others; None if they share nothing."""
-        return (
-            np.unique(self.query_N, return_inverse=True)[1].reshape(-1, 1)
-            if self.shared_NK is None and self.query_N is not None
-            else self.shared_NK
-        )
+        if self.shared_NK is None and self.query_N is not None:
+            _, query_N = np.unique(self.query_N, return_inverse=True)
+            return query_N.reshape(-1, 1)
+        return self.shared_NK
 
     def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
-        """The same with only these seeds, in this order. Raises ValueError for an unknown seed."""
+        """Return the predictions of these seeds in this order. Raises ValueError for others."""
         if tuple(seeds) == self.seeds:
             return self
         rows = [self.seeds.index(seed) for seed in seeds]
@@ -112,7 +120,9 @@ class Predicted:
 
 
 def same_items(a: Predicted, b: Predicted) -> None:
-    """Raises ValueError if two methods differ in task, metric, gold values, queries or sentences."""
+    """Raises ValueError if two methods differ in task, metric, gold values, queries or
+    sentences.
+    """
     if (a.task, a.metric) != (b.task, b.metric):
         raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are different tasks")
     if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:
@@ -127,13 +137,10 @@ def same_items(a: Predicted, b: Predicted) -> None:
 
 
 def _are_equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    """None equals only None."""
+    """Return True if both are equal arrays, or both are None."""
     if a is b:
         return True
     return a is not None and b is not None and np.array_equal(a, b)
-
-
-# --- read from the files of several runs ---
 
 
 QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
@@ -145,8 +152,8 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False
     """Read the predictions of a method's runs, one per seed, on one task: float64, or integers as
     stored. ``by_query``: the metric needs the query of each pair.
 
-    Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is not a predictions file or does not fit,
-    BenchError if the runs saw different items.
+    Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is
+    not a predictions file or does not fit, BenchError if the runs saw different items.
     """
     if not runs:
         raise DataMissing(f"{key.task}: no runs")
@@ -156,7 +163,8 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False
     for run in runs:
         arrays = _arrays(run, key, by_query=by_query)
         first = stored[0] if stored else arrays
-        if problem := _unlike(arrays, first):
+        problem = _unlike(arrays, first)
+        if problem:
             pair = f"{run.record.run_id} and {runs[0].record.run_id}"
             raise BenchError(f"{key.task}: {pair} {problem}")
         stored.append(arrays)
@@ -179,9 +187,7 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False
 
 
 def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -> str:
-    """What two runs' arrays do not share although they are of the same items, in words; "" if they
-    do.
-    """
+    """Describe what differs between two runs' arrays of the same items; "" if nothing does."""
     for name in ("gold", "fold", "query", *_UNITS):
         if (name in arrays or name in first) and not _are_equal(arrays.get(name), first.get(name)):
             return f"differ in the items' {'shared' if name in _UNITS else name}"
@@ -191,20 +197,23 @@ def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -
 
 
 def _arrays(run: Run, key: ScoreKey, *, by_query: bool) -> dict[str, np.ndarray]:
-    """ "prediction", "gold" and, if the task has them, "fold", "query" and the ``_UNITS``."""
-    query = QUERIES.get(key.protocol, "query") if by_query else None
-    wanted = _NAMES if query is None else (*_NAMES, query)
+    """Read "prediction", "gold" and, if the task has them, "fold", "query" and the ``_UNITS``."""
+    wanted = list(_NAMES)
+    query = QUERIES.get(key.protocol, "query")
+    if by_query:
+        wanted.append(query)
     stored = run.predictions(key, wanted, shared=True)
     arrays = {name: _widen(stored[name]) for name in _NAMES if name in stored}
-    if query is not None and query in stored:
+    if by_query and query in stored:
         arrays["query"] = _widen(stored[query])
-    if problem := _problem_of(arrays, by_query=by_query):
+    problem = _problem_of(arrays, by_query=by_query)
+    if problem:
         raise DataDamaged(f"{run.predictions_file(key)}: {problem}")
     return arrays
 
 
 def _widen(array: np.ndarray) -> np.ndarray:
-    """As float64 or int64; the array itself if it holds text."""
+    """Return the values as float64 or int64; text stays as it is."""
     if array.dtype.kind == "f":
         return array.astype(np.float64, copy=False)
     if array.dtype.kind in "iub":
@@ -218,8 +227,8 @@ _NAMES = ("prediction", "gold", "fold", *_UNITS)
 
 
 def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None if
-    they are not known.
+    """Return (N, 2) numbers of the sentences of every pair, or of the images of its two captions;
+    None if they are not known.
     """
     if not set(_UNITS) <= set(arrays):
         return sentence_numbers(task, arrays["gold"])
@@ -231,8 +240,11 @@ def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
 
 
 def _problem_of(arrays: Mapping[str, np.ndarray], *, by_query: bool) -> str:
-    """What is wrong with the arrays of a predictions file, in words; "" if nothing is."""
-    for name in ("prediction", "gold", *(("query",) if by_query else ())):
+    """Describe the first fault in the arrays of a predictions file; "" if there is none."""
+    needed = ["prediction", "gold"]
+    if by_query:
+        needed.append("query")
+    for name in needed:
         if name not in arrays:
             return f"no {name} for every item"
     rows = arrays["gold"].shape[0] if arrays["gold"].ndim == 1 else -1

@@ -1,5 +1,4 @@
-"""The run record: what one run was, what it scored, what it cost, where it came from, and how its
-checkpoint was chosen.
+"""The run record: the run, its scores, its cost, its origin, and the choice of its checkpoint.
 
 See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged or forged.
 
@@ -47,8 +46,7 @@ Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBE
 LARGEST_NUMBER = 2.0**64
 # version n -> function that turns the JSON object of version n into one of version n + 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    # 2 has more fields, all optional: hashes of predictions and checkpoint, what the fingerprint is
-    # of
+    # 2 adds optional fields: hashes of predictions and checkpoint, inputs of the fingerprint
     1: dict,
     2: dict,  # 3 too: tokens, memory of the host, how it was executed
     3: lambda content: content | {"provenance": _without_null(content.get("provenance"))},
@@ -59,30 +57,27 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     """One number on one task. ``value`` has the papers' scale: correlation and accuracy x 100."""
 
     suite: Name
-    task: Name  # "STS12"; "Avg." is the suite's own average
-    protocol: Name  # "senteval-all/1": two numbers compare only under one protocol
+    # "STS12"; "Avg." is the suite's own average
+    task: Name
+    # "senteval-all/1": two numbers compare only under one protocol
+    protocol: Name
     metric: Name
     value: Value
-    n: Count  # items scored
-    std: Amount | None = (
-        None  # over whatever the task repeats inside one run (folds, k-means seeds)
-    )
-    text: Name | None = (
-        None  # "tokenised", "raw", "other-1a2b3c4d"; None if a task has only one form
-    )
+    # items scored
+    n: Count
+    # over the repetitions inside one run (folds, k-means seeds)
+    std: Amount | None = None
+    # "tokenised", "raw", "other-1a2b3c4d"; None if a task has only one form
+    text: Name | None = None
     detail: Facts = {}
-    predictions_sha256: Name | None = (
-        # of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
-        None
-    )
-    reduced_sha256: Name | None = (
-        # of their reduced form in a version that stores only what scores need; None: not reduced
-        None
-    )
+    # hash of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
+    predictions_sha256: Name | None = None
+    # hash of their reduced form, if a version stores only what scores need; None: not reduced
+    reduced_sha256: Name | None = None
 
     @property
     def key(self) -> ScoreKey:
-        """What makes two scores the same cell."""
+        """The cell that the score belongs to."""
         return ScoreKey(self.suite, self.task, self.protocol, self.text)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
@@ -97,78 +92,87 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
 
 
 class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What encoding took, as ``bench speed`` of earlier versions measured it.
+    """The cost of encoding, as ``bench speed`` of earlier versions measured it.
 
-    Two of them say something about each other where all but the first two fields are equal.
+    Two such costs compare only if all but their first two fields are equal.
     """
 
-    sentences_per_second: Amount  # median of several passes
-    # the most that was in use: on the GPU where there is one, else resident in the process
+    # median of several passes
+    sentences_per_second: Amount
+    # the most that was in use: on the GPU if there is one, else resident in the process
     memory_bytes: Count
     device: str
     threads: Count
     precision: str
-    text: str  # what was encoded, in words, with the beginning of its sha256
+    # the encoded text in words, with the beginning of its sha256
+    text: str
     torch: str
     bench_version: str
 
 
 class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a run took; seconds are wall-clock."""
+    """The cost of a run; seconds are wall-clock."""
 
     trainable_parameters: Count | None = None
-    trainable_parts: Mapping[str, Count] | None = (
-        None  # part of the method ("prompt", "head", "lm_head", "encoder") -> how many of them
-    )
+    # part of the method ("prompt", "head", "lm_head", "encoder") -> its parameters
+    trainable_parts: Mapping[str, Count] | None = None
     total_parameters: Count | None = None
     checkpoint_bytes: Count | None = None
-    train_seconds: Amount | None = None  # without dev evaluation
+    # without dev evaluation
+    train_seconds: Amount | None = None
     dev_seconds: Amount | None = None
     train_sentences_per_second: Amount | None = None
     train_tokens_per_second: Amount | None = None
     encode_sentences_per_second: Amount | None = None
     eval_seconds: Amount | None = None
-    peak_memory_bytes: Count | None = None  # on the GPU where there is one, else as the next
-    host_memory_bytes: Count | None = None  # resident
-    energy_joules: Amount | None = None  # of the GPU while training, in records of earlier versions
+    # on the GPU if there is one, else as the next
+    peak_memory_bytes: Count | None = None
+    # resident in the process
+    host_memory_bytes: Count | None = None
+    # of the GPU while training, in records of earlier versions
+    energy_joules: Amount | None = None
     device: str | None = None
-    encoding: EncodingCost | None = None  # None: not measured
+    # None: not measured
+    encoding: EncodingCost | None = None
 
 
 class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the checkpoint was chosen.
+    """The choice of the checkpoint.
 
-    ``dev_score`` is that of ``best_step``; None: the last step was kept.
+    ``dev_score`` belongs to ``best_step``; None: the last step was kept.
     """
 
     steps: Count
     best_step: Count | None = None
     dev_task: str | None = None
     dev_score: Value | None = None
-    dev_pairs: Count | None = None  # on which it was chosen
-    dev_test_pairs: Count | None = (
-        None  # of these, test pairs of the suite sts; None: not known, or nothing to know
-    )
-    sentences: Count | None = None  # rows of the corpus seen, a row in two epochs counted twice
-    tokens: Count | None = None  # of these rows, special ones included, padding not
+    # pairs of the set that chose it
+    dev_pairs: Count | None = None
+    # those that are test pairs of the suite sts; None: not known, or nothing to know
+    dev_test_pairs: Count | None = None
+    # rows of the corpus seen, a row in two epochs counted twice
+    sentences: Count | None = None
+    # tokens of these rows, with special ones, without padding
+    tokens: Count | None = None
 
 
 def name_in_suites(suite: str, task: str, protocol: str, text: str | None) -> str:
-    """The name, in ``provenance.execution.suites``, of a score that is of other code than the rest
-    of its suite: "sts STS12 senteval-all/1 raw".
+    """Name a score by other code than the rest of its suite, in ``provenance.execution.suites``:
+    "sts STS12 senteval-all/1 raw".
     """
     return " ".join([suite, task, protocol, text or ""]).strip()
 
 
 class ScoreKey(NamedTuple):
-    """What makes two scores the same cell of a table: two numbers compare only where all four are
-    equal.
+    """The cell of a table that a score belongs to: two numbers compare only if all four fields
+    are equal.
     """
 
     suite: str
     task: str
     protocol: str
-    text: str | None  # None if the task has only one form
+    # None if the task has only one form
+    text: str | None
 
 
 class RecipeValue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -191,7 +195,7 @@ class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Checkout(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The git checkout that the method's code lies in.
+    """The git checkout with the method's code.
 
     ``dirty``: the working tree differs; None: git did not answer in time.
     """
@@ -230,16 +234,17 @@ class BackboneUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a run was executed. Nothing here is part of its fingerprint."""
 
-    ranks: Count | tuple[Count, ...] | None = (
-        None  # processes that trained together; several numbers, one after the other
-    )
-    chunk: Count | None = None  # rows of a batch whose activations were held at once
+    # processes that trained together; several numbers, one after the other
+    ranks: Count | tuple[Count, ...] | None = None
+    # rows of a batch whose activations were held at once
+    chunk: Count | None = None
     compiled: bool | None = None
-    suites: Mapping[
-        str, Code
-    ] = {}  # suite, or a score of other code than the rest of its suite -> what scored it
-    recipe_file: tuple[str, ...] = ()  # keys whose values a file of --recipe gave
-    search: Facts = {}  # that found them
+    # suite, or a score by other code than the rest of its suite -> the code that scored it
+    suites: Mapping[str, Code] = {}
+    # keys with values from a file of --recipe
+    recipe_file: tuple[str, ...] = ()
+    # the search that found them
+    search: Facts = {}
     engine: str | None = None
     job: str | None = None
     node: str | None = None
@@ -247,7 +252,7 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a run comes from; ``created`` is ISO 8601.
+    """The origin of a run; ``created`` is ISO 8601.
 
     A field of an object that was not recorded has its default.
     """
@@ -259,10 +264,12 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     plugin: Code = Code()
     packages: Mapping[str, str | None] = {}
     platform: Facts = {}
-    data: Mapping[str, str | None] = {}  # task -> sha256
-    corpus: CorpusUsed = CorpusUsed()  # without a name: nothing was trained
+    # task -> sha256
+    data: Mapping[str, str | None] = {}
+    # without a name: nothing was trained
+    corpus: CorpusUsed = CorpusUsed()
     backbone: BackboneUsed = BackboneUsed()
-    # what the fingerprint is of, beyond the rest of the record (``bench.run.planned.determinants``)
+    # inputs of the fingerprint without a field of their own (``bench.run.planned.determinants``)
     determines: Facts | None = None
     execution: HowExecuted = HowExecuted()
 
@@ -289,19 +296,24 @@ class RunRecord(
     """
 
     run_id: Annotated[str, Meta(pattern=RUN_ID)]
-    fingerprint: Name  # sha256 of what determines the result
+    # sha256 of everything that determines the result
+    fingerprint: Name
     status: Annotated[str, Meta(pattern=rf"^({'|'.join(STATUSES)})$(?!\n)")]
     error: str | None = None
     method: Name
-    variant: str = ""  # "" = as the paper has it
+    # "": as the paper has it
+    variant: str = ""
     setting: Annotated[str, Meta(pattern=rf"^({'|'.join(SETTINGS)})$(?!\n)")]
     backbone: Name
-    seed: Count | None  # None: no seed changes the result
+    # None: no seed changes the result
+    seed: Count | None
     recipe: Mapping[str, RecipeValue]
     scores: tuple[Score, ...]
     cost: Cost
-    training: Training | None = None  # None: nothing was trained
-    checkpoint: Facts | None = None  # file below checkpoint/ -> sha256; None: not recorded
+    # None: nothing was trained
+    training: Training | None = None
+    # file below checkpoint/ -> sha256; None: not recorded
+    checkpoint: Facts | None = None
     provenance: Provenance
 
     @property
@@ -394,14 +406,16 @@ class RunRecord(
         for i, score in enumerate(self.scores):
             if first.setdefault(score.key, i) != i:
                 raise RecordDamaged(
-                    f"scores[{i}]: the same cell as scores[{first[score.key]}]: {' '.join(map(str, score.key))}"
+                    f"scores[{i}]: the same cell as scores[{first[score.key]}]: "
+                    f"{' '.join(map(str, score.key))}"
                 )
         for path, value in (
             *((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)),
             *((f"recipe.{key}", value.value) for key, value in self.recipe.items()),
             *((path, operator.attrgetter(path)(self)) for path in FREE),
         ):
-            if problem := _problem_of(value):
+            problem = _problem_of(value)
+            if problem:
                 raise RecordDamaged(f"{path}: {problem}")
         _check_determines(self.provenance.determines)
         return self
@@ -421,7 +435,7 @@ DEEPEST = 64
 
 
 def _problem_of(value: Any) -> str:
-    """What is wrong with a free JSON value; "" if every number fits into sums and squares, and
+    """Describe the fault of a free JSON value; "" if every number fits into sums and squares, and
     nothing is nested too deep.
     """
     level = [value]
@@ -442,8 +456,10 @@ def _problem_of(value: Any) -> str:
 
 
 CORPUS_PARTS = "corpus_parts"
-"""The values of --corpus in ``provenance.determines``, with the hash of each text in the place of its name, if the training text is made of
-several, or of columns that were chosen. ``provenance.corpus.sha256`` covers all of it."""
+"""The values of --corpus in ``provenance.determines``, with the hash of each text in the place of
+its name, if the training text is made of several, or of columns that were chosen.
+``provenance.corpus.sha256`` covers all of it.
+"""
 
 
 def _check_determines(determines: Facts | None) -> None:
@@ -474,8 +490,8 @@ def is_given_by_user(source: str) -> bool:
 
 
 def public_name(backbone: str) -> str:
-    """A backbone by its own name: that of the hub as it is, of a local folder its last part that
-    says something.
+    """Return the short name of a backbone: a name of the hub as it is, or the last part of a local
+    folder that says something.
     """
     # a hub name has at most one slash; a folder is given absolutely, from here, or through several
     absolute = backbone.startswith(("/", ".", "~", "\\")) or re.match(r"[A-Za-z]:[\\/]", backbone)
@@ -499,7 +515,8 @@ def upgrade(content: Any) -> dict[str, Any]:
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
     if (version := int(match[1])) > VERSION:
         raise RecordDamaged(
-            f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
+            f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to "
+            f"{SCHEMA}/{VERSION}",
             "read it with the bench that wrote it, or a newer one",
         )
     for older in range(version, VERSION):
@@ -510,8 +527,8 @@ def upgrade(content: Any) -> dict[str, Any]:
 
 
 def _without_null(provenance: Any) -> Any:
-    """In 4 the objects below ``provenance`` have typed fields; null, which stood for "not
-    recorded", is left out.
+    """Upgrade to version 4: the objects below ``provenance`` have typed fields, and null, which
+    meant "not recorded", is left out.
     """
     return (
         {key: value for key, value in provenance.items() if value is not None}

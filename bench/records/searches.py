@@ -24,7 +24,12 @@ from bench.records.value_sources import search_of
 
 SCHEMA = "bench.search/1"
 SUMMARY = "search.json"
-RUNNING, FINISHED, FAILED, PRUNED = "running", "finished", "failed", "pruned"
+# states of a trial
+RUNNING = "running"
+FINISHED = "finished"
+FAILED = "failed"
+PRUNED = "pruned"
+
 RECIPE = 0
 """The number of the trial with the unchanged recipe: every method has it, and it is not counted as
 a trial.
@@ -52,7 +57,7 @@ class Trial(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Searched(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The search space of one method, and what its trials share."""
+    """The search space of one method, and the facts that its trials share."""
 
     setting: str
     variant: str
@@ -92,7 +97,10 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         length = f"for {amount}" if amount else "as long as its recipe says"
         trials = plural(self.trials, f"{self.sampler} trial")
         seeds = f"{'seed' if len(self.seeds) == 1 else 'seeds'} {', '.join(map(str, self.seeds))}"
-        return f"{trials} of each method and its recipe as it is, each trained {length} with {seeds}, the best chosen on {self.select_on}"
+        return (
+            f"{trials} of each method and its recipe as it is, each trained {length} with "
+            f"{seeds}, the best chosen on {self.select_on}"
+        )
 
 
 class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,8 +118,8 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return msgspec.json.encode(self) + b"\n"
 
     def of(self, record: RunRecord) -> bool:
-        """Whether the record's values can be from this search: by its name, seeds and selection
-        set.
+        """Return True if the name, seeds and selection set of the search fit the record's
+        values.
         """
         study = self.study
         mine = {"name": study.name, "seeds": list(study.seeds), "select_on": study.select_on}
@@ -146,8 +154,8 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
 def drawn_before(trial: Trial, trials: Sequence[Trial], recipe: Mapping[str, Any]) -> Trial | None:
     """Return the first earlier trial with the same values, or None.
 
-    ``trials``: those of the trial's method. ``recipe``: the method's unchanged recipe; trial 0 has
-    its values.
+    ``trials``: the trials of the same method. ``recipe``: the method's unchanged recipe; trial 0
+    has its values.
     """
     for earlier in trials:
         if earlier.number >= trial.number:

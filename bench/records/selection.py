@@ -1,6 +1,4 @@
-"""The pairs on which a checkpoint was selected that are test pairs, too: from hashes alone, without
-the data.
-"""
+"""Counts selection pairs that are also test pairs, from hashes alone, without the data."""
 
 from __future__ import annotations
 
@@ -40,7 +38,8 @@ def dev_words(record: RunRecord) -> str:
     return (
         f"how many pairs of {name} are test pairs of the suite sts is not recorded"
         if done.dev_pairs is None or done.dev_test_pairs is None
-        else f"{done.dev_test_pairs:,} of the {done.dev_pairs:,} pairs of {name} are test pairs of the suite sts"
+        else f"{done.dev_test_pairs:,} of the {done.dev_pairs:,} pairs of {name} are test pairs "
+        "of the suite sts"
     )
 
 

@@ -43,7 +43,9 @@ def measure_runs(store: RunsFolder) -> list[RunSize]:
 
 
 def bytes_below(folder: Path) -> int:
-    """The bytes of all files below a folder; links are not followed. 0 if there is no such folder."""
+    """The bytes of all files below a folder; links are not followed. 0 if there is no such
+    folder.
+    """
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

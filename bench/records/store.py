@@ -124,7 +124,9 @@ class RunsFolder:
         )
 
     def ids(self) -> list[str]:
-        """Runs that have a record, sorted by name. Raises BenchError if ``path`` is not a folder."""
+        """Runs that have a record, sorted by name. Raises BenchError if ``path`` is not a
+        folder.
+        """
         try:
             names = os.listdir(self.path)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Where the recipe values of a record come from: a paper, a recipe, or a search."""
+"""The sources of the recipe values of a record: a paper, a recipe, or a search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 from bench.base.text import plural
 from bench.records.record import RecipeValue, RunRecord
 
-PAPER, OWN, TUNED = "paper", "recipe", "tuned"
+PAPER = "paper"
+OWN = "recipe"
+TUNED = "tuned"
 NOT_OF_A_PAPER = (
     "--set",
     "--budget",
@@ -19,6 +21,8 @@ NOT_OF_A_PAPER = (
     "the backbone's own value",
     "builtin's own value",
 )
+# A list of names, because a record is read without its method: the class, which could say which of
+# its values papers state, may not be installed or may have changed since.
 DECISIVE = (
     "learning_rate",
     "batch_size",
@@ -34,7 +38,7 @@ not a paper's.
 
 
 def search_of(record: RunRecord) -> Mapping[str, Any]:
-    """The record's description of the search that chose its values; empty if none did."""
+    """Return the record's description of the search that chose its values; empty if none did."""
     return record.provenance.execution.search
 
 
@@ -42,26 +46,26 @@ AS_ALL_TRIALS = ": as its trials had it"
 
 
 def is_tuned(value: RecipeValue) -> bool:
-    """Whether a search chose the value, and did not give it to all of its trials."""
+    """Return True if a search chose the value, and did not give it to all of its trials."""
     return value.source.startswith("search ") and not value.source.endswith(AS_ALL_TRIALS)
 
 
 def kind_of_values(record: RunRecord) -> str:
-    """ "tuned: 12 trials", "paper" if the decisive values name a paper or its authors' code, else
-    "recipe"; "" if nothing is trained.
+    """Return "tuned: 12 trials", "paper" if the decisive values name a paper or its authors' code,
+    else "recipe"; "" if nothing is trained.
     """
     if record.training is None or "learning_rate" not in record.recipe:
         return ""
-    if search := search_of(record):
+    search = search_of(record)
+    if search:
         trials: Any = search.get("trials")
-        counted = type(trials) is int and 0 <= trials < 1e6
-        return f"{TUNED}: {plural(trials, 'trial')}" if counted else TUNED
-    return (
-        OWN
-        if any(
-            record.recipe[key].source.startswith(NOT_OF_A_PAPER)
-            for key in DECISIVE
-            if key in record.recipe and record.recipe[key].value is not None
-        )
-        else PAPER
-    )
+        if type(trials) is int and 0 <= trials < 1e6:
+            return f"{TUNED}: {plural(trials, 'trial')}"
+        return TUNED
+    for key in DECISIVE:
+        recorded = record.recipe.get(key)
+        if recorded is None or recorded.value is None:
+            continue
+        if recorded.source.startswith(NOT_OF_A_PAPER):
+            return OWN
+    return PAPER

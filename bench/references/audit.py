@@ -19,7 +19,9 @@ from bench.references.remark import Remark
 
 @cache
 def audit() -> tuple[Remark, ...]:
-    """Return every remark, kind after kind, in the papers' order. ``copied`` rows are among them."""
+    """Return every remark, kind after kind, in the papers' order. ``copied`` rows are among
+    them.
+    """
     every = rows()
     return tuple(remark for check in CHECKS for remark in check(every))
 

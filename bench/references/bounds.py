@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bench.references import ReferenceResult, Row
+from bench.references import PrintedRow, ReferenceResult
 
 LEAST_CELLS = 3
 """Cells that must agree before two rows count as the same numbers."""
@@ -18,7 +18,7 @@ def half_unit(printed: str) -> float:
     return 0.5 * 10.0 ** -len(printed.partition(".")[2])
 
 
-def coarse(row: Row) -> bool:
+def coarse(row: PrintedRow) -> bool:
     """Return whether all cells of a row have two decimals and end in 0.
 
     Then they were rounded to one decimal before.
@@ -28,7 +28,7 @@ def coarse(row: Row) -> bool:
     )
 
 
-def off_average(row: Row) -> float | None:
+def off_average(row: PrintedRow) -> float | None:
     """Return the mean of a row's cells if the printed average cannot be it, else None.
 
     It cannot if rounding of the printed cells and average does not explain the difference. None
@@ -44,7 +44,7 @@ def off_average(row: Row) -> float | None:
 
 
 def impossible_accuracy(
-    cell: ReferenceResult, row: Row
+    cell: ReferenceResult, row: PrintedRow
 ) -> tuple[int, int, tuple[float, float]] | None:
     """Return (items, runs, nearest values below and above) if no number of right answers gives the
     printed accuracy, else None.

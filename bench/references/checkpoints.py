@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.references.printed import ReferenceResult, Row, line_of, results, rows
+from bench.references.printed import PrintedRow, ReferenceResult, line_of, results, rows
 from bench.references.reading import HERE, read_rows
 
 
@@ -41,7 +41,7 @@ class Checkpoint:
     note: str
 
     @property
-    def row(self) -> Row:
+    def row(self) -> PrintedRow:
         """The printed row that it is. Raises ValueError if that is not one row of results.tsv."""
         cells = [
             cell

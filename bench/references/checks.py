@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bench.references import (
     UNKNOWN,
+    PrintedRow,
     ReferenceResult,
-    Row,
     meaning,
     read_rows,
 )
@@ -25,7 +25,7 @@ from bench.references.quoted import in_source
 from bench.references.remark import Remark, format_printed, make_remark, name_cell
 
 
-def _averages(every: Sequence[Row]) -> Iterator[Remark]:
+def _averages(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     for row in every:
         if row.average is not None and (mean := off_average(row)) is not None:
             by = row.average.value - mean
@@ -34,11 +34,14 @@ def _averages(every: Sequence[Row]) -> Iterator[Remark]:
                 f"{format_printed(mean)} ({by:+.2f})"
             )
             if coarse(row) and abs(by) <= 0.05 + half_unit(row.average.printed) + TINY:
-                text += "; each of its cells ends in 0, and rounding them to one decimal explains the difference"
+                text += (
+                    "; each of its cells ends in 0, and rounding them to one decimal "
+                    "explains the difference"
+                )
             yield make_remark("average", row.average, text)
 
 
-def _counts(every: Sequence[Row]) -> Iterator[Remark]:
+def _counts(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     for row in every:
         for cell in row.parts:
             if (reach := impossible_accuracy(cell, row)) is not None:
@@ -53,7 +56,7 @@ def _counts(every: Sequence[Row]) -> Iterator[Remark]:
                 )
 
 
-def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
+def _printed_elsewhere(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     """Different numbers that rows print for one run of the harness (method, variant, setting,
     backbone, task, protocol)."""
     groups: dict[tuple[object, ...], list[ReferenceResult]] = {}
@@ -93,16 +96,21 @@ def _kind(cell: ReferenceResult) -> str:
     """How a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", "
     (rerun)"."""
     ours = (cell.method, meaning(cell.method, cell.variant, cell.setting).method)
-    origin = ("own" if cell.paper in ours else "rerun") if cell.own_result else "copied"
+    if not cell.own_result:
+        origin = "copied"
+    elif cell.paper in ours:
+        origin = "own"
+    else:
+        origin = "rerun"
     return f" ({', '.join(word for word in (origin, cell.runs) if word)})"
 
 
-def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
+def _same_numbers(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     """Remark on rows of different methods with the same cells, apart from the average.
 
     A README's rows of released checkpoints do not count.
     """
-    groups: dict[tuple[object, ...], list[Row]] = {}
+    groups: dict[tuple[object, ...], list[PrintedRow]] = {}
     for row in every:
         cells = tuple((cell.task, cell.value) for cell in row.parts)
         if len(cells) >= LEAST_CELLS and not row.first.variant.startswith("checkpoint"):
@@ -121,7 +129,7 @@ def _run_name(cell: ReferenceResult) -> tuple[str, str]:
     return (means.method, means.variant) if means.method else (cell.method, cell.variant)
 
 
-def _same_text(row: Row, other: Row) -> str:
+def _same_text(row: PrintedRow, other: PrintedRow) -> str:
     here, there = row.first.runs or "not said of what", other.first.runs or "not said of what"
     text = f"the same {len(row.parts)} cells as {name_cell(other.first)}" + (
         f", there {there}, here {here}" if here != there else ""
@@ -133,7 +141,7 @@ def _same_text(row: Row, other: Row) -> str:
     return text
 
 
-def _quotations(every: Sequence[Row]) -> Iterator[Remark]:
+def _quotations(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     for cell in (cell for row in every for cell in row.cells):
         if cell.source and (there := in_source(cell)) and there[1] != cell.value:
             yield make_remark(
@@ -144,7 +152,7 @@ def _quotations(every: Sequence[Row]) -> Iterator[Remark]:
             )
 
 
-def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
+def _best_of(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     for row in every:
         if row.first.runs.startswith("best"):
             beside: dict[str, list[str]] = {}
@@ -164,7 +172,7 @@ def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
                 )
 
 
-def _other_conditions(every: Sequence[Row]) -> Iterator[Remark]:
+def _other_conditions(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     for row in every:
         others = [other.first for other in _neighbours(row, every)]
         parts = []
@@ -186,7 +194,7 @@ def _other_conditions(every: Sequence[Row]) -> Iterator[Remark]:
             yield make_remark("protocol", row.first, "; ".join(parts), row=True)
 
 
-def _neighbours(row: Row, every: Sequence[Row]) -> list[Row]:
+def _neighbours(row: PrintedRow, every: Sequence[PrintedRow]) -> list[PrintedRow]:
     """The other rows of the same table and metric."""
     mine = row.first
     return [
@@ -198,7 +206,7 @@ def _neighbours(row: Row, every: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _copied(every: Sequence[Row]) -> Iterator[Remark]:
+def _copied(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     return (
         make_remark("copied", row.first, f"copied from {row.first.source}", row=True)
         for row in every
@@ -206,7 +214,7 @@ def _copied(every: Sequence[Row]) -> Iterator[Remark]:
     )
 
 
-def _claims(every: Sequence[Row]) -> Iterator[Remark]:
+def _claims(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     """Gains that a text claims (``claims.tsv``), if the two printed cells differ by more or less
     than rounding explains."""
     printed = {
@@ -226,7 +234,7 @@ def _claims(every: Sequence[Row]) -> Iterator[Remark]:
             )
 
 
-def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
+def _trained_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     """Shares of trained parameters that a text claims (``trained.tsv``), if the authors' code
     trains a larger share."""
     claims = {
@@ -250,7 +258,7 @@ def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
             yield make_remark("claim", cell, text + more, row=True)
 
 
-CHECKS: tuple[Callable[[Sequence[Row]], Iterator[Remark]], ...] = (
+CHECKS: tuple[Callable[[Sequence[PrintedRow]], Iterator[Remark]], ...] = (
     _averages,
     _counts,
     _printed_elsewhere,

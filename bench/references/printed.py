@@ -28,27 +28,41 @@ UNKNOWN = "unknown"
 
 
 PAPERS = {
-    "promcse": "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and "
+    "promcse": "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based "
+    "Contrastive Learning and "
     "Energy-based Learning, Findings of EMNLP 2022",
-    "dcpcse": "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1",
-    "conpvp": "Zeng, Yin, Jiang, Wu, Cao: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for Unsupervised "
+    "dcpcse": "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence "
+    "Embeddings, arXiv 2203.06875v1",
+    "conpvp": "Zeng, Yin, Jiang, Wu, Cao: Contrastive Learning with Prompt-derived Virtual "
+    "Semantic Prototypes for Unsupervised "
     "Sentence Embedding, Findings of EMNLP 2022",
-    "focal-infonce": "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, Findings of EMNLP 2023",
-    "simcse": "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP 2021, arXiv 2104.08821v4",
-    "rankcse": "Liu, Liu, Wang, Wang, Wu, Li, Guo: RankCSE: Unsupervised Sentence Representations Learning via Learning to Rank, "
+    "focal-infonce": "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with "
+    "Focal-InfoNCE, Findings of EMNLP 2023",
+    "simcse": "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP "
+    "2021, arXiv 2104.08821v4",
+    "rankcse": "Liu, Liu, Wang, Wang, Wu, Li, Guo: RankCSE: Unsupervised Sentence "
+    "Representations Learning via Learning to Rank, "
     "ACL 2023",
-    "pcl": "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised Sentence Embeddings, EMNLP 2022",
-    "cot-bert": "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through Chain-of-Thought, ICANN 2024",
-    "infocse": "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings, Findings "
+    "pcl": "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for "
+    "Unsupervised Sentence Embeddings, EMNLP 2022",
+    "cot-bert": "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through "
+    "Chain-of-Thought, ICANN 2024",
+    "infocse": "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive "
+    "Learning of Sentence Embeddings, Findings "
     "of EMNLP 2022",
-    "angle": "Li, Li: AoE: Angle-optimized Embeddings for Semantic Textual Similarity, ACL 2024; its repository",
-    "syncse": "Zhang, Lan, He: Contrastive Learning of Sentence Embeddings from Scratch, EMNLP 2023; its repository",
-    "claif": "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings from AI Feedback, Findings of ACL "
+    "angle": "Li, Li: AoE: Angle-optimized Embeddings for Semantic Textual Similarity, ACL 2024; "
+    "its repository",
+    "syncse": "Zhang, Lan, He: Contrastive Learning of Sentence Embeddings from Scratch, EMNLP "
+    "2023; its repository",
+    "claif": "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings "
+    "from AI Feedback, Findings of ACL "
     "2023; its repository",
     "gcse": "GCSE, arXiv 2409.12887; its repository",
-    "esimcse": "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised "
+    "esimcse": "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for "
+    "Contrastive Learning of Unsupervised "
     "Sentence Embedding, COLING 2022; its repository",
-    "mirror-bert": "Liu, Vulić, Korhonen, Collier: Fast, Effective, and Self-Supervised: Transforming Masked Language Models into "
+    "mirror-bert": "Liu, Vulić, Korhonen, Collier: Fast, Effective, and Self-Supervised: "
+    "Transforming Masked Language Models into "
     "Universal Lexical and Sentence Encoders, EMNLP 2021; its repository",
     "ct": "Carlsson et al.: Semantic Re-tuning with Contrastive Tension, ICLR 2021; its repository",
 }
@@ -137,7 +151,7 @@ AVERAGE = "Avg."
 
 
 @dataclass(frozen=True)
-class Row:
+class PrintedRow:
     """Printed cells that belong together, in the table's order."""
 
     cells: tuple[ReferenceResult, ...]
@@ -163,7 +177,7 @@ class Row:
 
 def rows(
     found: Sequence[ReferenceResult] | None = None, *, by_metric: bool = True
-) -> tuple[Row, ...]:
+) -> tuple[PrintedRow, ...]:
     """Return all printed rows, or those that these results make, in the papers' order.
 
     ``by_metric``: cells of two metrics, which one line of print may hold, are two rows; without it
@@ -184,7 +198,7 @@ def rows(
         if by_metric:
             key += (cell.metric, cell.source)
         groups.setdefault(key, []).append(cell)
-    return tuple(Row(tuple(cells)) for cells in groups.values())
+    return tuple(PrintedRow(tuple(cells)) for cells in groups.values())
 
 
 def tables() -> tuple[tuple[str, str], ...]:

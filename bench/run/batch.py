@@ -61,7 +61,7 @@ class JobBatch:
         )
 
     def write(self, plan: Plan) -> None:
-        """Raises BenchError where a file cannot be written."""
+        """Write the files of the batch. Raises BenchError if one cannot be written."""
         self.write_runs(self.runs)
         plan.write(self.folder / "plan.toml")
         write_or_fail(self.folder / "worker.sh", self.worker.encode())
@@ -90,4 +90,4 @@ class ClusterJob:
 
 
 class EngineSilent(BenchError):
-    """An engine that did not answer: what it has is unknown."""
+    """An engine that did not answer, so that its jobs are unknown."""

@@ -1,5 +1,5 @@
-"""What runs are made with: the options of ``bench run``, the arguments of ``bench.train``, what a
-worker is handed, one [[run]] of a plan.
+"""The configuration of runs: the options of ``bench run``, the arguments of ``bench.train``, the
+file of a worker, one [[run]] of a plan.
 
 A plan is runs that answer a question, in a TOML file that ``bench run --plan FILE`` runs::
 
@@ -46,9 +46,9 @@ def seconds_between_states() -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """Which runs, and how they are done.
+    """The runs to do, and how.
 
-    Several methods, backbones, seeds and values stand for every combination.
+    Several methods, backbones, seeds and values mean every combination.
 
     The first block determines results and with them fingerprints; the second changes no result by
     intent.
@@ -249,8 +249,8 @@ class Plan:
         write_or_fail(file, ("\n".join(lines).strip() + "\n").encode())
 
     def with_values(self, *, overrides: Mapping[str, str] = {}, **values: Any) -> Plan:
-        """Return the plan with these fields in every run; recipe values are added to those of the
-        runs.
+        """Return the plan with these fields in every run; recipe values are added to the runs'
+        own.
         """
         runs = []
         for config in self.runs:

@@ -270,8 +270,8 @@ def find_by_hash(requested: str, data: DataFolder, columns: Sequence[str] = ()) 
 
 
 def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
-    """All distinct sentences of the tasks that are scored, in their order: what the papers'
-    transductive rows were trained on.
+    """Collect the distinct sentences of the scored tasks in order, as the papers' transductive
+    rows were trained on them.
 
     If a task also scores sentences that it makes (with words removed), only those of the data count
     (``original``).

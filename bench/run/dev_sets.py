@@ -42,6 +42,7 @@ def open_dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
     except DataMissing as error:
         raise DataMissing(
             f"{error.message}; the checkpoint is selected on {select_on}",
-            f"{error.hint}; or --set 'select_on=captions dev', which is in the package, or --set select_on=last",
+            f"{error.hint}; or --set 'select_on=captions dev', which is in the package, or --set "
+            "select_on=last",
             error.name,
         ) from None

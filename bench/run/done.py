@@ -1,4 +1,4 @@
-"""What a run has already, and what is still to do."""
+"""The finished and the open parts of a run."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def is_finished_at_all(run: PlannedRun, store: RunsFolder) -> bool:
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
-    """Does the record have a score of the task under this protocol, on this data and by this code
-    of its suite?
+    """Return True if the record has a score of the task under this protocol, on this data and by
+    this code of its suite.
 
-    Records did not always say by which code a suite of this package scored.
+    Older records do not name the code of this package's suites.
     """
     about, now = record.provenance, code_of_suite(task.suite)
     if record.score(task.suite, task.name, task.protocol, known.form) is None:

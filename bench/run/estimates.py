@@ -78,7 +78,7 @@ def shape_of(run: PlannedRun) -> EncoderShape | None:
 
 
 def cost_of(run: PlannedRun, shape: EncoderShape) -> TrainingCost:
-    """Return what the method of a run says its training costs."""
+    """Return the training cost that the method of a run states."""
     columns = len(run.corpus.columns) if run.corpus else 1
     return run.plugin.cls.training_cost(run.recipe, shape, columns)
 
@@ -209,7 +209,7 @@ def memory_of(run: PlannedRun, shape: EncoderShape, device: str, chunk: int | No
 def disk_bytes(runs: Sequence[PlannedRun]) -> int:
     """Return the most disk space that training these runs one after the other takes.
 
-    A run whose encoder's sizes are not known counts as 0.
+    A run with an encoder of unknown size counts as 0.
     """
     trained = []
     for run in runs:

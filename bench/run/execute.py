@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
 
-TRACEBACK = "traceback.txt"  # in the run's folder: where a method's code failed
+TRACEBACK = "traceback.txt"
+"""In the run's folder: the traceback of a failure in a method's code."""
 
 
 def execute(
@@ -54,11 +55,11 @@ def execute(
     reporter: Reporter,
     ranks: Ranks | None = None,
 ) -> tuple[RunRecord, bool]:
-    """Train and score one planned run; returns its record and whether there was anything to do.
+    """Train and score one planned run. Returns its record, and True if there was anything to do.
 
     Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its
     protocol, its data or the checkpoint changed, or if its predictions are no longer as recorded. A
-    run that was finished stays finished, with the scores that it had, however this ends. Raises
+    finished run stays finished, with its earlier scores, however this ends. Raises
     RunFailed (recorded as "failed"; a run that has scores stays finished if only other tasks could
     not be scored), Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this
     process can do no other run), or another BenchError if nothing was started.
@@ -87,14 +88,15 @@ def execute(
             if trained:
                 method.load(folder / CHECKPOINT)
             else:
-                shutil.rmtree(folder / VECTORS, ignore_errors=True)  # never of other weights
-                record = (
-                    save_weights(method, folder, record)
-                    if run.corpus is None
-                    else train_weights(method, run, folder, record, ranks)
-                )
+                # stored vectors of other weights must not be used
+                shutil.rmtree(folder / VECTORS, ignore_errors=True)
+                if run.corpus is None:
+                    record = save_weights(method, folder, record)
+                else:
+                    record = train_weights(method, run, folder, record, ranks)
                 store.write(record)
-            shutil.rmtree(folder / "state", ignore_errors=True)  # also of one killed right here
+            # also the state of a process that was killed right here
+            shutil.rmtree(folder / "state", ignore_errors=True)
             if record.status != "finished":
                 record = replace(record, status="interrupted")
             record = score_run(method, run, store, record, tasks, reporter, should_stop)
@@ -105,8 +107,8 @@ def execute(
 
 
 AFRESH = ".afresh"
-"""In the runs folder: runs that are made again, each until it is finished and takes the place of
-the earlier one.
+"""In the runs folder: runs that are made again, until each is finished and replaces the earlier
+one.
 """
 
 
@@ -117,8 +119,8 @@ def execute_afresh(
     reporter: Reporter,
     ranks: Ranks | None,
 ) -> RunRecord:
-    """Execute a finished run again, beside its folder: its scores stand until those of the new
-    weights are there. The caller holds its lock.
+    """Execute a finished run again in another folder; it keeps its scores until the new weights
+    have theirs. The caller holds its lock.
 
     A training that was interrupted here goes on if the same command is given again. Raises as
     :func:`execute` does; then the earlier run is as it was.
@@ -147,7 +149,9 @@ def execute_afresh(
 
 
 def job_here() -> dict[str, str | int]:
-    """The engine, job, node and attempt of this worker ($BENCH_JOB); empty without an engine."""
+    """Return the engine, job, node and attempt of this worker ($BENCH_JOB); empty without an
+    engine.
+    """
     if "BENCH_JOB" not in os.environ:
         return {}
     name, job, node, attempt = os.environ["BENCH_JOB"].split()
@@ -160,17 +164,21 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
 
     Whatever a plugin's code raises becomes a RunFailed.
 
-    A run that was finished stays so: the failure is noted beside its scores, and that scoring was
-    stopped is not.
+    A finished run stays finished: the failure is noted next to its scores; that scoring was stopped
+    is not noted.
     """
-    status, end = "failed", BenchError("")
+    status = "failed"
+    end: BenchError
     try:
         yield
         return
     except Interrupted as error:
-        status, end = "interrupted", error
+        status = "interrupted"
+        end = error
     except RunFailed as error:
-        status, end = "finished" if isinstance(error, TasksFailed) else "failed", error
+        if isinstance(error, TasksFailed):
+            status = "finished"
+        end = error
     except BenchError as error:
         end = RunFailed(error.message, error.hint)
     except (Exception, SystemExit) as error:  # a plugin's code
@@ -185,11 +193,15 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
                 f"the GPU cannot be used any more: {end.message}",
                 f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line",
             )
-    now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
+    # the stored record may already have a training that is done
+    now = store.get(run.run_id, run.fingerprint) or record
     message = hide_paths(end.message)
-    ended = replace(now, status=status, error=message)
-    if now.status == "finished":
-        ended = now if status == "interrupted" else replace(now, error=message)
+    if now.status != "finished":
+        ended = replace(now, status=status, error=message)
+    elif status == "interrupted":
+        ended = now
+    else:
+        ended = replace(now, error=message)
     if ended != now or now is record:
         with suppress(BenchError):  # a full disk must not hide the error
             store.write(ended)
@@ -197,18 +209,17 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
 
 
 def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Reporter) -> RunRecord:
-    """The stored record, or a new one, which is written to the disk.
+    """Return the stored record, or a new one, which is written to the disk.
 
     A damaged checkpoint that was not trained is removed.
 
     Raises RunFailed if trained weights are damaged: record and scores stay as they are.
     """
-    record = store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
-    if (
-        record is not None
-        and has_weights(run, record)
-        and (problem := checkpoint_problem(record, store.folder(run.run_id)))
-    ):
+    record = store.get(run.run_id, run.fingerprint)  # None if it is damaged
+    problem = None
+    if record is not None and has_weights(run, record):
+        problem = checkpoint_problem(record, store.folder(run.run_id))
+    if record is not None and problem:
         if record.training is not None:
             raise RunFailed(
                 f"{problem}; the recorded scores stay as they are",
@@ -217,14 +228,13 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
         reporter.note(f"{problem}: made again, because nothing was trained")
         forget(run, store, reporter)
         record = None
+    title = recorded_path(run.backbone.title)
     if record is None:
         record = new_record(run, config)
-    elif recorded_path(run.backbone.title) in ("", record.provenance.backbone.title):
+    elif title in ("", record.provenance.backbone.title):
         return record
-    record = with_provenance(
-        record,
-        backbone=replace(record.provenance.backbone, title=recorded_path(run.backbone.title)),
-    )
+    backbone = replace(record.provenance.backbone, title=title)
+    record = with_provenance(record, backbone=backbone)
     store.write(record)
     return record
 
@@ -236,8 +246,11 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
     """
     old = store.get(run.run_id, run.fingerprint)
     suites = {score.suite for score in old.scores} if old else set()
-    if gone := ",".join(sorted(suites - {task.suite for task in run.tasks})):
-        reporter.note(f"scores of the old weights were removed: --suite {gone} scores the new ones")
+    gone = sorted(suites - {task.suite for task in run.tasks})
+    if gone:
+        reporter.note(
+            f"scores of the old weights were removed: --suite {','.join(gone)} scores the new ones"
+        )
     folder = store.folder(run.run_id)
     for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
         (folder / name).unlink(missing_ok=True)

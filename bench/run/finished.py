@@ -50,7 +50,8 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     kind = record.provenance.backbone.model.get("kind")
     if kind in ("object", "function", "vectors", "server") and record.model_name:
         raise NotAModel(
-            f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
+            f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the "
+            "model is not",
             "bench verify computes its scores again",
         )
     made_by, registry = record.provenance.plugin, discover(plugins)
@@ -80,8 +81,8 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
 
 
 def recipe_of_record(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
-    """The recipe of a finished run, in which files and folders stand where this machine has them,
-    as the runs folder knows.
+    """Return the recipe of a finished run with the paths that its files and folders have on this
+    machine, as the runs folder notes them.
     """
     contents = (record.provenance.determines or {}).get("places") or {}
     values = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
@@ -108,7 +109,8 @@ def backbone_of(record: RunRecord, plugin: Plugin, runs: Path | None = None) -> 
     reference = resolve_recorded(name, known.revision, runs)
     if reference.path is not None and known.revision not in (None, reference.revision):
         raise NotAModel(
-            f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
+            f"{record.run_id} was made with {name} revision {revision[:12]}; here it is "
+            f"{reference.revision[:12]}",
             "restore that revision of the backbone",
         )
     return reference

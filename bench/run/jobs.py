@@ -1,9 +1,10 @@
-"""Runs on other machines: what Slurm and Ray are given, and what they have queued.
+"""Runs on other machines: the jobs that Slurm and Ray are given, and those that they have queued.
 
 An engine gets one job for each run; ``--on commands`` prints a command for each. Their files are in
 ``RUNS/.jobs/ENGINE-TIME-ID/``:
 
-    runs.txt           the ids of the runs, one on each line; with Ray only those whose end its driver has not seen
+    runs.txt           the ids of the runs, one on each line; with Ray only those that its driver
+                       has not seen end
     plan.toml          the config of these runs, which the workers read
     worker.sh          does one of the runs, on any machine
     plugins/           copies of plugin files
@@ -91,12 +92,13 @@ def to_submit(
 
 
 def check_target(target: Target, connect: bool) -> None:
-    """Raises BenchError for options that the engine lacks; with ``connect`` also where there is no
-    engine.
+    """Check the options of an engine.
+
+    Raises BenchError for options that it lacks; with ``connect`` also if it cannot be reached.
     """
     (check_slurm if target.name == "slurm" else check_ray)(target, connect)
 
 
 def script_of(batch: JobBatch) -> str:
-    """What would be submitted, for ``--dry-run``."""
+    """Return the text of what would be submitted, for ``--dry-run``."""
     return (slurm_script if batch.target.name == "slurm" else ray_script)(batch)

@@ -22,7 +22,8 @@ def length_notes(recipe: Recipe, rows: int, *, epochs_requested: bool) -> list[s
     warmup = recipe.get("warmup_steps") or 0
     if steps and warmup >= steps:
         notes.append(
-            f"warmup_steps={warmup} is as long as the training of {steps} steps or longer: the learning rate never reaches {recipe.learning_rate:g}"
+            f"warmup_steps={warmup} is as long as the training of {steps} steps or longer: the "
+            f"learning rate never reaches {recipe.learning_rate:g}"
         )
     return notes
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 def follow_first_rank(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> None:
-    """What all ranks except the first do: train the runs whose folders rank 0 names, until it names
-    none.
+    """Train the runs that rank 0 names by their folders, until it names none.
+
+    All ranks except the first do this.
 
     Rank 0 reports a failure of all ranks. A failure of this rank alone is raised, because the
     process has to end.

@@ -44,9 +44,9 @@ def plan_configs(
     """Plan every run of the configs, once, in order. Raises a BenchError for the first mistake.
 
     All evaluation data is checked here: a run that could not be scored is refused before it is
-    trained. Every run names the sets that are missing (``missing``), and is scored on the others.
+    trained. Every run names the missing sets (``missing``), and is scored on the others.
     If data is only fetched later (``data.later``), what is to be fetched is noted there, and the
-    plan is provisional. ``ready``: may fetch a backbone whose revision is not known yet.
+    plan is provisional. ``ready``: may fetch a backbone of unknown revision.
     """
     for config in configs:
         check_config(config)

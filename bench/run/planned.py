@@ -21,27 +21,35 @@ NOT_TRAINED = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedRun:
+    """One run that is ready to be executed, with everything that determines its result."""
+
     plugin: Plugin
     variant: str
     setting: str
     backbone: Reference
-    seed: int | None  # None: no seed changes the result
+    # None: no seed changes the result
+    seed: int | None
     recipe: Recipe
     corpus: Corpus | None = None
-    tasks: tuple[Task, ...] = ()  # one that is scored in two text forms is there twice
-    task_data: tuple[KnownTask, ...] = ()  # what their data is, in the same order
-    dev: KnownTask | None = None  # the set on which the checkpoint is selected
+    # a task that is scored in two text forms is there twice
+    tasks: tuple[Task, ...] = ()
+    # their data, in the same order
+    task_data: tuple[KnownTask, ...] = ()
+    # the set that selects the checkpoint
+    dev: KnownTask | None = None
     text: str = ""
     precision: str = "fp32"
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
     # the number that the paper prints for exactly this recipe: suite, task, value, source
     expect: Mapping[str, Any] | None = None
-    custom: CustomRecipe | None = None  # that its values are from: --recipe
-    # what the fingerprint is of, beyond what the record says
+    # the file of --recipe that its values are from
+    custom: CustomRecipe | None = None
+    # further inputs of the fingerprint, which the record has no fields for
     determines: Mapping[str, Any] = field(default_factory=dict)
-    missing: tuple[DataMissing, ...] = ()  # requested tasks whose data is not here
-    # something that its fingerprint is of is yet to be fetched: a plan to look at, not to execute
+    # requested tasks with data that is not here
+    missing: tuple[DataMissing, ...] = ()
+    # part of the fingerprint's input is not fetched yet: a plan to look at, not to execute
     provisional: bool = False
 
     @property
@@ -52,16 +60,17 @@ class PlannedRun:
     def run_id(self) -> str:
         variant = f"+{self.variant}" if self.variant else ""
         seed = "any" if self.seed is None else f"s{self.seed}"
-        return f"{self.method}{variant}-{self.backbone.short}-{seed}-{'unknown' if self.provisional else self.fingerprint[:8]}"
+        name = "unknown" if self.provisional else self.fingerprint[:8]
+        return f"{self.method}{variant}-{self.backbone.short}-{seed}-{name}"
 
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
-    """The run with the fingerprint of everything that determines its result."""
+    """Return the run with the fingerprint of everything that determines its result."""
     return replace(run, fingerprint=fingerprint_of(determinants(run)))
 
 
 def determinants(run: PlannedRun) -> dict[str, Any]:
-    """Everything that determines a run's result; the fingerprint is made of it."""
+    """Return everything that determines a run's result: the inputs of its fingerprint."""
     places = run.determines["places"]
     return {
         "method": run.method,

@@ -44,7 +44,7 @@ ABSENT = "unknown"
 
 @dataclass(frozen=True)
 class Planner:
-    """What all runs of a config share, and the way from there to each of them."""
+    """Plans the runs of a config from what all of them share."""
 
     config: RunConfig
     scored: ScoredTasks
@@ -82,97 +82,47 @@ class Planner:
 
         ``overrides``: recipe key -> the value that the user gave.
         """
-        config = self.config
         cls = plugin.cls
         notes = [note for known in self.scored.data for note in known.notes]
-
-        # the setting, and the recipe of a paper for it
-        recipes = read_recipes(plugin.folder, plugin.name).recipes
-        check_entries(cls, recipes)
-        setting = choose_setting(plugin, recipes, config.setting, backbone.model, variant)
+        setting, entry = self._setting_and_entry(plugin, variant, backbone, notes)
         trained = learns(cls, setting)
-        entry = whole_entry(
-            cls,
-            recipes,
-            setting,
-            backbone.model,
-            variant,
-            trained=trained,
-            shape=find_architecture(backbone.config()),
-        )
-        if entry and entry.backbone != backbone.model:
-            notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
-        if config.setting is None and len(cls.settings) > 1:
-            notes.append(f"setting {setting} (no --setting was given)")
-
-        # every recipe value, with its source
-        custom = self.recipes.get(plugin.name)
-        if custom is not None:
-            check_values(cls, custom.values, f"--recipe {custom.file}")
-            notes += custom.check(config.seeds, plugin.sha256)
+        custom = self._custom_recipe(plugin, notes)
         recipe = self.build_recipe(plugin, setting, backbone, variant, overrides, entry)
         printed = None
         if entry and custom is None and entry.backbone == backbone.model:
             printed = entry
         if printed and printed.note:
             notes.append(printed.note)
+
+        # what is trained and encoded; content that is not fetched yet leaves the plan provisional
         recipe, places = self._with_vectors(cls, recipe, backbone)
-        absent = ABSENT in places.values()
-
-        # the backbone
-        check_stored_prefix(backbone, cls.reads)
-        check_direction(cls, recipe, backbone.name, causal=is_causal(backbone.config()))
-        check_dropout(cls, setting, recipe, backbone)
-        if cls.own_backbone:
-            revision = ABSENT if absent else cls.own_revision(recipe)
-            backbone = replace(backbone, revision=revision)
-            if config.backbones != (cls.own_backbone,):
-                notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
-        if backbone.hub and backbone.path is None:
-            absent = True
-
-        # the training text
+        backbone = self._fitting_backbone(plugin, setting, recipe, backbone, places, notes)
         corpus = None
+        dev = None
+        dev_is_absent = False
         if trained:
             corpus = self._corpus(plugin, setting, recipe, entry)
             notes += describe_corpus(corpus)
-        if isinstance(corpus, AbsentCorpus):
-            absent = True
-        elif corpus is not None:
-            check_last_batch(cls, recipe, len(corpus))
-
-        # the set that selects the checkpoint
-        dev = None
+            if not isinstance(corpus, AbsentCorpus):
+                check_last_batch(cls, recipe, len(corpus))
         if trained and setting != NOT_TRAINED:
             try:
                 dev = open_dev_task(str(recipe["select_on"]), self.data)
             except NotFetchedYet:
-                absent = True
+                dev_is_absent = True
 
-        # the seeds, and what else determines the result
-        seeds: tuple[int | None, ...] = config.seeds
-        if setting in cls.deterministic:
-            seeds = (None,)
-        if len(config.seeds) > len(seeds):
-            notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
-        # not settled: the plan is for a CPU
-        precision = "fp32" if config.precision == "auto" else config.precision
-        determines: dict[str, Any] = {
+        seeds = self._seeds(plugin, setting, notes)
+        # a device that is not settled yet is planned as a CPU
+        precision = "fp32" if self.config.precision == "auto" else self.config.precision
+        determines = {
             "places": places,
             "precision": precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
+            **self._training_facts(plugin, setting, recipe, corpus, notes),
         }
-        if trained and ranks_matter(cls, recipe, config.ranks):
-            determines["ranks"] = config.ranks
-            notes.append(
-                f"{plugin.name} trains differently on {config.ranks} processes than on one"
-            )
-        if corpus is not None and not isinstance(corpus, AbsentCorpus) and is_composed(corpus):
-            determines[CORPUS_PARTS] = list(corpus_arguments(corpus))
         if corpus is not None and setting != NOT_TRAINED:
             requested = "epochs" in overrides or (custom is not None and "epochs" in custom.values)
             notes += length_notes(recipe, len(corpus), epochs_requested=requested)
-
         run = PlannedRun(
             plugin=plugin,
             variant=variant,
@@ -184,16 +134,108 @@ class Planner:
             tasks=self.scored.tasks,
             task_data=self.scored.data,
             dev=dev,
-            text=config.text,
+            text=self.config.text,
             precision=precision,
             notes=tuple(notes),
-            expect=printed_number(cls, printed, recipe, config.corpus, trained),
+            expect=printed_number(cls, printed, recipe, self.config.corpus, trained),
             custom=custom,
             determines=determines,
             missing=self.scored.missing,
-            provisional=absent,
+            provisional=(
+                dev_is_absent
+                or ABSENT in places.values()
+                or (backbone.hub and backbone.path is None)
+                or isinstance(corpus, AbsentCorpus)
+            ),
         )
         return [with_fingerprint(replace(run, seed=seed)) for seed in seeds]
+
+    def _custom_recipe(self, plugin: Plugin, notes: list[str]) -> CustomRecipe | None:
+        """Return the method's recipe of --recipe, if there is one. Raises BenchError for a mistake
+        in it.
+        """
+        custom = self.recipes.get(plugin.name)
+        if custom is not None:
+            check_values(plugin.cls, custom.values, f"--recipe {custom.file}")
+            notes += custom.check(self.config.seeds, plugin.sha256)
+        return custom
+
+    def _setting_and_entry(
+        self, plugin: Plugin, variant: str, backbone: Reference, notes: list[str]
+    ) -> tuple[str, Entry | None]:
+        """Choose the setting, and the paper's recipe for it, if there is one.
+
+        Adds a note for each choice that the user did not make.
+        """
+        cls = plugin.cls
+        recipes = read_recipes(plugin.folder, plugin.name).recipes
+        check_entries(cls, recipes)
+        setting = choose_setting(plugin, recipes, self.config.setting, backbone.model, variant)
+        entry = whole_entry(
+            cls,
+            recipes,
+            setting,
+            backbone.model,
+            variant,
+            trained=learns(cls, setting),
+            shape=find_architecture(backbone.config()),
+        )
+        if entry and entry.backbone != backbone.model:
+            notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
+        if self.config.setting is None and len(cls.settings) > 1:
+            notes.append(f"setting {setting} (no --setting was given)")
+        return setting, entry
+
+    def _fitting_backbone(
+        self,
+        plugin: Plugin,
+        setting: str,
+        recipe: Recipe,
+        backbone: Reference,
+        places: Mapping[str, str | None],
+        notes: list[str],
+    ) -> Reference:
+        """Return the backbone, with the revision that a method gives to its own vectors.
+
+        Raises BenchError if the method cannot use it.
+        """
+        cls = plugin.cls
+        check_stored_prefix(backbone, cls.reads)
+        check_direction(cls, recipe, backbone.name, causal=is_causal(backbone.config()))
+        check_dropout(cls, setting, recipe, backbone)
+        if not cls.own_backbone:
+            return backbone
+        if self.config.backbones != (cls.own_backbone,):
+            notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
+        revision = ABSENT if ABSENT in places.values() else cls.own_revision(recipe)
+        return replace(backbone, revision=revision)
+
+    def _seeds(self, plugin: Plugin, setting: str, notes: list[str]) -> tuple[int | None, ...]:
+        """Return the seeds of the config; (None,) if the method has nothing random."""
+        seeds = self.config.seeds
+        if setting not in plugin.cls.deterministic:
+            return seeds
+        if len(seeds) > 1:
+            notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
+        return (None,)
+
+    def _training_facts(
+        self,
+        plugin: Plugin,
+        setting: str,
+        recipe: Recipe,
+        corpus: Corpus | None,
+        notes: list[str],
+    ) -> dict[str, Any]:
+        """Return the facts of a training that change its result and are in no recipe."""
+        facts: dict[str, Any] = {}
+        ranks = self.config.ranks
+        if learns(plugin.cls, setting) and ranks_matter(plugin.cls, recipe, ranks):
+            facts["ranks"] = ranks
+            notes.append(f"{plugin.name} trains differently on {ranks} processes than on one")
+        if corpus is not None and not isinstance(corpus, AbsentCorpus) and is_composed(corpus):
+            facts[CORPUS_PARTS] = list(corpus_arguments(corpus))
+        return facts
 
     def build_recipe(
         self,
@@ -365,8 +407,7 @@ def printed_number(
     corpus: str | tuple[str, ...] | None,
     trained: bool,
 ) -> Mapping[str, Any] | None:
-    """Return the number that the paper prints, if recipe and corpus are just those of its entry;
-    else None.
+    """Return the number that the paper prints, if recipe and corpus equal its entry; else None.
 
     ``corpus``: the value of --corpus.
     """

@@ -3,7 +3,7 @@
 Installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE``
 adds a file, and :func:`register_class` a class of a script or a notebook.
 
-An entry point names a method class, or a module, of which every method class that it defines is
+An entry point names a method class, or a module: then every method class that it defines is
 registered. A plugin that does not import is named in a warning; the others still work.
 """
 
@@ -36,7 +36,7 @@ TYPED_IN = "the class "
 
 @dataclass(frozen=True)
 class Plugin:
-    """A registered method and where it came from."""
+    """A registered method and its origin."""
 
     name: str
     cls: type[Method]
@@ -94,12 +94,12 @@ class Registry:
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:
-    """Every method that is installed or in a given file.
+    """Return every method that is installed or in a given file.
 
     If a name occurs twice, the first counts, this package's before all others.
 
-    An entry point whose name is already used is left out with a warning; for a file, BenchError is
-    raised, and for one given twice.
+    An entry point with a name that is already used is left out with a warning. Raises BenchError
+    for such a file, and for a file that is given twice.
     """
     check_plugin_files(files)
     plugins: dict[str, Plugin] = {}
@@ -131,12 +131,12 @@ name.
 
 
 def register_class(cls: Any) -> Plugin:
-    """The method of a class that a script or a notebook defines, or that it imported.
+    """Register the method class of a script or a notebook, also one that it imported.
 
     This process knows it from now on by its name.
 
     Raises BenchError for what is no method class, for a name that an installed method has, and for
-    a class whose file has changed since it was imported.
+    a class from a file that changed after it was imported.
     """
     if not isinstance(cls, type):
         raise BenchError(
@@ -146,7 +146,8 @@ def register_class(cls: Any) -> Plugin:
     if not issubclass(cls, Method):
         raise BenchError(
             f"the class {cls.__name__} is not a method",
-            "derive it from bench.method.TorchMethod, bench.method.Method or a method such as bench.methods.simcse.SimCSE",
+            "derive it from bench.method.TorchMethod, bench.method.Method or a method such as "
+            "bench.methods.simcse.SimCSE",
         )
     if "name" not in vars(cls):
         raise BenchError(
@@ -159,7 +160,8 @@ def register_class(cls: Any) -> Plugin:
         return known
     if has_changed_since_import(cls):
         raise BenchError(
-            f"{file_of_module(cls.__module__)} has changed since {cls.__name__} was imported from it",
+            f"{file_of_module(cls.__module__)} has changed since {cls.__name__} was imported "
+            "from it",
             f"importlib.reload({cls.__module__}) and import the class again, or start again",
         )
     try:
@@ -177,7 +179,7 @@ def _name_for(cls: type) -> str:
 
 
 def _origin_of(cls: type) -> tuple[str, str, Path | None]:
-    """Return what a record says of where a class is from, "" for a version, and the file of its
+    """Return the origin of a class as a record names it, "" for a version, and the file of its
     code if it was imported from one.
     """
     file = file_of_module(cls.__module__)
@@ -226,7 +228,8 @@ def from_file(file: Path) -> list[Plugin]:
     if not plugins and not hasattr(module, "SUITE"):
         raise BenchError(
             f"--plugin {file} defines no method",
-            "a method is a class with a `name` that derives from Method or TorchMethod; a suite is a Suite called SUITE",
+            "a method is a class with a `name` that derives from Method or TorchMethod; a suite "
+            "is a Suite called SUITE",
         )
     return plugins
 
@@ -250,17 +253,18 @@ def _plugins_of(
         some = not isinstance(cls.settings, str) and set(cls.settings)
         if not some or not some <= set(SETTINGS):
             raise ValueError(
-                f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, and choose from {', '.join(SETTINGS)}"
+                f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, and choose "
+                f"from {', '.join(SETTINGS)}"
             )
     return [Plugin(cls.name, cls, package, version, code_hash(cls, file)) for cls in methods]
 
 
 def code_hash(cls: type[Method], file: Path | None = None) -> str:
-    """The hash of a method's code: of its module and of all that this imports within
-    ``bench.base.imported_code``'s reach.
+    """Hash a method's code: its module and everything that this imports within the reach of
+    ``bench.base.imported_code``.
 
-    ``file``: the plugin file that defines it. An installed module's hash is that of its first look:
-    what was imported stays as it was, whatever is written to its files later.
+    ``file``: the plugin file that defines it. An installed module is hashed once:
+    imported code stays as it was, whatever is written to its files later.
     """
     if file is not None:
         return hash_file(file)

@@ -13,7 +13,7 @@ from bench.references import (
     Checkpoint,
     FigureRuns,
     Part,
-    Row,
+    PrintedRow,
     figure_runs,
     meaning,
     released_as,
@@ -40,13 +40,13 @@ def runs_of(
     backbones: Sequence[str] = (),
     released: bool = False,
 ) -> tuple[TableRun, ...]:
-    """The runs of a table or a figure, in its order; rows that mean the same run are one.
+    """List the runs of a table or a figure, in its order; rows that mean the same run are one.
 
     Those that cannot be run say why.
 
     ``filters`` choose rows: a setting, a method, "own" or "copied", or part of a row's label.
     ``backbones``: names (or folders of that name) that the part has choose rows; any other one
-    stands in for all of them. A row that the paper itself took from a checkpoint is that
+    replaces all of them. A row that the paper itself took from a checkpoint is that
     checkpoint; ``released``: so is every row with a known one, and what would be trained is left
     out. Raises BenchError for a filter or a backbone that fits no row.
     """
@@ -108,7 +108,7 @@ printed one.
 
 
 def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Place]:
-    """The backbones on which the rows of a printed one are run.
+    """Return the backbones that run the rows of a printed one.
 
     ``printed``: names that choose rows.
     """
@@ -118,7 +118,7 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
     ]
 
 
-def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[Row]:
+def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[PrintedRow]:
     """The rows of a table that ``filters`` choose; a figure has none.
 
     Raises BenchError for a word that fits none.
@@ -134,7 +134,7 @@ def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[Row]:
     return [row for row in every if not filters or any(_fits(row, word) for word in filters)]
 
 
-def _fits(row: Row, word: str) -> bool:
+def _fits(row: PrintedRow, word: str) -> bool:
     first = row.first
     means = meaning(first.method, first.variant, first.setting, first.backbone)
     names = {
@@ -189,7 +189,7 @@ def _from_checkpoint(run: TableRun, checkpoint: Checkpoint) -> TableRun:
     )
 
 
-def _of_row(row: Row, place: Place, registry: Registry, released: bool) -> TableRun:
+def _of_row(row: PrintedRow, place: Place, registry: Registry, released: bool) -> TableRun:
     first, (backbone, instead_of) = row.first, place
     means = meaning(first.method, first.variant, first.setting, first.backbone)
     open_notes = [

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, RunFailed, one_line
+from bench.base.extras import install_hint
 from bench.records import RunsFolder
 from bench.run.batch import ClusterJob, JobBatch
 from bench.run.target import Target
@@ -43,7 +44,7 @@ def check_ray(target: Target, connect: bool) -> None:
     except ImportError:
         raise BenchError(
             "--on ray: Ray is not installed",
-            "pip install 'sentence-bench[ray]', in the version of the cluster",
+            install_hint("ray") + ", with Ray in the cluster's version",
         ) from None
     address = os.environ.get("RAY_ADDRESS") or "this machine"
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -57,38 +58,41 @@ def check_ray(target: Target, connect: bool) -> None:
             f"the Ray cluster at {address} cannot be used: {one_line(error, 200)}",
             "RAY_ADDRESS=HOST:PORT of its head; the same Ray and Python here as there",
         ) from None
-    if not any(
-        all(node["Resources"].get(key, 0) >= n for key, n in requested.items())
-        for node in ray.nodes()
-        if node["Alive"]
-    ):
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(all(node.get(key, 0) >= n for key, n in requested.items()) for node in nodes):
         needs = ", ".join(f"{n:,} {key}" for key, n in requested.items())
         raise BenchError(f"--on ray: no node of the cluster has {needs} for a run", "request less")
 
 
 def _requested(target: Target) -> dict[str, int]:
-    """The resources of one run, by Ray's names. Raises BenchError for a memory that it cannot read."""
-    requested = {"CPU": target.cpus or 1, "GPU": target.gpus or 0}
+    """Return the resources of one run by Ray's names.
+
+    Raises BenchError for a memory that it cannot read.
+    """
+    requested = {}
+    requested["CPU"] = target.cpus or 1
+    requested["GPU"] = target.gpus or 0
     if target.memory is None:
         return requested
-    if not (match := re.fullmatch("([0-9]+)([KMGT]?)", target.memory)):
+    match = re.fullmatch("([0-9]+)([KMGT]?)", target.memory)
+    if match is None:
         raise BenchError(
             f"--on ray:memory={target.memory}: expected a number with K, M, G or T", "memory=16G"
         )
-    return {**requested, "memory": int(match[1]) * UNITS[match[2]]}
+    requested["memory"] = int(match[1]) * UNITS[match[2]]
+    return requested
 
 
 def _options(target: Target) -> dict[str, Any]:
-    """Of the task of one run."""
+    """Return Ray's options for the task of one run."""
     names = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
-    return {
-        **{names[key]: n for key, n in _requested(target).items()},
-        "max_retries": target.retries,
-    }
+    options: dict[str, Any] = {names[key]: n for key, n in _requested(target).items()}
+    options["max_retries"] = target.retries
+    return options
 
 
 def ray_script(batch: JobBatch) -> str:
-    """What would be started, for ``--dry-run``."""
+    """Describe the tasks that would be started, for ``--dry-run``."""
     return "\n".join(
         [
             f"# {len(batch.runs)} tasks of Ray, each with {_options(batch.target)}",
@@ -99,9 +103,9 @@ def ray_script(batch: JobBatch) -> str:
 
 
 def run_worker(command: list[str], log: str) -> int:
-    """A task: the worker of one run; returns its exit code.
+    """Run the worker of one run, as a task of Ray; return its exit code.
 
-    Raises WorkerKilled where a signal ended it.
+    Raises WorkerKilled if a signal ended it.
     """
     import ray
 
@@ -148,9 +152,13 @@ def follow_batch(
     """
     import ray
 
-    task, options = ray.remote(run_worker), _options(batch.target)
-    logs, ended = batch.folder / "logs", dict[str, str]()
-    waiting, going = list(batch.runs), dict[Any, str]()
+    task = ray.remote(run_worker)
+    options = _options(batch.target)
+    logs = batch.folder / "logs"
+    waiting = list(batch.runs)
+    # Ray's reference of a task -> the id of its run
+    going: dict[Any, str] = {}
+    ended: dict[str, str] = {}
     most = batch.target.parallel or len(waiting)
 
     def note_ends(count: int, seconds: float) -> None:
@@ -177,7 +185,7 @@ def follow_batch(
 
 
 def _outcome(ref: Any) -> str:
-    """How a task ended. The reason for a failure is in the run's record or log."""
+    """Say how a task ended. The reason for a failure is in the run's record or log."""
     import ray
 
     try:
@@ -189,8 +197,8 @@ def _outcome(ref: Any) -> str:
 
 
 def check_ray_head() -> None:
-    """Raises RunFailed if the head was restarted without its data: it has lost this driver, whose
-    tasks would never end.
+    """Raises RunFailed if the head was restarted without its data: it has lost this driver, so the
+    driver's tasks would never end.
     """
     import ray
 
@@ -208,14 +216,16 @@ def check_ray_head() -> None:
 
 
 def ray_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
-    """The runs that living drivers have not seen end: a driver removes a run that has ended from
-    its ``runs.txt``.
+    """Find the runs that living drivers have not seen end: a driver removes an ended run from its
+    ``runs.txt``.
     """
     jobs: dict[str, ClusterJob] = {}
     for folder, runs in batches.items():
-        if (driver := RunsFolder(folder.parent).worked_on_by(folder.name)) is None:
+        driver = RunsFolder(folder.parent).worked_on_by(folder.name)
+        if driver is None:
             continue
-        store, (host, _, process) = RunsFolder(folder.parents[1]), driver.rpartition(":")
+        host, _, process = driver.rpartition(":")
+        store = RunsFolder(folder.parents[1])
         for run_id in runs:
             jobs[run_id] = ClusterJob(
                 engine="ray",

@@ -16,8 +16,8 @@ from bench.run.recipes import sourced, variants_of
 
 
 def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
-    """Raises BenchError, naming the file, for a recipe whose setting or variant the method lacks,
-    and for a wrong value.
+    """Raises BenchError, naming the file, for a recipe with a setting or variant that the method
+    lacks, and for a wrong value.
     """
     for entry in recipes:
         where = f"of {method.name} in {entry.file}"
@@ -67,8 +67,10 @@ def check_overrides(
             r"0,\d+|\d+,0\d*", text
         ):
             raise BenchError(
-                f"--set {key}={text}: a comma separates the values of a series; did you mean a decimal point?",
-                f"--set {key}={text.replace(',', '.')}; in a series, write each number with a point",
+                f"--set {key}={text}: a comma separates the values of a series; did you mean a "
+                "decimal point?",
+                f"--set {key}={text.replace(',', '.')}; in a series, write each number with a "
+                "point",
             )
 
 
@@ -87,20 +89,28 @@ OTHER_NAMES: Mapping[str, str] = {
     "outputdir": "--runs FOLDER",
 }
 """The name in other tools, as :func:`plain_key` gives it -> what sets it here."""
-OF_ENCODERS = ("pooling", "padding", "max_length", "dtype")  # what bench evaluate --set takes
+OF_ENCODERS = ("pooling", "padding", "max_length", "dtype")
+"""Keys of ``bench evaluate --set``: they say how a finished encoder is read, and belong to no
+method.
+"""
 
 
 def plain_key(key: str) -> str:
-    """A name without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and
+    """Return a name without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and
     ``learning_rate`` are the same.
     """
     return "".join(c for c in key.lower() if c.isalnum())
 
 
 def setter(name: str) -> str:
-    """The option for a name of another tool or a misspelled one: "--set learning_rate=VALUE",
-    "--seeds N"; "" if nothing is near.
+    """Return the option for a name of another tool or a misspelled one: "--set
+    learning_rate=VALUE", "--seeds N"; "" if nothing is near.
     """
     known = {plain_key(key): key for key in (*TRAINING, *ON_REQUEST, *OF_ENCODERS)}
-    near = difflib.get_close_matches(plain_key(name), known, 1, 0.8)
-    return OTHER_NAMES.get(plain_key(name)) or (f"--set {known[near[0]]}=VALUE" if near else "")
+    name = plain_key(name)
+    if name in OTHER_NAMES:
+        return OTHER_NAMES[name]
+    near = difflib.get_close_matches(name, known, 1, 0.8)
+    if near:
+        return f"--set {known[near[0]]}=VALUE"
+    return ""

@@ -9,9 +9,10 @@ from bench.method.contract import Method
 from bench.method.recipe import Value
 
 SHARED = "the papers' common loop (SimCSE train.py)"
-BACKBONES = (
-    Path(__file__).parents[1] / "builtin"
-)  # whose recipes/backbones.toml holds what belongs to a backbone
+# the folder with recipes/backbones.toml, the values that belong to a backbone
+BACKBONES = Path(__file__).parents[1] / "builtin"
+
+# the harness's own keys, which bench.training reads
 TRAINING: Mapping[str, Value] = {
     "batch_size": Value(64, "harness default"),
     "learning_rate": Value(3e-5, "harness default"),
@@ -29,18 +30,25 @@ TRAINING: Mapping[str, Value] = {
     "drop_last": Value(False, SHARED),
     "patience": Value(None, SHARED),
     "corpus_column": Value(None, "harness default: the corpus as it is"),
-}  # the harness's own keys: what bench.training reads
+}
+
+# keys that are in a recipe only if something sets them, so that the fingerprints of recipes without
+# them stay the same
 ON_REQUEST: Mapping[str, Value] = {
     "budget": Value(None, "harness default: as long as the epochs say"),
-}  # in a recipe only if something sets them, so that the fingerprint of a recipe without them stays the same
+}
+
+# key -> its description in tables of recipe keys
 HELP: Mapping[str, str] = {
-    "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor sees",
+    "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor "
+    "sees",
     "learning_rate": "AdamW's first rate; falls linearly to 0",
     "epochs": "passes over the corpus",
     "max_steps": "optimiser steps at most; the schedule ends there",
     "max_seq_length": "tokens of a training sentence, special tokens included",
     "eval_steps": "steps between two dev scores",
-    "select_on": "'STS-B dev', 'sts-dev-clean' (no pair that a test set has), 'captions dev', or 'last' to keep the last step",
+    "select_on": "'STS-B dev', 'sts-dev-clean' (no pair that a test set has), 'captions dev', or "
+    "'last' to keep the last step",
     "warmup_steps": "steps in which the rate rises from 0",
     "weight_decay": "AdamW's, not on biases and layer norms",
     "max_grad_norm": "global norm to which gradients are clipped",
@@ -49,15 +57,17 @@ HELP: Mapping[str, str] = {
     "schedule": "of the rate after the warm-up: 'linear' to 0, or 'constant'",
     "drop_last": "leave the last short batch of an epoch out",
     "patience": "dev scores in a row without improvement until training stops; none: never",
-    "budget": "how long to train, in place of the epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h",
-    "corpus_column": "train on one column of a wider corpus ('sent0'), or on every cell as a sentence ('all')",
+    "budget": "how long to train, in place of the epochs: 10m, 2h, 5000steps, 1e6sentences, "
+    "3e7tokens, 2gpu-h",
+    "corpus_column": "train on one column of a wider corpus ('sent0'), or on every cell as a "
+    "sentence ('all')",
 }
 # the keys of a method that reads its corpus once
 ONE_PASS = ("max_seq_length", "dropout", "corpus_column")
 
 
 def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
-    """The harness's recipe keys that a method uses, if it is trained (or fitted) or not."""
+    """Return the harness's recipe keys that a method uses, if it is trained (or fitted) or not."""
     if trained:
         return ONE_PASS if method.fitted == "pass" else tuple(TRAINING)
     return ("dropout",) if method.own_backbone is None else ()

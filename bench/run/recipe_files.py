@@ -1,6 +1,4 @@
-"""Recipe files: those of methods and backbones, and a file for one run (``bench run --recipe
-FILE``).
-"""
+"""Recipe files of methods and backbones, and a file for one run (``bench run --recipe FILE``)."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class RecipeDisagreement:
-    """What the paper says, what its authors' code does, and what is done here."""
+    """A point on which a paper and its authors' code disagree, and what is done here."""
 
     topic: str
     paper: str
@@ -146,12 +144,13 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
         """Notes on the values of a search; ``plugin`` is the hash of the method's code now.
 
-        Raises BenchError for a seed of the search, whose dev score chose the values.
+        Raises BenchError for a seed of the search: its dev score chose the values.
         """
         name = self.search.get("name", "the search")
         if used := set(seeds).intersection(self.search.get("seeds", [])):
             raise BenchError(
-                f"seed {min(used)}: {name} chose these values by its scores on this seed, which are therefore biased",
+                f"seed {min(used)}: {name} chose these values by its scores on this seed, which "
+                "are therefore biased",
                 "--seeds 1-5, or other seeds that the search did not use",
             )
         return (

@@ -1,4 +1,4 @@
-"""The types of recipe values: what a key may hold, and text as a value of that type."""
+"""The types of recipe values: the values that a key may hold, and text as a value of that type."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def parse_value(key: str, text: str, like: Any) -> Any:
 
 
 def wrong_kind(key: str, value: Any, like: Any) -> str:
-    """What is wrong with a value from a file whose default is ``like``; "" if nothing is."""
+    """Describe the fault of a value from a file; "" if it fits the default ``like``."""
     wrong = _wrong(value, _kind(key, like))
     return f"{wrong}, found {value!r}" if wrong else ""
 

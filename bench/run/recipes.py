@@ -6,25 +6,29 @@ setting and backbone < variant < ``--set``
 A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper
 and authors' code disagree::
 
-    family = "contrastive"                       # optional: a filter of the pages; any word, or one that other methods use
+    family = "contrastive"           # optional: a filter of the pages; any word
 
-    [[common]]                                   # shared by several recipes; setting, backbone and variant say which:
-    setting = "supervised"                       # a name, a list of names, or left out for all
+    # shared by several recipes; setting, backbone and variant say which: a name, a list of names,
+    # or left out for all
+    [[common]]
+    setting = "supervised"
     corpus = "nli"
     [common.values]
     epochs = { value = 3, source = "run_sup_example.sh" }
-    [common.facts]                               # stated by the source, but not a recipe key
+    [common.facts]                   # stated by the source, but not a recipe key
     seed = { value = 42, source = "run_sup_example.sh" }
 
-    [[recipe]]                                   # later tables win over earlier ones, a recipe's own values over common ones
+    # later tables win over earlier ones, a recipe's own values over common ones
+    [[recipe]]
     setting = "supervised"
     backbone = "bert-base-uncased"
-    variant = ""                                 # optional: only for this variant
+    variant = ""                     # optional: only for this variant
     expect = { suite = "sts", task = "Avg.", value = 81.57, source = "table 5" }
     note = "..."
     [recipe.values]
-    batch_size = { value = 64, source = "README", note = "what another source says" }    # without `value`: none
-    learning_rate = 3e-5                         # in your own file; shown as "no source"
+    # without `value`: none
+    batch_size = { value = 64, source = "README", note = "what another source says" }
+    learning_rate = 3e-5             # in your own file; shown as "no source"
 
     [[disagreement]]
     topic = "evaluation interval"
@@ -32,14 +36,17 @@ and authors' code disagree::
     code = "every 125 steps"
     use = "125"
 
-    [[space]]                                    # what bench search may change, with the source of each bound: bench.run.search
+    # what bench search may change, with the source of each bound: bench.run.search
+    [[space]]
     [space.values]
     temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
 
-    [variants.no-mlm]                            # a variant that the method's class does not declare: METHOD+no-mlm
+    # a variant that the method's class does not declare: METHOD+no-mlm
+    [variants.no-mlm]
     mlm = { value = false, source = "table 2" }
 
-    [printed]                                    # its names in bench.references, if they differ: "" for a method without rows
+    # its names in bench.references, if they differ: "" for a method without rows
+    [printed]
     method = "first-last-avg"
     variants = { layer-shared = "layer-shared-prompt" }
 """
@@ -145,10 +152,10 @@ def whole_entry(
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
-    """Settings with a recipe for this backbone; only the variant's, if it has recipes for any
-    backbone.
+    """List the settings with a recipe for this backbone; only the variant's, if it has recipes for
+    any backbone.
 
-    Settings whose recipe has a number that the paper prints (``expect``) come first; among equals,
+    Settings with a printed number in their recipe (``expect``) come first; among equals,
     unsupervised.
     """
     of_variant = [e for e in recipes if variant and e.variant == variant]
@@ -171,9 +178,9 @@ def merge_recipe(
     trained: bool,
     plan: Mapping[str, Value] = {},
 ) -> Recipe:
-    """The whole recipe of one run. Raises UnknownName for a key that is not declared.
+    """Merge the whole recipe of one run. Raises UnknownName for a key that is not declared.
 
-    ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
+    ``plan``: values that the command line implies; ``overrides``: the strings of ``--set``.
     """
     values = {
         **{key: TRAINING[key] for key in harness_keys(method, trained)},
@@ -205,7 +212,8 @@ def merge_recipe(
     if budget.value is not None and ("budget" in overrides or "epochs" not in overrides):
         if "epochs" in overrides:
             raise BenchError(
-                f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how long to train",
+                f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how "
+                "long to train",
                 "give one",
             )
         values["budget"] = replace(budget, value=canonical_budget(str(budget.value)))
@@ -222,8 +230,8 @@ def sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
 
 
 def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
-    """Name -> recipe values of every variant: those that the method declares, and those of its
-    recipe file.
+    """Return name -> recipe values of every variant, declared by the method or in its recipe
+    file.
 
     A class without a file has only the former.
     """
@@ -234,7 +242,8 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
     of_file = read_recipes(folder, method.name).variants
     if twice := sorted(method.variants.keys() & of_file.keys()):
         raise BenchError(
-            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name, too",
+            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} "
+            "declares a variant of that name, too",
             "choose another name in the recipe file",
         )
     return {**method.variants, **of_file}

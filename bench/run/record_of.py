@@ -1,5 +1,5 @@
-"""What a record says of a planned run without giving away a folder of this machine: names in the
-place of absolute paths.
+"""The record of a planned run, which gives no folder of this machine away: it has names in place
+of absolute paths.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ from bench.score.suites import SuitePlugin
 
 
 def command_of_run(config: RunConfig) -> str:
-    """The command that made a run, with paths relative to the working directory, or by their names."""
+    """The command that made a run, with paths relative to the working directory, or by their
+    names.
+    """
     if not config.command:
         return recorded_command(["bench", *sys.argv[1:]])
     try:
@@ -107,7 +109,9 @@ def recorded_code(plugin: Plugin | SuitePlugin) -> Code:
 
 
 def remember_places(run: PlannedRun, runs: Path) -> None:
-    """Note in the runs folder where this machine has the folders and files that the record names."""
+    """Note in the runs folder where this machine has the folders and files that the record
+    names.
+    """
     backbone = run.backbone
     if backbone.path is not None and not backbone.hub and backbone.name != "builtin":
         _remember(runs, backbone.revision, backbone.name)

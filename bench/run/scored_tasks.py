@@ -12,9 +12,9 @@ from bench.score.suites import KnownTask, Task, expand_suites, suite, survey
 
 @dataclass(frozen=True)
 class ScoredTasks:
-    """What the runs of a config will be scored on.
+    """The tasks that score the runs of a config.
 
-    Tasks whose data is fetched later come last and are not in ``data``.
+    Tasks with data that is fetched later come last and are not in ``data``.
     """
 
     tasks: tuple[Task, ...]

@@ -43,7 +43,7 @@ def score_run(
     Raises RunFailed at the end if one could not be scored.
 
     Scores that another code of their suite gave are replaced together, once all tasks of the suite
-    are scored, so that an average is of one code.
+    are scored, so that one code computed everything in an average.
     """
     began = time.perf_counter()
     before = record.cost
@@ -63,18 +63,12 @@ def score_run(
         # a score that waits for the others of its suite is recorded with them
         ready = [(known, result)]
         if known.suite in waiting:
-            waiting[known.suite] += ready
+            waiting[known.suite].append((known, result))
             ready = []
             if len(waiting[known.suite]) == to_score[known.suite]:
                 ready = waiting.pop(known.suite)
                 record = with_earlier_code(record, known.suite)
-        for its_data, scored in ready:
-            store.write_predictions(
-                run.run_id, scored.task, scored.text, scored.predictions, scored.suite
-            )
-            record = with_score(record, its_data, scored)
-
-        # what it took so far
+        record = _with_scores(record, ready, store)
         seconds = time.perf_counter() - began
         record = replace(record, cost=_cost_of_scoring(before, seconds, vectors, device))
 
@@ -93,10 +87,25 @@ def score_run(
     record = _with_model_facts(record, run, method, vectors)
     if failed:
         store.write(record)
-        message = "; and ".join(error.message for error in failed)
-        error_class = TasksFailed if record.scores else RunFailed
-        raise error_class(message, failed[0].hint)
+        raise _failure(failed, record)
     return record
+
+
+def _with_scores(record: RunRecord, scored: Sequence[Scored], store: RunsFolder) -> RunRecord:
+    """Write the predictions of these scores, and return the record with the scores."""
+    for known, result in scored:
+        store.write_predictions(
+            record.run_id, result.task, result.text, result.predictions, result.suite
+        )
+        record = with_score(record, known, result)
+    return record
+
+
+def _failure(errors: Sequence[RunFailed], record: RunRecord) -> RunFailed:
+    """Return one error for all tasks that could not be scored."""
+    message = "; and ".join(error.message for error in errors)
+    error_class = TasksFailed if record.scores else RunFailed
+    return error_class(message, errors[0].hint)
 
 
 def _cost_of_scoring(before: Cost, seconds: float, vectors: RunVectors, device: str) -> Cost:
@@ -165,7 +174,9 @@ def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
 
 
 def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRecord:
-    """Return the record with the score of a task, the hash of its data, and the code of its suite."""
+    """Return the record with the score of a task, the hash of its data, and the code of its
+    suite.
+    """
     name = data_key(result.task, result.text, result.suite)
     record = replace(record, scores=merge_scores(record.scores, result))
     record = with_provenance(record, data={**record.provenance.data, name: known.sha256})
@@ -175,7 +186,9 @@ def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRe
 
 
 def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, ...]:
-    """Replace the score of the same cell by a new result, and compute the suites' averages again."""
+    """Replace the score of the same cell by a new result, and compute the suites' averages
+    again.
+    """
     new = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
     cells = {score_run.key: score_run for score_run in (*scores, new) if score_run.task != AVERAGE}
     known = suite_names()
@@ -243,7 +256,9 @@ def advance_rows(
     rows: int,
     total: int | None = None,
 ) -> None:
-    """Report the rows of a corpus that are done. Raises Interrupted with the message ``stopped``."""
+    """Report the rows of a corpus that are done. Raises Interrupted with the message
+    ``stopped``.
+    """
     if should_stop():
         raise Interrupted(stopped)
     reporter.advance(rows, total=total)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 def settle_config(
     config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None
 ) -> RunConfig:
-    """The config with a device, a precision and a number of processes.
+    """Return the config with a device, a precision and a number of processes.
 
     Raises BenchError for what this machine cannot do.
 
-    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: those of this
-    process, which agree on one precision.
+    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: the
+    ranks of this process, which agree on one precision.
     """
     config = (
         _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)

@@ -15,11 +15,13 @@ from bench.base.files import write_or_fail
 from bench.run.batch import ClusterJob, EngineSilent, JobBatch
 from bench.run.target import Target
 
-BEFORE_LIMIT = 120  # seconds before the time limit at which a worker is asked to save its state
+BEFORE_LIMIT = 120
+"""Seconds before the time limit at which a worker is asked to save its state."""
 PREFIX = "bench-"
 RESERVED = ("array", "chdir", "job-name", "output", "error", "open-mode", "wrap", "parsable")
 PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
-SECONDS = 60.0  # until a command counts as silent
+SECONDS = 60.0
+"""Time after which a command counts as silent."""
 SCRIPT = """\
 folder={folder}
 run=$(sed -n "$(($1 + SLURM_ARRAY_TASK_ID + 1))p" "$folder/runs.txt")
@@ -68,12 +70,15 @@ def check_slurm(target: Target, connect: bool) -> None:
     if connect and shutil.which("sbatch") is None:
         raise BenchError(
             "--on slurm: no sbatch on this machine",
-            "run this on a machine that submits jobs; --dry-run prints the script here, --on commands a command for each run",
+            "run this on a machine that submits jobs; --dry-run prints the script here, --on "
+            "commands a command for each run",
         )
 
 
 def slurm_script(batch: JobBatch) -> str:
-    """The job of one element; its argument is the number of the array's first run in the batch."""
+    """Return the script of one element; its argument is the number of the array's first run in the
+    batch.
+    """
     target = batch.target
     options = {
         "output": "/dev/null",  # the script writes a log for each run
@@ -86,49 +91,51 @@ def slurm_script(batch: JobBatch) -> str:
         "mem": target.memory,
         **dict(target.options),
     }
-    return "\n".join(
-        [
-            "#!/bin/sh",
-            *(
-                f"#SBATCH --{key}" + (f"={_quoted(str(value))}" if value else "")
-                for key, value in options.items()
-                if value is not None
-            ),
-            "# submitted as: "
-            + shlex.join(_submission(batch, 0, len(batch.runs))).replace("\n", " "),
-            SCRIPT.format(
-                folder=shlex.quote(str(batch.folder)),
-                runs=shlex.quote(str(batch.folder.parents[1])),
-                retries=target.retries,
-            ),
-        ]
+    lines = ["#!/bin/sh"]
+    for key, value in options.items():
+        if value:
+            lines.append(f"#SBATCH --{key}={_quoted(str(value))}")
+        elif value is not None:
+            lines.append(f"#SBATCH --{key}")
+    submission = shlex.join(_submission(batch, 0, len(batch.runs)))
+    lines.append("# submitted as: " + submission.replace("\n", " "))
+    script = SCRIPT.format(
+        folder=shlex.quote(str(batch.folder)),
+        runs=shlex.quote(str(batch.folder.parents[1])),
+        retries=target.retries,
     )
+    return "\n".join([*lines, script])
 
 
 def _quoted(value: str) -> str:
-    """A value as sbatch reads it in a script: in double quotes, with a backslash before quotes and
-    backslashes.
+    """Quote a value as sbatch reads it in a script: in double quotes, with a backslash before
+    quotes and backslashes. A plain one stays as it is.
     """
-    return value if PLAIN.fullmatch(value) else '"' + re.sub(r'([\\"])', r"\\\1", value) + '"'
+    if PLAIN.fullmatch(value):
+        return value
+    escaped = re.sub(r'([\\"])', r"\\\1", value)
+    return f'"{escaped}"'
 
 
 def _submission(batch: JobBatch, first: int, size: int, after: str | None = None) -> list[str]:
-    """The command that queues ``size`` runs of a batch from number ``first`` on."""
-    return [
-        "sbatch",
-        "--parsable",
-        f"--job-name={PREFIX}{batch.name}.{first}",
-        f"--array=0-{size - 1}" + (f"%{batch.target.parallel}" if batch.target.parallel else ""),
-        "--chdir=/",
-        *([f"--dependency=afterany:{after}"] if after else []),
-        str(batch.folder / "job.sh"),
-        str(first),
-    ]
+    """Return the command that queues ``size`` runs of a batch from number ``first`` on.
+
+    ``after``: the array to wait for.
+    """
+    array = f"0-{size - 1}"
+    if batch.target.parallel:
+        array += f"%{batch.target.parallel}"
+    command = ["sbatch", "--parsable", f"--job-name={PREFIX}{batch.name}.{first}"]
+    command += [f"--array={array}", "--chdir=/"]
+    if after:
+        command.append(f"--dependency=afterany:{after}")
+    return [*command, str(batch.folder / "job.sh"), str(first)]
 
 
 def submit_batch(batch: JobBatch) -> list[str]:
-    """Queue the batch as one array, or as several where it is larger than the cluster's
-    MaxArraySize; returns their ids.
+    """Queue the batch as one array, or as several if it is larger than the cluster's MaxArraySize.
+
+    Returns their ids.
 
     With ``parallel`` each array waits for the one before. Raises BenchError with sbatch's own
     message.
@@ -142,19 +149,22 @@ def submit_batch(batch: JobBatch) -> list[str]:
         done = _call(_submission(batch, first, min(most, len(batch.runs) - first), after))
         if done.returncode:
             message = re.sub("sbatch: error:|Batch job submission failed:", "", done.stderr)
-            queued = f"; {first} of {len(batch.runs)} runs are queued as {', '.join(jobs)}"
-            if not jobs:
+            queued = ""
+            if jobs:
+                queued = f"; {first} of {len(batch.runs)} runs are queued as {', '.join(jobs)}"
+            else:
                 shutil.rmtree(batch.folder, ignore_errors=True)
             raise BenchError(
-                f"sbatch refused: {' '.join(message.split())}{queued if jobs else ''}",
-                "sinfo shows what the cluster has; gpus, cpus, memory and options of sbatch go into --on slurm:...",
+                f"sbatch refused: {' '.join(message.split())}{queued}",
+                "sinfo shows what the cluster has; gpus, cpus, memory and options of sbatch go "
+                "into --on slurm:...",
             )
         jobs.append(done.stdout.strip().partition(";")[0])
     return jobs
 
 
 def slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
-    """What squeue has of this user's jobs, asked once. Raises EngineSilent."""
+    """Ask squeue once for this user's jobs. Raises EngineSilent."""
     done = _call(
         [
             "squeue",
@@ -166,13 +176,16 @@ def slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
     )
     if done.returncode:
         raise EngineSilent(
-            f"squeue: {' '.join(done.stderr.split())[:160]}; what is queued or running on Slurm is unknown",
+            f"squeue: {' '.join(done.stderr.split())[:160]}; what is queued or running on Slurm "
+            "is unknown",
             "give the same command again later, on a machine that submits jobs",
         )
     by_name = {PREFIX + folder.name: folder for folder in batches}
     jobs: dict[str, ClusterJob] = {}
     for line in done.stdout.splitlines():
-        name, state, node, why, job_name = [*line.split("|", 4), "", "", "", ""][:5]
+        fields = line.split("|", 4)
+        fields += [""] * (5 - len(fields))
+        name, state, node, why, job_name = fields
         batch_name, _, first = job_name.rpartition(".")
         index = name.rpartition("_")[2]
         if batch_name not in by_name or not (first + index).isdigit():
@@ -180,11 +193,16 @@ def slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
         folder = by_name[batch_name]
         run_id = batches[folder][int(first) + int(index)]
         waits = state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
+        detail = ""
+        if waits and why != "None":
+            detail = f"({why})"
+        elif node:
+            detail = f"on {node}"
         jobs[run_id] = ClusterJob(
             engine="slurm",
             state="queued" if waits else "running",
             name=name,
-            detail=f"({why})" if waits and why != "None" else node and f"on {node}",
+            detail=detail,
             cancel=f"scancel {name}",
             log=folder / "logs" / f"{run_id}.log",
         )
@@ -192,7 +210,7 @@ def slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
 
 
 def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Without a shell. A command that is missing or does not answer in time counts as failed."""
+    """Run a command without a shell. One that is missing or does not answer in time has failed."""
     try:
         return subprocess.run(
             command, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL

@@ -1,5 +1,5 @@
-"""The run that a printed row means: which method, with which values, on which backbone, and why it
-may not be run.
+"""The run that a printed row means: its method, values and backbone, or the reason why it cannot be
+run.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.compare.consistency import printed_runs
 from bench.compare.formatting import setting_words
-from bench.references import Checkpoint, ReferenceResult, Row
+from bench.references import Checkpoint, PrintedRow, ReferenceResult
 from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun
 
 
 @dataclass(kw_only=True, eq=False)
 class TableRun:
-    """One run, with every seed, and the printed rows that it stands for."""
+    """One run, with every seed, and the printed rows that it repeats."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[PrintedRow, ...]
     method: str = ""
     variant: str = ""
     setting: str = ""

@@ -1,4 +1,4 @@
-"""Where runs are done: the value of ``--on``."""
+"""The place where runs are done: the value of ``--on``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import msgspec
 from bench.base.errors import BenchError, UnknownName
 
 ENGINES = ("slurm", "ray")
-ON_EXAMPLE = "--on torchrun:4, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on ray:cpus=4, or --on commands"
+ON_EXAMPLE = (
+    "--on torchrun:4, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on "
+    "ray:cpus=4, or --on commands"
+)
 Count = Annotated[int, msgspec.Meta(ge=1)]
 RESOURCES = ("gpus", "cpus", "memory", "parallel", "retries")
 KEYS = {
@@ -25,7 +28,7 @@ KEYS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where the runs are done: the value of ``--on``, in parts."""
+    """The place where runs are done: the value of ``--on``, in parts."""
 
     name: str = "here"
     gpus: Count | None = None  # of each run; of torchrun: processes

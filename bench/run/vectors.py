@@ -18,7 +18,7 @@ from bench.score.suites import KnownTask, RunPlace, TaskResult
 
 
 def dev_score(dev: KnownTask, method: Method) -> float:
-    """Spearman x 100 of a method on the selection set, whose distinct sentences are encoded once."""
+    """Compute Spearman x 100 of a method on the selection set; each sentence is encoded once."""
     vectors = VectorStore()
     vectors.add(dev.task.sentences, method.encode)
     return float(dev.task.score(vectors).value)
@@ -34,12 +34,15 @@ class RunVectors:
     def __init__(
         self, method: Method, reporter: Reporter, folder: Path | None = None, key: str = "vectors"
     ) -> None:
-        self.method, self.reporter, self.folder, self.key = method, reporter, folder, key
+        self.method = method
+        self.reporter = reporter
+        self.folder = folder
+        self.key = key
         self.stores: dict[str | None, VectorStore] = {}
         self.encoded, self.seconds = 0, 0.0
 
     def of(self, prompt: str | None, sentences: Sequence[str]) -> VectorStore:
-        """The store with these sentences, encoded with a task's prompt, or with the method's
+        """Return the store with these sentences, encoded with a task's prompt, or with the method's
         (None).
 
         Raises RunFailed, with advice if memory ran out.

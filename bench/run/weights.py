@@ -42,13 +42,15 @@ def build_for_run(
     should_stop: Callable[[], bool] = lambda: False,
     ranks: Ranks | None = None,
 ) -> Method:
-    """The method of a run on its backbone, with the initial weights of its seed."""
+    """Build the method of a run on its backbone, with the initial weights of its seed."""
     from bench.method.building import build_method
     from bench.method.torch_method import TorchMethod
 
     devices.keep_freed_memory()
     devices.reset_peak_memory(config.device)
     cls = run.plugin.cls
+    # every other method is fitted by one process
+    trains_in_steps = cls.fit is TorchMethod.fit or cls.fitted == "steps"
     context = Context(
         device=config.device,
         precision=run.precision,
@@ -59,8 +61,7 @@ def build_for_run(
         should_stop=should_stop,
         offline=config.offline,
         chunk=config.chunk if isinstance(config.chunk, int) else None,
-        # else one process fits it
-        ranks=ranks if cls.fit is TorchMethod.fit or cls.fitted == "steps" else None,
+        ranks=ranks if trains_in_steps else None,
         auto_batch=config.chunk == "auto",
         compiled=config.compile,
         save_seconds=config.save_seconds,
@@ -86,7 +87,7 @@ def check_measured_noise(method: Any, run: PlannedRun) -> None:
 
 
 def prepare_training(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
-    """The training of a run, on its corpus as the method reads it: as token ids, or as text.
+    """Prepare the training of a run on its corpus, as token ids or as text.
 
     Raises Interrupted.
     """
@@ -104,30 +105,29 @@ def prepare_training(method: Method, run: PlannedRun) -> Callable[[], TrainRepor
         "stopped while tokenising the corpus; the same command starts that again",
     )
     context.reporter.phase("tokenise")
-    corpus = (
-        as_text(run.corpus, progress=progress)
-        if method.trains_on == "text"
-        else tokenise_for(run.corpus, method.backbone, progress)
-    )
+    if method.trains_on == "text":
+        corpus = as_text(run.corpus, progress=progress)
+    else:
+        corpus = tokenise_for(run.corpus, method.backbone, progress)
     return partial(loop.train_method, method, corpus, context)
 
 
 def tokenise_for(
     corpus: Corpus, backbone: Backbone, progress: Callable[..., None] | None = None
 ) -> TokenisedCorpus:
-    """The corpus as token ids, from the cache if it was tokenised before with the same tokenizer."""
+    """Return the corpus as token ids, from the cache if it was tokenised before with the same
+    tokenizer.
+    """
     tokenizer = backbone.tokenizer
-    description = {
-        name: value
-        for name, value in json.loads(tokenizer.backend_tokenizer.to_str()).items()
-        if name not in ("truncation", "padding")  # settings of each call
-    }
+    description = json.loads(tokenizer.backend_tokenizer.to_str())
+    for setting_of_a_call in ("truncation", "padding"):
+        description.pop(setting_of_a_call, None)
     key = hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
     return tokenise(corpus, backbone.ids, key, len(tokenizer), progress=progress)
 
 
 def save_weights(method: Method, folder: Path, record: RunRecord) -> RunRecord:
-    """Save what needs no training: the record with ``cost`` and the hashes of the checkpoint."""
+    """Save weights that need no training; return the record with its cost and checkpoint hashes."""
     from bench.training.checkpoints import replace_folder
 
     replace_folder(folder / CHECKPOINT, method.save)
@@ -141,13 +141,13 @@ def save_weights(method: Method, folder: Path, record: RunRecord) -> RunRecord:
 def train_weights(
     method: Method, run: PlannedRun, folder: Path, record: RunRecord, ranks: Ranks | None
 ) -> RunRecord:
-    """The record with ``training``, ``cost`` and the hashes of the checkpoint."""
-    work = prepare_training(method, run)
-    if ranks is None or method.context.ranks is None:  # a method that no steps train is fitted here
-        report = work()
+    """Train, and return the record with ``training``, ``cost`` and the hashes of the checkpoint."""
+    train = prepare_training(method, run)
+    if ranks is None or method.context.ranks is None:  # only this process fits the method
+        report = train()
     else:
         ranks.share(str(folder))
-        report = end_together(work, ranks)
+        report = end_together(train, ranks)
     dev = run.dev
     tested = dev_test_pairs(dev.name, dev.sha256, STS_TASKS) if dev else None
     record = replace(
@@ -178,7 +178,7 @@ def train_weights(
 
 
 def end_together(work: Callable[[], Any], ranks: Ranks) -> Any:
-    """What ``work`` returns or raises, once all ranks have ended it.
+    """Do ``work``, and return or raise its outcome once all ranks have ended it.
 
     If one does not get there, ``ranks.broken`` is set.
     """

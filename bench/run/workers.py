@@ -1,4 +1,4 @@
-"""The process of one run on a cluster: its command, its environment, and the plugins that it needs."""
+"""The process of one run on a cluster: its command, its environment, and its plugins."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def find_planned(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
 
 
 def worker_environment(cpus: int | None = None) -> dict[str, str]:
-    """The variables on which a worker's result or files depend, without tokens: workers open no
-    connection.
+    """Return the environment variables that decide a worker's result or files, without tokens:
+    workers open no connection.
     """
     variables = {
         name: value
@@ -86,8 +86,8 @@ def _stop_with(parent: int) -> None:
 
 
 def copy_plugins(files: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Copies of plugin files, of the files beside them that they import, and of their recipes,
-    below ``folder``: editing one changes no queued run.
+    """Copy plugin files, the neighbouring files that they import, and their recipes below
+    ``folder``, so that editing one changes no queued run.
     """
     copies = []
     for number, file in enumerate(map(Path, files)):
@@ -106,8 +106,8 @@ def copy_plugins(files: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 
 def _inits_between(folder: Path, container: Path) -> list[Path]:
-    """The ``__init__`` files of a folder and of those above it, below ``container``: without them
-    its modules are of no package.
+    """Return the ``__init__`` files of a folder and of its parents below ``container``: they make
+    its modules part of a package.
     """
     found = []
     while folder != container and folder.is_relative_to(container):

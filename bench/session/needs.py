@@ -13,7 +13,7 @@ from bench.base.text import format_bytes
 from bench.data.fetching import check_network
 from bench.data.sets import Later, Pending
 from bench.run.planned import PlannedRun
-from bench.show.grid import Column, Grid, grid
+from bench.show.grid import Grid, GridColumn, grid
 from bench.show.terminal import terminal_lines
 
 
@@ -75,7 +75,7 @@ def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
         notes += dict.fromkeys(_terms_and_notes(pending))
     else:
         notes.append("terms of use and notes: --all")
-    columns = ("", Column("MB", right=True), "licence", Column("from", wrap=24))
+    columns = ("", GridColumn("MB", right=True), "licence", GridColumn("from", wrap=24))
     return grid(columns, rows, notes=notes)
 
 

@@ -20,7 +20,7 @@ best."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class GridCell:
     """One cell: ``text``, or ``number`` with ``decimals``."""
 
     text: str = ""
@@ -49,7 +49,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class GridColumn:
     """How a column is aligned, and what a terminal does with it if there is too little room."""
 
     name: str
@@ -71,17 +71,17 @@ class GridRow:
     """The cells of a row. ``indent``: levels by which it belongs to the row above; 0 for a row of
     its own."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
     indent: int = 0
 
-    def __iter__(self) -> Iterator[Cell]:
+    def __iter__(self) -> Iterator[GridCell]:
         return iter(self.cells)
 
-    def __getitem__(self, number: int) -> Cell:
+    def __getitem__(self, number: int) -> GridCell:
         return self.cells[number]
 
     @property
-    def printed(self) -> tuple[Cell, ...]:
+    def printed(self) -> tuple[GridCell, ...]:
         """The cells, the text of the first one indented."""
         if not self.indent:
             return self.cells
@@ -93,7 +93,7 @@ class GridRow:
 class Grid:
     """A table: rows of as many cells as there are columns."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[GridColumn, ...]
     rows: tuple[GridRow, ...]
     title: str = ""
     # numbered from 1
@@ -108,8 +108,8 @@ class Grid:
 
 
 def grid(
-    columns: Iterable[Column | str],
-    rows: Iterable[GridRow | Iterable[Cell | str]],
+    columns: Iterable[GridColumn | str],
+    rows: Iterable[GridRow | Iterable[GridCell | str]],
     *,
     title: str = "",
     footnotes: Sequence[str] = (),
@@ -120,7 +120,7 @@ def grid(
 ) -> Grid:
     """Make a grid of cells and plain strings. Columns without any text are left out."""
     made = [_as_row(row) for row in rows]
-    shape = [column if isinstance(column, Column) else Column(column) for column in columns]
+    shape = [column if isinstance(column, GridColumn) else GridColumn(column) for column in columns]
     used = _used_columns(made, len(shape))
     shown = []
     for row in made:
@@ -137,15 +137,17 @@ def grid(
     )
 
 
-def indented(cells: Iterable[Cell | str], levels: int = 1) -> GridRow:
+def indented(cells: Iterable[GridCell | str], levels: int = 1) -> GridRow:
     """Make a row that belongs to the one above."""
     return replace(_as_row(cells), indent=levels)
 
 
-def _as_row(cells: GridRow | Iterable[Cell | str]) -> GridRow:
+def _as_row(cells: GridRow | Iterable[GridCell | str]) -> GridRow:
     if isinstance(cells, GridRow):
         return cells
-    return GridRow(tuple(cell if isinstance(cell, Cell) else Cell(text=cell) for cell in cells))
+    return GridRow(
+        tuple(cell if isinstance(cell, GridCell) else GridCell(text=cell) for cell in cells)
+    )
 
 
 def _used_columns(rows: Sequence[GridRow], columns: int) -> list[int]:

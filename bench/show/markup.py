@@ -9,7 +9,7 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from bench.base.foreign_text import escape_latex, escape_markdown, make_visible
-from bench.show.grid import MAY_BE_BEST, SIGNS, Cell, Grid, GridRow
+from bench.show.grid import MAY_BE_BEST, SIGNS, Grid, GridCell, GridRow
 
 BEFORE_LATEX = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -63,7 +63,7 @@ def _pipes(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _markdown_cell(cell: Cell) -> str:
+def _markdown_cell(cell: GridCell) -> str:
     text = escape_markdown(cell.main)
     if cell.link and text:
         text = f"[{text}]({quote(cell.link, safe='/:?#=&%+@')})"
@@ -117,7 +117,7 @@ def _sentence(text: str) -> str:
     return escape_latex(text[:1].upper() + text[1:]).rstrip(".") + "."
 
 
-def _latex_cell(cell: Cell) -> str:
+def _latex_cell(cell: GridCell) -> str:
     main = re.sub(r"(?<![\w.])-(?=\d)", "$-$", escape_latex(cell.main))
     if main:
         main = LATEX_EMPHASIS.get(cell.emphasis, "%s") % main
@@ -163,7 +163,7 @@ def _class(names: str) -> str:
     return f' class="{names}"' if names else ""
 
 
-def _html_cell(cell: Cell, side: str) -> str:
+def _html_cell(cell: GridCell, side: str) -> str:
     text = html_text(cell.main)
     if cell.link and text:
         text = f'<a href="{html_escape.escape(quote(cell.link, safe="/:?#=&%+@"))}">{text}</a>'

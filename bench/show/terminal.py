@@ -10,7 +10,7 @@ from rich.text import Text
 
 from bench.base.foreign_text import encodable, make_visible
 from bench.base.text import list_names
-from bench.show.grid import INDENT, SIGNS, Cell, Column, Grid, GridRow
+from bench.show.grid import INDENT, SIGNS, Grid, GridCell, GridColumn, GridRow
 
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 CONSOLE = Console()
@@ -67,7 +67,7 @@ def terminal_lines(
     return [Text(" " * indent).append_text(line) for line in lines]
 
 
-def _row_parts(row: GridRow, columns: Sequence[Column], encoding: str) -> list[tuple[str, str]]:
+def _row_parts(row: GridRow, columns: Sequence[GridColumn], encoding: str) -> list[tuple[str, str]]:
     """Return the text and the tail of every cell of a row."""
     parts = []
     for number, (cell, column) in enumerate(zip(row, columns, strict=True)):
@@ -77,7 +77,7 @@ def _row_parts(row: GridRow, columns: Sequence[Column], encoding: str) -> list[t
 
 
 def _fitted(
-    columns: Sequence[Column], natural: Sequence[int], room: int
+    columns: Sequence[GridColumn], natural: Sequence[int], room: int
 ) -> tuple[list[int], dict[int, int]]:
     """Return the columns that are shown, in order, and how wide each is."""
     shown = list(range(len(columns)))
@@ -107,7 +107,7 @@ def _row(
     cells: Sequence[tuple[str, str, str]],
     shown: Sequence[int],
     wide: dict[int, int],
-    columns: Sequence[Column],
+    columns: Sequence[GridColumn],
     room: int,
 ) -> list[Text]:
     """Draw one row: its cells side by side, wrapped ones over several lines."""
@@ -142,7 +142,7 @@ def _row(
     return lines
 
 
-def _gaps(shown: Sequence[int], columns: Sequence[Column]) -> list[int]:
+def _gaps(shown: Sequence[int], columns: Sequence[GridColumn]) -> list[int]:
     """Return the blanks before each column but the first: one between two columns of numbers, else
     two."""
     gaps = []
@@ -161,7 +161,7 @@ def wrap_text(text: str, room: int, *, fold: bool = False) -> list[str]:
     return [line for line in texts if line] or [""]
 
 
-def _parts(cell: Cell, column: Column, encoding: str, indent: int) -> tuple[str, str]:
+def _parts(cell: GridCell, column: GridColumn, encoding: str, indent: int) -> tuple[str, str]:
     """Return a cell's text, and its tail, which does not move the digits of a number: spread, sign,
     marks."""
     blanks = INDENT * indent

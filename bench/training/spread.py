@@ -109,7 +109,8 @@ def check_spread(method: TorchMethod, ranks: Alone, rows: int) -> str | None:
     if size % ranks.count or last % ranks.count:
         raise BenchError(
             f"{method.name} defines forward(batch) as a whole, and {ranks.count} ranks "
-            f"cannot share its batches evenly (batch_size {size}, the last one {rows % size or size})",
+            f"cannot share its batches evenly (batch_size {size}, the last one "
+            f"{rows % size or size})",
             f"--set drop_last=true and a batch_size that {ranks.count} divides, or one process",
         )
     return (

@@ -1,5 +1,4 @@
-"""Which runs are verified: those of a run's id, of a folder, or of a published version; and a
-report on each."""
+"""Finds the runs to verify, by a run's id, a folder or a published version, and reports on each."""
 
 from __future__ import annotations
 

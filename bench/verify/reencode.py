@@ -92,7 +92,8 @@ def _known(score: Score, data: DataFolder) -> KnownTask:
         return known
     if score.protocol in suite(name).earlier:
         raise DataMissing(
-            f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data"
+            f"this version no longer has the data of {score.protocol}; bench run --suite {name} "
+            "scores other data"
         )
     raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
 

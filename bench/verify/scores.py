@@ -1,5 +1,5 @@
-"""Scores and averages again, from stored predictions; and whether the gold values stored with them
-are those of the data set."""
+"""Computes scores and averages again from stored predictions, and compares the stored gold values
+with the data set."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_scores(run: Run) -> Iterator[Finding]:
     Each predictions file is read when its turn comes."""
     for score in run.scores:
         if score.task == AVERAGE:
-            yield check_average(score, run.record)
+            yield check_stored_average(score, run.record)
             continue
         try:
             arrays = run.predictions(score.key)
@@ -73,7 +73,7 @@ def check_hash(score: Score, arrays: Arrays) -> Finding:
     return make_finding("predictions", name_score(score), _hash_difference, score, arrays)
 
 
-def check_average(score: Score, record: RunRecord) -> Finding:
+def check_stored_average(score: Score, record: RunRecord) -> Finding:
     """Check if an average follows from the recorded scores, which are checked one by one."""
     return make_finding("average", name_score(score), _average_difference, score, record)
 
@@ -161,16 +161,19 @@ def _sha256(arrays: Arrays) -> str | None:
 
 
 def _gold_difference(score: Score, arrays: Arrays) -> str:
-    """Gold values, sub-datasets, draws: everything that is the same for every model."""
-    if (expected := given_of(score)) is None:
-        raise NotChecked(
-            f"bench has no hashes of the gold values of {'mteb' if score.suite == 'mteb' else 'this set'}"
-        )
+    """Describe the first difference from gold values, sub-datasets and draws, which are the same
+    for every model; "" if there is none.
+    """
+    expected = given_of(score)
+    if expected is None:
+        source = "mteb" if score.suite == "mteb" else "this set"
+        raise NotChecked(f"bench has no hashes of the gold values of {source}")
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:
             continue  # stored only if the other splits were scored, too
         if (name in expected) != (name in arrays):
-            return f"the array '{name}' {'is missing' if name in expected else 'does not belong to this set'}"
+            fault = "is missing" if name in expected else "does not belong to this set"
+            return f"the array '{name}' {fault}"
         if name in expected and _sha256({name: arrays[name]}) != expected[name]:
             return f"the array '{name}' is not the data set's"
     return ""

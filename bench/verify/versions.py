@@ -85,7 +85,7 @@ def check_manifest(version: Path) -> RunReport | None:
 
 
 def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None:
-    """Fetch the predictions of a version whose manifest has their URL and sha256 to the cache; None
+    """Fetch predictions to the cache if the manifest of a version has their URL and sha256; None
     if the version holds them.
 
     The download stops at the size that the manifest names.

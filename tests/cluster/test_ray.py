@@ -20,7 +20,7 @@ from commands import bench, error_line
 from finished_runs import at_work, finished, left_behind, listed, logs, saved, states, workers
 
 pytestmark = pytest.mark.nightly
-pytest.importorskip("ray", reason="no Ray: pip install 'sentence-bench[ray]'")
+pytest.importorskip("ray", reason="no Ray: pip install -c constraints.txt '.[ray]'")
 
 HEALTH = {
     "period_ms": "500",

@@ -52,7 +52,7 @@ def test_a_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """In a folder with the run that docs/architecture.md reads."""
     code = imports_of(BLOCKS[name]) if name in ONLY_IMPORTS else BLOCKS[name]
     if "mteb" in code:
-        pytest.importorskip("mteb", reason="no mteb: pip install 'sentence-bench[mteb]'")
+        pytest.importorskip("mteb", reason="no mteb: pip install mteb")
     if "RunsFolder" in code:
         made_run(tmp_path / "runs", "promcse", 42, noise=0.5)
     monkeypatch.chdir(tmp_path)

@@ -15,7 +15,7 @@ from made_runs import made_runs
 sys.path.insert(0, str(Path(__file__).parents[1] / "publish"))
 
 BLOCKED = "import sys; sys.modules['matplotlib'] = None"
-INSTALL = "pip install 'sentence-bench[publish]'"
+INSTALL = "in a clone of bench: pip install -c constraints.txt '.[publish]'"
 
 
 def blocked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

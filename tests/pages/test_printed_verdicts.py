@@ -14,7 +14,7 @@ from bench.board.board import Board, build_board
 from bench.records import Run, RunsFolder
 from bench.records.record import RecipeValue
 from bench.references import results
-from bench.show.grid import Cell
+from bench.show.grid import GridCell
 from bench.show.pages import board as pages
 from bench.show.pages import method_page
 from bench.show.pages.printed import printed_papers
@@ -48,7 +48,7 @@ def moved(runs: list[Run], by: float, senders: dict[str, str] | None = None) -> 
     return build_board(found, version="v1", title="T", senders=senders)
 
 
-def cells(made: Board, sign: str | None = None) -> dict[str, Cell]:
+def cells(made: Board, sign: str | None = None) -> dict[str, GridCell]:
     """Task -> ours below the printed row; empty where nothing stands below it."""
     (grid,) = [
         printed.grid

@@ -74,6 +74,6 @@ def quick(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
     monkeypatch.setattr(build, "board_figures", lambda *_: ())
 
     def make(**asked: Any) -> Outcome:
-        return build.publish(**{"runs": runs, "out": out, **asked})
+        return build.publish_version(**{"runs": runs, "out": out, **asked})
 
     return make

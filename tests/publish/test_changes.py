@@ -11,7 +11,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.board.changes import Changes, changes_since
-from bench.compare.tables import TableOptions, compare_runs
+from bench.compare.tables import TableOptions, make_tables
 from bench.records import Code, Run, RunRecord
 from bench.show.tables.data import table_data
 
@@ -37,9 +37,7 @@ def since(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Changes:
     tables = [
         [
             table_data(table)
-            for table in compare_runs(
-                [Run(one, Path("nowhere")) for one in records], TableOptions()
-            )
+            for table in make_tables([Run(one, Path("nowhere")) for one in records], TableOptions())
         ]
         for records in (old, new)
     ]

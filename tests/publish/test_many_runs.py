@@ -10,7 +10,7 @@ from made_runs import made_run, made_runs
 from valid_html import broken_links
 
 from bench.board import board as boards
-from bench.publish.build import publish
+from bench.publish.build import publish_version
 from bench.records import RunsFolder
 from bench.verify import runs_below
 
@@ -31,7 +31,7 @@ def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             suites=("sts", "transfer") if seed > 1 else ("sts",),
         )
     made_run(tmp_path / "runs", "cls", None, noise=1.6, suites=("sts", "transfer"))
-    folder = publish(runs=tmp_path / "runs", out=tmp_path / "boards").folder
+    folder = publish_version(runs=tmp_path / "runs", out=tmp_path / "boards").folder
     assert folder is not None
     return folder
 

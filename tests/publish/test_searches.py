@@ -9,7 +9,7 @@ from commands import bench
 from made_runs import HOSTILE, made_run
 
 from bench.base.files import write_or_fail
-from bench.publish.build import publish
+from bench.publish.build import publish_version
 from bench.records.searches import Search, Searched, Study, Trial, read_search
 from bench.verify import runs_below
 
@@ -87,7 +87,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path) -> None:
-    folder = publish(runs=runs, out=tmp_path / "boards").folder
+    folder = publish_version(runs=runs, out=tmp_path / "boards").folder
     assert folder is not None
     file = folder / "searches" / "search-1a2b3c4d.json"
     found = read_search(file)
@@ -116,11 +116,11 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
 def test_the_next_version_keeps_a_search_whose_folder_is_gone(runs: Path, tmp_path: Path) -> None:
     import shutil
 
-    first = publish(runs=runs, out=tmp_path / "boards").folder
+    first = publish_version(runs=runs, out=tmp_path / "boards").folder
     assert first is not None
     shutil.rmtree(runs / "search-1a2b3c4d")
     made_run(runs, "sncse", 1)
-    second = publish(runs=runs, out=tmp_path / "boards").folder
+    second = publish_version(runs=runs, out=tmp_path / "boards").folder
     assert second is not None and second.name == "v2"
     name = Path("searches") / "search-1a2b3c4d.json"
     assert (second / name).read_bytes() == (first / name).read_bytes()
@@ -144,7 +144,7 @@ def test_a_search_that_is_not_there_or_is_another_one_is_said(
 ) -> None:
     made_search(tmp_path / "runs")
     tuned_runs(tmp_path / "runs", **changes)
-    folder = publish(runs=tmp_path / "runs", out=tmp_path / "boards").folder
+    folder = publish_version(runs=tmp_path / "runs", out=tmp_path / "boards").folder
     assert folder is not None and not (folder / "searches").exists()
     page = (folder / "index.html").read_text()
     assert (

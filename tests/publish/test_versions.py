@@ -205,7 +205,7 @@ def test_what_is_altered_is_named(version: Path, tmp_path: Path, kind: str, chan
         return
     assert done.exit_code == 1 and f"v1 files {name} {why}" in said, done.output
     with pytest.raises(BenchError, match="v1 has changed since it was published"):
-        build.publish(runs=version / "runs", out=out)
+        build.publish_version(runs=version / "runs", out=out)
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,7 @@ def version(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "leaderboards" / "plans" / "v1.md").write_text("# Plan")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(build, "board_figures", lambda *_: ())
-        made = build.publish(runs=folder / "runs", out=folder / "leaderboards")
+        made = build.publish_version(runs=folder / "runs", out=folder / "leaderboards")
     assert made.folder is not None
     return made.folder
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.references import ReferenceResult, Row, read_rows, results, rows
+from bench.references import PrintedRow, ReferenceResult, read_rows, results, rows
 from bench.references.audit import audit, remarks
 from bench.references.bounds import impossible_accuracy, off_average
 from bench.references.checks import CHECKS
@@ -24,7 +24,7 @@ PRINTED |= {"protocol": "senteval-all/1", "text": "tokenised", "corpus": "", "no
 MADE = ReferenceResult(**NAMED, **PRINTED)
 
 
-def made(values: Mapping[str, float | str], **changes: object) -> Row:
+def made(values: Mapping[str, float | str], **changes: object) -> PrintedRow:
     """A printed row; a number that is given as text is printed so, others with two decimals."""
     printed = {
         task: value if isinstance(value, str) else f"{value:.2f}" for task, value in values.items()
@@ -33,10 +33,10 @@ def made(values: Mapping[str, float | str], **changes: object) -> Row:
         replace(MADE, task=task, value=float(text), printed=text, **changes)
         for task, text in printed.items()
     )  # type: ignore[arg-type]
-    return Row(tuple(cells))
+    return PrintedRow(tuple(cells))
 
 
-def kinds_of(every: list[Row]) -> dict[str, list[Remark]]:
+def kinds_of(every: list[PrintedRow]) -> dict[str, list[Remark]]:
     found: dict[str, list[Remark]] = {}
     for check in CHECKS:
         for remark in check(every):
@@ -118,7 +118,7 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
     place = ("promcse", "7", slip.cell.label)
     (row,) = [r for r in rows() if (r.first.paper, r.first.table, r.first.label) == place]
     right = {"value": 69.45, "printed": "69.45"}
-    mended = Row(tuple(replace(c, **right) if c.task == "MRPC" else c for c in row.cells))
+    mended = PrintedRow(tuple(replace(c, **right) if c.task == "MRPC" else c for c in row.cells))
     assert off_average(mended) is None
     assert impossible_accuracy(mended.cells[6], mended) is None
 

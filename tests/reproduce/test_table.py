@@ -9,7 +9,16 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.method import Recipe
-from bench.references import FigureRuns, Part, Row, contents, figure_runs, find_part, results, rows
+from bench.references import (
+    FigureRuns,
+    Part,
+    PrintedRow,
+    contents,
+    figure_runs,
+    find_part,
+    results,
+    rows,
+)
 from bench.run.config import RunConfig
 from bench.run.planned import learns
 from bench.run.plugins import discover
@@ -109,7 +118,10 @@ def test_what_stands_on_another_run_comes_after_it_with_its_seeds() -> None:
     found = table("promcse:1", "sbert-base-flow", "ct-sbert")
     assert {run.on.name for run in found if run.on} == {f"sbert, supervised, {BERT}"}
     of_three = [replace(cell, runs="mean of 3 runs") for cell in found[1].rows[0].cells]
-    found = (found[0], replace(found[1], rows=(Row(tuple(of_three)),), on=replace(found[1].on)))
+    found = (
+        found[0],
+        replace(found[1], rows=(PrintedRow(tuple(of_three)),), on=replace(found[1].on)),
+    )
     made = merge_runs(found)
     order = runs_in_order(made)
     assert [run.method for run in order] == ["sbert", "flow", "ct"]

@@ -33,7 +33,7 @@ def test_all_pairs_are_tukeys_of_statsmodels() -> None:
     theirs = multicomp.pairwise_tukeyhsd(values, names)
     of = only_seeds(ALIKE)
     first, second = np.triu_indices(4, 1)
-    less = [of.less(other) for other in range(4)]
+    less = [of.minus(other) for other in range(4)]
     value, error, freedom = (
         np.array([getattr(less[j], name)[i] for i, j in zip(first, second, strict=True)])
         for name in ("value_P", "error_P", "freedom_P")
@@ -49,7 +49,7 @@ def test_all_pairs_are_tukeys_of_statsmodels() -> None:
 
 def test_two_methods_of_one_spread_are_students_test() -> None:
     a, b = ALIKE[:2]
-    found = only_seeds([a, b]).less(1)
+    found = only_seeds([a, b]).minus(1)
     theirs = scipy.stats.ttest_ind(a, b)
     assert found.p_P[0] == pytest.approx(theirs.pvalue)
     interval = theirs.confidence_interval(0.95)
@@ -59,7 +59,7 @@ def test_two_methods_of_one_spread_are_students_test() -> None:
 
 def test_items_alone_are_a_normal_test_of_correlated_values() -> None:
     covariance = np.array([[1.0, 0.8], [0.8, 1.0]])
-    found = Column([[70.0], [71.5]], [False, False], of_items(covariance)).less(1)
+    found = Column([[70.0], [71.5]], [False, False], of_items(covariance)).minus(1)
     assert found.error_P[0] == pytest.approx(math.sqrt(0.4))
     assert found.p_P[0] == pytest.approx(2 * scipy.stats.norm.sf(1.5 / math.sqrt(0.4)))
 
@@ -68,7 +68,7 @@ def test_both_sources_add_up() -> None:
     """Items: 0.5 for all seeds of a method, 0.3 for each seed alone, which the spread over seeds has too: a little too careful."""
     runs = np.kron(np.eye(2), np.full((3, 3), 0.5)) + 0.3 * np.eye(6)
     of = Column([[70.0, 71.0, 72.0], [70.0, 71.0, 72.0]], [True, True], of_items(runs))
-    assert of.less(1).error_P[0] == pytest.approx(math.sqrt(2 * (0.5 + 0.1) + 2 * 1.0 / 3))
+    assert of.minus(1).error_P[0] == pytest.approx(math.sqrt(2 * (0.5 + 0.1) + 2 * 1.0 / 3))
     (half, _), (error, _), (covers, _) = of.half_widths()
     variance = 0.5 + 0.1 + 1 / 3
     assert covers == "items and seeds" and error == pytest.approx(math.sqrt(variance))
@@ -77,13 +77,13 @@ def test_both_sources_add_up() -> None:
 
 def test_a_single_seed_is_known_only_where_two_others_have_several() -> None:
     nobody = Column([[70.0], [72.0]], [True, True], of_items(0.01 * np.eye(2)))
-    assert np.isnan(nobody.less(1).p_P).all() and nobody.half_widths()[2] == ["items", "items"]
+    assert np.isnan(nobody.minus(1).p_P).all() and nobody.half_widths()[2] == ["items", "items"]
     one = Column([[70.0], [72.0, 72.1]], [True, True], of_items(0.01 * np.eye(3)))
-    assert np.isnan(one.less(1).p_P[0]), "one method's spread says nothing of another's"
+    assert np.isnan(one.minus(1).p_P[0]), "one method's spread says nothing of another's"
     values = [[70.0], [75.0, 75.1, 75.2], [75.0, 75.3, 75.2]]
-    assert Column(values, [True] * 3, of_items(0.001 * np.eye(7))).less(1).p_P[0] < 0.01
+    assert Column(values, [True] * 3, of_items(0.001 * np.eye(7))).minus(1).p_P[0] < 0.01
     fixed = Column([[70.0], [75.0, 75.1, 75.2]], [False, True], of_items(0.001 * np.eye(4)))
-    assert fixed.less(1).p_P[0] < 0.01, "nothing in it is random: nothing is borrowed"
+    assert fixed.minus(1).p_P[0] < 0.01, "nothing in it is random: nothing is borrowed"
 
 
 def test_what_is_detectable_is_found_four_times_in_five() -> None:
@@ -107,10 +107,10 @@ def test_columns_of_predictions_are_whatever_the_order() -> None:
         column(answers, values, [True, True]),
         column(answers[::-1], values[::-1], [True, True]),
     )
-    assert one.less(1).value_P[0] == pytest.approx(-other.less(1).value_P[0])
-    assert one.less(1).error_P[0] == pytest.approx(other.less(1).error_P[0])
+    assert one.minus(1).value_P[0] == pytest.approx(-other.minus(1).value_P[0])
+    assert one.minus(1).error_P[0] == pytest.approx(other.minus(1).error_P[0])
     part = column([None, answers[1]], values, [True, True])
-    assert np.isnan(part.less(1).p_P[0]) and part.half_widths()[2] == ["seeds", "items and seeds"]
+    assert np.isnan(part.minus(1).p_P[0]) and part.half_widths()[2] == ["seeds", "items and seeds"]
     elsewhere = Predicted("a", "spearman", (1, 2), cells[0].prediction_SN, gold[::-1])
     with pytest.raises(ValueError, match="different gold values"):
         column([answers[0], [(elsewhere, influence(elsewhere))]], values, [True, True])
@@ -122,5 +122,5 @@ def test_repetitions_that_all_share_are_paired() -> None:
     both = np.stack([70 + lucky, 69 + lucky + np.tile([0.1, -0.1], 5)])
     of = Column([[70.0], [69.0]], [False, False], of_items(0.01 * np.eye(2)), repeated=[both])
     own = np.var(both[0] - both[1], ddof=1) / 10
-    assert of.less(1).error_P[0] == pytest.approx(math.sqrt(0.02 + own))
+    assert of.minus(1).error_P[0] == pytest.approx(math.sqrt(0.02 + own))
     assert of.half_widths()[0][0] > 1.0

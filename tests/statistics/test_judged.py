@@ -60,7 +60,7 @@ def test_the_rule_is_that_of_another_implementation_and_never_contradicts_itself
         if world.base is None:
             continue
         assert not ("better" in ours.verdicts and ours.may_be_best[world.base])
-        less = of.less(world.base)
+        less = of.minus(world.base)
         apart = tested & (np.abs(less.value_P) > less.half_P(ours.critical))
         assert [verdict in ("better", "worse") for verdict in ours.verdicts] == apart.tolist()
 
@@ -127,7 +127,7 @@ def test_one_seed_alone_says_nothing() -> None:
     world = replace(WORLDS["equal rows"], seeds=(1,) * 8)
     _, values = world.values(np.random.default_rng(3), 20)
     for t in range(20):
-        assert np.isnan(project(world, values, t)[0].less(1).p_P).all()
+        assert np.isnan(project(world, values, t)[0].minus(1).p_P).all()
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_intervals_hold_the_truth_93_to_99_times_in_100(name: str) -> None:
     _, values = world.values(np.random.default_rng(1), 500)
     for t in range(500):
         of, _ = project(world, values, t)
-        found = of.less(1)
+        found = of.minus(1)
         held.append(np.mean((np.abs(of.mean_M) <= of.half_widths()[0])[many]))
         of_difference.append(
             np.mean(np.abs(found.value_P) <= found.half_P(0.05), where=many & (found.error_P > 0))
@@ -218,7 +218,7 @@ def test_p_values_of_correlations_are_uniform_where_nothing_differs() -> None:
         said = [(gold + common + rng.normal(size=250))[None] for _ in range(2)]
         p.append(
             of_cells([Predicted("a", "spearman", (None,), one, gold) for one in said])
-            .less(1)
+            .minus(1)
             .p_P[0]
         )
     assert scipy.stats.kstest(p, "uniform").pvalue > 0.001

@@ -25,7 +25,7 @@ from bench.compare.formatting import row_name
 from bench.compare.judge import FEW_SEEDS, NO_PREDICTIONS
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
-from bench.compare.tables import TableOptions, compare_runs
+from bench.compare.tables import TableOptions, make_tables
 from bench.records import Code, Run, RunRecord, RunsFolder
 from bench.records.record import HowExecuted, RecipeValue
 from bench.records.value_sources import OWN, PAPER, TUNED
@@ -48,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 @pytest.fixture(scope="module")
 def table(runs: list[Run]) -> Table:
-    (made,) = compare_runs(runs, TableOptions(baseline="good", cost=True))
+    (made,) = make_tables(runs, TableOptions(baseline="good", cost=True))
     return made
 
 
@@ -96,7 +96,7 @@ def test_no_verdict_contradicts_the_interval_beside_it(table: Table) -> None:
 def test_a_difference_agrees_with_a_plain_bootstrap(runs: list[Run]) -> None:
     """``--task STS13`` by loops: items and the three shared seeds drawn anew each time."""
     task = "STS13"
-    (table,) = compare_runs(runs, TableOptions(baseline="good", tasks=(task,)))
+    (table,) = make_tables(runs, TableOptions(baseline="good", tasks=(task,)))
     rng, gold = np.random.default_rng(5), gold_of(task)
     a, b = (
         [cosines(name, seed, task, NOISES[name]) for seed in SEEDS] for name in ("sure", "good")
@@ -127,7 +127,7 @@ def test_without_predictions_nothing_is_claimed() -> None:
         record(name, seed, base=base) for name, base in (("a", 70), ("b", 75)) for seed in (1, 2)
     ]
     runs = nowhere(*made)
-    (plain,) = compare_runs(runs, TableOptions(baseline="a"))
+    (plain,) = make_tables(runs, TableOptions(baseline="a"))
     assert plain.tested is None and not any(one.may_be_best for one in plain.rows)
     assert {
         cell.spread.covers for one in plain.rows for cell in one.cells if cell and cell.spread
@@ -170,7 +170,7 @@ def test_unusable_predictions_cost_their_cell_its_statistics(
     elif content:
         np.savez(path, **content)
     whole, spoilt = (
-        compare_runs(of(tmp_path, made), TableOptions(baseline="two", tasks=(task,)))[0]
+        make_tables(of(tmp_path, made), TableOptions(baseline="two", tasks=(task,)))[0]
         for task in ("STS13", "STS14")
     )
     assert verdict_of(row(whole, "one")) == "better"
@@ -189,7 +189,7 @@ def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
         sts_run(tmp_path, "one", None, 0.1),
         record("old", 1, base=50),
     ]
-    (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="five"))
+    (table,) = make_tables(of(tmp_path, made), TableOptions(baseline="five"))
     assert {one.name: (verdict_of(one), one.untested) for one in table.rows} == {
         "two": (None, FEW_SEEDS),
         "one": ("better", ""),
@@ -205,7 +205,7 @@ def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
     lines = [line for line in printed((table,), 120).splitlines() if line.startswith("old ")]
     assert len(lines) == 1 and re.search(r"\d +-$", lines[0])
     few = [one for one in made if one.seed in (1, 2)]
-    (alone,) = compare_runs(of(tmp_path, few), TableOptions(baseline="two"))
+    (alone,) = make_tables(of(tmp_path, few), TableOptions(baseline="two"))
     assert alone.tested is None
     assert {row(alone, name).untested for name in ("five", "more", "two")} == {FEW_SEEDS}
 
@@ -216,7 +216,7 @@ def test_a_baseline_of_two_seeds_gives_no_signs(tmp_path: Path) -> None:
         *family(tmp_path, {"good": 0.1, "bad": 1.5}, seeds=SEEDS),
         *family(tmp_path, {"simcse": 0.4}, seeds=SEEDS[:2]),
     ]
-    (table,) = compare_runs(of(tmp_path, made), TableOptions())
+    (table,) = make_tables(of(tmp_path, made), TableOptions())
     assert table.baseline == "simcse" and [verdict_of(one) for one in table.rows] == [None] * 3
     assert [one.name for one in table.rows if one.may_be_best] == ["good"]
     assert row(table, "simcse").untested == FEW_SEEDS and table.tested is not None
@@ -241,7 +241,7 @@ def test_equal_predictions_are_not_compared(tmp_path: Path) -> None:
         shutil.copytree(tmp_path / one.run_id, tmp_path / again.run_id)
         RunsFolder(tmp_path).write(again)
         made.append(again)
-    (table,) = compare_runs(of(tmp_path, made), TableOptions())
+    (table,) = make_tables(of(tmp_path, made), TableOptions())
     twin = row(table, "twin")
     assert twin.untested == "same predictions as simcse" and verdict_of(twin) is None
     assert twin.may_be_best and row(table, "simcse").may_be_best
@@ -272,7 +272,7 @@ def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
     check = jsonschema.Draft202012Validator(schema)
     contents = [
         json.loads(format_tables(tables, "json"))
-        for tables in ((table,), compare_runs(runs, TableOptions()))
+        for tables in ((table,), make_tables(runs, TableOptions()))
     ]
     for content in contents:
         assert [error.message for error in check.iter_errors(content)] == []
@@ -297,15 +297,15 @@ def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
     b2 = with_origin(b2, packages={**b2.provenance.packages, "torch": "2.6.0"})
     c = with_origin(c, data={**c.provenance.data, "STS14": "9" * 64})
     runs = nowhere(a, b, b2, c)
-    (table,) = compare_runs(runs, TableOptions())
+    (table,) = make_tables(runs, TableOptions())
     assert table.footnotes == (
         Footnote("torch", "2.6.0", "b (seed 2)", "2.13.0"),
         Footnote("data of STS14", "99999999", "c", "dddddddd"),
     )
     assert {one.name: one.footnotes for one in table.rows} == {"a": (), "b": (0,), "c": (1,)}
     with pytest.raises(BenchError, match=r"2 differences .* torch: 2\.6\.0 in b .* and 1 more"):
-        compare_runs(runs, TableOptions(strict=True))
-    assert compare_runs(runs[:2], TableOptions(strict=True))[0].footnotes == ()
+        make_tables(runs, TableOptions(strict=True))
+    assert make_tables(runs[:2], TableOptions(strict=True))[0].footnotes == ()
 
 
 def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
@@ -320,7 +320,7 @@ def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
         trained("simcse", "1000steps", 1, "bert-base-uncased"),  # all that this backbone has
         record("cls", None, setting="none"),
     )
-    tables = compare_runs(runs, TableOptions())
+    tables = make_tables(runs, TableOptions())
     assert {
         (table.backbone, table.budget): {one.name for one in table.rows} for table in tables
     } == {
@@ -331,7 +331,7 @@ def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
     }
     (long,) = (table for table in tables if table.budget == "1000steps")
     assert "unsupervised, 1000steps" in table_answer(long)
-    (together,) = compare_runs(runs, TableOptions(together=True))
+    (together,) = make_tables(runs, TableOptions(together=True))
     assert len(together.rows) == 7 and together.budget == ""
 
 
@@ -358,7 +358,7 @@ def test_where_values_come_from_stands_beside_the_exceptions(
         recipe = {**one.recipe, "learning_rate": value}
         return structs.replace(one, recipe=recipe, provenance=origin)
 
-    (table,) = compare_runs(nowhere(*(made(*item) for item in kinds.items())), TableOptions())
+    (table,) = make_tables(nowhere(*(made(*item) for item in kinds.items())), TableOptions())
     assert {row_name(one, table) for one in table.rows} == named
 
 
@@ -366,15 +366,15 @@ def test_strict_refuses_runs_of_the_methods_older_code() -> None:
     made = [record(name, seed) for name in ("a", "b") for seed in (1, 2)]
     older = with_origin(made[0], plugin=Code(**{"sha256": "0" * 64}))
     runs = nowhere(older, *made[1:])
-    (table,) = compare_runs(runs, TableOptions())
+    (table,) = make_tables(runs, TableOptions())
     (footnote,) = table.footnotes
     assert f"bench compare {older.run_id}" in footnote.value
     assert [(one.name, one.footnotes, one.seeds) for one in sorted(table.rows, key=str)] == (
         [("a", (0,), (2,)), ("b", (), (1, 2))]
     )
     with pytest.raises(BenchError, match=older.run_id):
-        compare_runs(runs, TableOptions(strict=True))
-    assert compare_runs(runs[1:], TableOptions(strict=True))
+        make_tables(runs, TableOptions(strict=True))
+    assert make_tables(runs[1:], TableOptions(strict=True))
 
 
 # --- beside the papers ---
@@ -382,7 +382,7 @@ def test_strict_refuses_runs_of_the_methods_older_code() -> None:
 
 def test_the_printed_value_stands_beside_ours(tmp_path: Path) -> None:
     made = family(tmp_path, {"simcse": 0.3, "mine": 0.3}, seeds=(1,), backbone="bert-base-uncased")
-    (table,) = compare_runs(of(tmp_path, made), TableOptions(with_paper=True))
+    (table,) = make_tables(of(tmp_path, made), TableOptions(with_paper=True))
     values = (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23, 76.25)  # Gao et al. 2021, table 5
     for value, cell in zip(values, row(table, "simcse").cells, strict=True):
         assert cell is not None and cell.printed is not None and cell.printed.value == value
@@ -397,7 +397,7 @@ def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
     other = tuple(structs.replace(s, protocol="other/9") for s in sts_scores())
     for seed, scores in ((1, other), (2, sts_scores(text="raw"))):
         one = record("simcse", seed, backbone="bert-base-uncased", scores=scores)
-        (table,) = compare_runs(nowhere(one), TableOptions(with_paper=True))
+        (table,) = make_tables(nowhere(one), TableOptions(with_paper=True))
         assert all(cell is None or cell.printed is None for one in table.rows for cell in one.cells)
 
 
@@ -416,10 +416,10 @@ def test_a_row_that_trained_on_a_tenth_of_the_scored_sentences_is_marked(
     corpus = structs.replace(one.provenance.corpus, overlap={"rule": "overlap/1", "tasks": tasks})
     one = structs.replace(one, provenance=structs.replace(one.provenance, corpus=corpus))
     runs = of(tmp_path, [one])
-    (table,) = compare_runs(runs, TableOptions())
+    (table,) = make_tables(runs, TableOptions())
     wanted = "training text: a tenth or more of the sentences of STS12 in cosent"
     assert [str(note) for note in table.footnotes] == [wanted] * marked
     assert table.rows[0].footnotes == (0,) * marked
     if marked:
         with pytest.raises(BenchError, match="--strict: 1 difference"):
-            compare_runs(runs, TableOptions(strict=True))
+            make_tables(runs, TableOptions(strict=True))

@@ -23,7 +23,7 @@ from bench.compare.statistics.summary import summarise
 from bench.records import RunRecord
 from bench.show import grid as writers
 from bench.show import markup
-from bench.show.grid import Cell, Column, Grid, grid, indented
+from bench.show.grid import Grid, GridCell, GridColumn, grid, indented
 from bench.show.tables.forms import format_tables, print_score_tables
 from bench.show.tables.scores import score_grid
 from bench.show.terminal import terminal_lines
@@ -37,23 +37,23 @@ HOSTILE = [
 ]
 TABLE = grid(
     [
-        Column("method", wrap=8),
-        *(Column(name, right=True, drop=1) for name in ("STS12", "STS13")),
-        Column("Avg.", right=True, lead=True),
-        Column("note", wrap=12, drop=2),
+        GridColumn("method", wrap=8),
+        *(GridColumn(name, right=True, drop=1) for name in ("STS12", "STS13")),
+        GridColumn("Avg.", right=True, lead=True),
+        GridColumn("note", wrap=12, drop=2),
     ],
     [
         (
-            Cell(text="simcse", link="m/simcse.html", sign="may be the best", marks=(1,)),
-            Cell(number=-0.5),
-            Cell(number=71.25, spread=0.5),
-            Cell(number=70.456, sign="worse", emphasis="best"),
+            GridCell(text="simcse", link="m/simcse.html", sign="may be the best", marks=(1,)),
+            GridCell(number=-0.5),
+            GridCell(number=71.25, spread=0.5),
+            GridCell(number=70.456, sign="worse", emphasis="best"),
             "日本語 and more words",
         ),
-        indented(["a|b <i>", "", Cell(text="9.00", sign="better", emphasis="second"), "", "="]),
+        indented(["a|b <i>", "", GridCell(text="9.00", sign="better", emphasis="second"), "", "="]),
     ],
     title="a title_",
-    below=grid(["", "setting"], [(Cell(marks=(1,)), "batch_size 64")]),
+    below=grid(["", "setting"], [(GridCell(marks=(1,)), "batch_size 64")]),
     footnotes=["a 100 % footnote"],
     notes=["◆: may be the best"],
     key="bold: highest",
@@ -86,7 +86,10 @@ def test_a_terminal_loses_no_word_and_is_as_wide_as_it_says(
     rows: list[tuple[str, str, str]], width: int
 ) -> None:
     """Only a word that is longer than its place may stand out."""
-    table = grid([Column("a", wrap=8), Column("b", right=True, drop=1), Column("c", wrap=12)], rows)
+    table = grid(
+        [GridColumn("a", wrap=8), GridColumn("b", right=True, drop=1), GridColumn("c", wrap=12)],
+        rows,
+    )
     shown = lines(table, width)
     for line in shown:
         longest = max((cell_len(word) for word in line.split()), default=0)
@@ -225,7 +228,9 @@ def test_a_plain_cell_stays_as_it_is(text: str) -> None:
 
 def test_a_row_belongs_to_the_one_above_by_its_indent_and_not_by_blanks_of_a_text() -> None:
     """A name in a record may begin with blanks; that makes it no part of somebody else's row."""
-    table = grid(["method", Column("n", right=True)], [("  forged", "1"), indented(["part", "2"])])
+    table = grid(
+        ["method", GridColumn("n", right=True)], [("  forged", "1"), indented(["part", "2"])]
+    )
     assert [row.indent for row in table.rows] == [0, 1]
     html = markup.as_html(table)
     assert '<tr><td>forged</td><td class="number">1</td></tr>' in html

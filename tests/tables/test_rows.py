@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError
 from bench.compare.statistics.rows import UNKNOWN_CODE, KnownCode, dated_ahead, group_rows, moment
 from bench.compare.statistics.terms import terms_of
-from bench.compare.tables import TableOptions, compare_runs
+from bench.compare.tables import TableOptions, make_tables
 from bench.records import Code, CorpusUsed, Run, RunRecord
 from bench.records.fingerprint import record_fingerprint
 
@@ -165,12 +165,12 @@ def test_methods_of_two_precisions_get_a_footnote_and_strict_refuses(tmp_path) -
         Run(one, tmp_path)
         for one in (made(1), made(2), *map(other_method, (made(1, precision="bf16"),)))
     ]
-    (table,) = compare_runs(runs, TableOptions())
+    (table,) = make_tables(runs, TableOptions())
     assert [str(note) for note in table.footnotes] == [
         "precision: bf16 in promcse; fp32 in most rows"
     ]
     with pytest.raises(BenchError, match="precision: bf16 in promcse"):
-        compare_runs(runs, TableOptions(strict=True))
+        make_tables(runs, TableOptions(strict=True))
 
 
 def test_methods_of_other_dev_sets_or_processes_get_a_footnote(tmp_path) -> None:
@@ -180,7 +180,7 @@ def test_methods_of_other_dev_sets_or_processes_get_a_footnote(tmp_path) -> None
     ):
         others = [other_method(made(1, **determines))]
         runs = [Run(one, tmp_path) for one in (made(1), made(2), *others)]
-        (table,) = compare_runs(runs, TableOptions())
+        (table,) = make_tables(runs, TableOptions())
         assert [str(note) for note in table.footnotes] == [expected]
 
 
@@ -192,7 +192,7 @@ def test_rows_of_another_code_of_a_suite_get_a_footnote(tmp_path) -> None:
     runs = [
         Run(scored_by(made(seed), code), tmp_path) for seed, code in ((1, "1"), (2, "1"), (3, "2"))
     ]
-    (table,) = compare_runs(runs, TableOptions())
+    (table,) = make_tables(runs, TableOptions())
     assert {note.setting for note in table.footnotes} >= {"code of STS12", "code of STS-B"}
     assert {note.rows for note in table.footnotes} == {"simcse (seed 3)"}
 

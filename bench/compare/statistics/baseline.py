@@ -19,8 +19,8 @@ BASELINE = "simcse"
 
 
 def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
-    """The tables with differences from a method or ``method+variant``; without one, from the row
-    ``simcse`` of each. Raises UnknownName where no table has it, BenchError where it means several
+    """Return the tables with differences from a method or ``method+variant``; without one, from the
+    row ``simcse`` of each. Raises UnknownName if no table has it, BenchError if it means several
     rows of a table."""
     made = [compare_with_baseline(table, baseline) for table in tables]
     if baseline is not None and not any(table.baseline for table in made):
@@ -34,11 +34,11 @@ def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
 
 
 def compare_with_baseline(table: Table, baseline: str | None) -> Table:
-    """With differences from the baseline's cells, as printed. The table itself where it has no such
-    row.
+    """Return the table with differences from the baseline's cells, as printed; unchanged if it has
+    no such row.
 
     The baseline is fixed before the scores: the one row that is called so; without a name, the row
-    ``simcse``, if there is exactly one without a variant. Raises BenchError where the name means
+    ``simcse``, if there is exactly one without a variant. Raises BenchError if the name means
     several rows.
     """
     base = _default(table) if baseline is None else _named(table, baseline)

@@ -31,7 +31,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Borrowed:
-    """From whom the methods of a column borrow their spread over seeds, if not from one another."""
+    """The methods that lend the methods of a column their spread over seeds."""
 
     lends_M: Sequence[bool]
     """The methods of the column that lend."""
@@ -52,18 +52,18 @@ class Column:
         repeated: Sequence[Floats] = (),
         borrowed: Borrowed | None = None,
     ) -> None:
-        """``values``: of every method's runs, in points. ``random``: whether another run of it may
-        give another value.
+        """``values``: those of every method's runs, in points. ``random``: True if another run of
+        the method may give another value.
 
         ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods'
-        means, with ``freedom`` degrees of freedom (``Items``); NaN for runs of which the items are
-        not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the
+        means, with ``freedom`` degrees of freedom (``Items``); NaN for runs with unknown
+        items. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the
         tenth draw of few examples is one draw), over the number of tasks. ``borrowed`` None: all
         methods lend to one another.
         """
         self.runs_M = np.array([len(seeds) for seeds in values])
         self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
-        value_R = np.array([value for of_run in values for value in of_run])
+        value_R = np.array([value for of_method in values for value in of_method])
         self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
         self.own_freedom_M = np.where(random, self.runs_M - 1.0, 0.0)
         """Degrees of freedom of a method's own seeds."""
@@ -102,7 +102,7 @@ class Column:
         return np.asarray(sums / np.multiply.outer(self.runs_M, self.runs_M), dtype=np.float64)
 
     def _know_seeds(self, borrowed: Borrowed) -> None:
-        """Set the variances over seeds as far as anything is known of them."""
+        """Set the variances over seeds, as far as they are known."""
         count = len(self.spread_M)
         others = borrowed.others
         variances = np.concatenate([self.spread_M, [np.var(own, ddof=1) for own in others]])
@@ -111,23 +111,26 @@ class Column:
         if not freedoms.sum() > 0:
             return
         self.total_freedom_M = freedoms[lends].sum() + np.where(lends, 0.0, freedoms)[:count]
-        seed_M, seed_freedom_M = (of[:count] for of in seed_variances(variances, freedoms, lends))
+        seed_M, seed_freedom_M = seed_variances(variances, freedoms, lends)
+        seed_M = seed_M[:count]
+        seed_freedom_M = seed_freedom_M[:count]
         known_M = self.random_M & (seed_freedom_M > 0)
         self.seed_M[known_M] = seed_M[known_M]
         self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
 
     def over_items(self, other: int) -> tuple[Floats, Floats]:
-        """(M,) variances over items, and over repetitions, of every method minus the one at
+        """Return (M,) variances over items, and over repetitions, of every method minus the one at
         ``other``; NaN if not known."""
         items_M = _of_differences(self.items, other).max(axis=0)
         return items_M, _of_differences(self.repeated_MM, other)
 
-    def less(self, other: int) -> Differences:
-        """(M,) every method minus the one at ``other``; NaN at itself."""
+    def minus(self, other: int) -> Differences:
+        """Return (M,) every method minus the one at ``other``; NaN at itself."""
         items_M, repeated_M = self.over_items(other)
         one_M = self.seed_M / self.runs_M
         other_M = np.full_like(one_M, one_M[other])
-        # of a sum of two moderated variances: no more than all seeds that they are known from
+        # a sum of two moderated variances has at most the freedom of all seeds that they are known
+        # from
         of_two_M = satterthwaite(
             [(one_M, self.seed_freedom_M), (other_M, self.seed_freedom_M[other])]
         )
@@ -151,12 +154,14 @@ class Column:
         )
 
     def half_widths(self) -> tuple[Floats, Floats, list[str]]:
-        """(M,) half of each method's interval and its standard error, NaN where nothing is known;
-        what they cover: "items and seeds", "items", "seeds"."""
+        """Return (M,) half of each method's interval and its standard error, NaN if nothing is
+        known; and what they cover: "items and seeds", "items", "seeds".
+        """
         items_M: Floats = np.diagonal(self.items, axis1=1, axis2=2).max(axis=0)
         repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
         seeds_M: Floats = self.seed_M / self.runs_M
-        here_M, there_M = np.maximum(np.nan_to_num(items_M), 0), np.nan_to_num(seeds_M)
+        here_M = np.maximum(np.nan_to_num(items_M), 0)
+        there_M = np.nan_to_num(seeds_M)
         freedom_M = satterthwaite(
             [
                 (here_M, self.freedom),
@@ -165,20 +170,24 @@ class Column:
             ]
         )
         error_M = np.sqrt(here_M + repeated_M + there_M)
-        covers = [
-            " and ".join(name for name, known in (("items", items), ("seeds", seeds)) if known)
-            for items, seeds in zip(
-                np.isfinite(items_M),
-                np.isfinite(seeds_M) & np.isfinite(self.seed_freedom_M),
-                strict=True,
-            )
-        ]
+        covers_items_M = np.isfinite(items_M)
+        covers_seeds_M = np.isfinite(seeds_M) & np.isfinite(self.seed_freedom_M)
+        covers = []
+        for covers_items, covers_seeds in zip(covers_items_M, covers_seeds_M, strict=True):
+            names = []
+            if covers_items:
+                names.append("items")
+            if covers_seeds:
+                names.append("seeds")
+            covers.append(" and ".join(names))
         error_M = np.where([bool(cover) for cover in covers], error_M, np.nan)
         return student_quantile((1 + LEVEL) / 2, freedom_M) * error_M, error_M, covers
 
 
 def _of_differences(matrix: Floats, other: int) -> Floats:
-    """(..., M) variances of every method minus the one at ``other``, from covariances (..., M, M)."""
+    """(..., M) variances of every method minus the one at ``other``, from covariances (..., M,
+    M).
+    """
     own = np.diagonal(matrix, axis1=-2, axis2=-1)
     return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)
 
@@ -189,7 +198,7 @@ taken, which gives the same but for the last digits: the covariances of ten thou
 the memory."""
 
 Answers = Sequence[tuple[Predicted, Influence]]
-"""Of one method: each task of a column, with the same seeds."""
+"""One method's answers to each task of a column, with the same seeds."""
 
 
 def column(
@@ -219,7 +228,8 @@ def column(
         here += [of_method is not None] * units
         if of_method is None:
             continue
-        moved_SN = np.concatenate([one.moved_SN for _, one in of_method], axis=1) / len(of_method)
+        moved_by_task = [influence.moved_SN for _, influence in of_method]
+        moved_SN = np.concatenate(moved_by_task, axis=1) / len(of_method)
         moved.append(moved_SN.mean(axis=0, keepdims=True) if many else moved_SN)
     known_RR = items.covariance(np.concatenate(moved))
     if all(here):
@@ -227,11 +237,12 @@ def column(
     else:
         covariance = np.full((2, len(here), len(here)), np.nan)
         covariance[:, np.outer(here, here)] = known_RR.reshape(2, -1)
-    repeated = [
-        values_RQ / len(first)
-        for by_task in zip(*(known if len(known) == len(answers) else []), strict=True)
-        if (values_RQ := np.concatenate([moved.value_SR for _, moved in by_task])).shape[1] > 1
-    ]
+    repeated = []
+    if len(known) == len(answers):
+        for by_task in zip(*known, strict=True):
+            values_RQ = np.concatenate([influence.value_SR for _, influence in by_task])
+            if values_RQ.shape[1] > 1:
+                repeated.append(values_RQ / len(first))
     return Column(
         values,
         random,

@@ -29,28 +29,28 @@ class Differences:
 
     @property
     def p_P(self) -> Floats:
-        """Two-sided; 1 where two methods differ in nothing."""
+        """Two-sided p-values; 1 if two methods differ in nothing."""
         with np.errstate(invalid="ignore", divide="ignore"):
             t_P = np.where(self.value_P == 0, 0.0, np.abs(self.value_P) / self.error_P)
         return np.where(np.isnan(self.error_P), np.nan, 2 * student_cdf(-t_P, self.freedom_P))
 
     @property
     def below_p_P(self) -> Floats:
-        """One-sided: small if the first method is below the second."""
+        """One-sided p-values: small if the first method is below the second."""
         with np.errstate(invalid="ignore", divide="ignore"):
             t_P = np.where(self.value_P == 0, 0.0, self.value_P / self.error_P)
         return np.where(np.isnan(self.error_P), np.nan, student_cdf(t_P, self.freedom_P))
 
     def select(self, pairs: NDArray[np.intp]) -> Differences:
-        """The differences of some of the pairs."""
+        """Return the differences of some of the pairs."""
         return Differences(self.value_P[pairs], self.error_P[pairs], self.freedom_P[pairs])
 
     def half_P(self, alpha: float) -> Floats:
-        """Half of the 1 - alpha interval."""
+        """Return half of the 1 - alpha interval."""
         return student_quantile(1 - alpha / 2, self.freedom_P) * self.error_P
 
     def detectable_P(self, alpha: float) -> Floats:
-        """The true difference that is found with a power of about 80 % (MDE)."""
+        """Return the true difference that is found with a power of about 80 % (MDE)."""
         return (
             student_quantile(1 - alpha / 2, self.freedom_P)
             + student_quantile(POWER, self.freedom_P)

@@ -1,6 +1,6 @@
 """Which items depend on each other, and what that makes of the variance over items.
 
-Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their
+Two pairs that share a sentence are hard or easy together, whatever their tasks. Their
 influences are summed by sentence before they are squared; pairs that are the same, which share two,
 are then counted once too often, and taken out once: the variance estimate for such data of Aronow,
 Samii and Assenova 2015 (Cluster-robust variance estimation for dyadic data, Political Analysis 23).
@@ -21,16 +21,6 @@ from bench.records.predictions import Floats, Predicted
 from bench.score.influence import Influence
 
 
-# Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their
-# influences are summed by sentence
-# before they are squared; pairs that are the same, which share two, are then counted once too
-# often, and taken out once:
-# the variance estimate for such data of Aronow, Samii and Assenova 2015 (Cluster-robust variance
-# estimation for dyadic data,
-# Political Analysis 23). Nothing is assumed of how sentences hang together over several pairs.
-#
-# Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R
-# runs, U units.
 class Items:
     """The items of a column: of one task, or of all tasks of an average, one after the other."""
 
@@ -55,8 +45,8 @@ class Items:
         )
         _, unit_N = np.unique(np.stack([one_N, other_N]), return_inverse=True)
         self._units = unit_N.reshape(2, -1)
+        # items that may share two things
         self._two_N: NDArray[np.bool_] = one_N != other_N
-        """Items that may share two things."""
         pair_N = np.minimum(one_N, other_N) * (
             int(max(one_N.max(), other_N.max())) + 1
         ) + np.maximum(one_N, other_N)
@@ -65,21 +55,23 @@ class Items:
             np.concatenate([moved.weight_N / len(tasks) for moved in influences])
         )
         share_U = share_U / share_U.sum()
+        # degrees of freedom of the variance: the number of independent units of equal size that
+        # would say as much, minus one
         self.freedom = float(1 / (share_U**2).sum()) - 1
-        """Degrees of freedom of the variance: independent units of one size that would say as much,
-        less one."""
 
     def _by_unit(self, values_N: Floats) -> Floats:
-        (one_N, other_N), two_N, units = self._units, self._two_N, int(self._units.max()) + 1
+        one_N, other_N = self._units
+        two_N = self._two_N
+        units = int(self._units.max()) + 1
         sum_U = np.bincount(one_N, values_N, units) + np.bincount(
             other_N[two_N], values_N[two_N], units
         )
         return sum_U.astype(np.float64, copy=False)
 
     def covariance(self, moved_RN: Floats) -> Floats:
-        """(2, R, R): of the values of runs over items drawn again, in squared points; and the same
-        if pairs shared sentences only where they are the same pair, below which no variance is
-        taken to be.
+        """Return (2, R, R) covariances of the runs' scores under resampling of items, in squared
+        points: [0] with shared sentences taken into account, [1] with different pairs treated as
+        independent. [1] is a lower bound for [0].
 
         Raises ValueError if all items are one unit.
         """

@@ -1,10 +1,10 @@
-"""How often a difference from the baseline is found with so many seeds: the power of the rule by
-which tables are judged.
+"""The power of the rule that judges tables: how often a difference from the baseline is found with
+so many seeds.
 
-A new row of n seeds is planned beside the rows of a column. Its mean is normal around the true
+A new row of n seeds is planned next to the rows of a column. Its mean is normal around the true
 difference, and independent of its sample variance over seeds, which is the true one times
 chi-square with n - 1 degrees of freedom over n - 1 (Student 1908). Given the sample variance, the
-rule says how long its interval is, and the normal distribution how often the interval then lies
+rule says how long its interval is, and the normal distribution how often the interval is then
 above zero. The mean of that over quantiles of chi-square is the power; nothing is drawn at random.
 The variance over items, and the sample variances of the rows that are there, are taken as they are.
 """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score]]:
-    """(suite, protocol, text form) -> task -> score: what may stand side by side.
+    """Group scores that may be compared: (suite, protocol, text form) -> task -> score.
 
     Each set of a third tokenisation has a form of its own ("other-" and a hash), and a set in which
     there was nothing to split a known one; they belong together, under the name of their average's

@@ -1,8 +1,8 @@
 """Rows: runs that differ in nothing but the seed, and one code of their method.
 
-Two runs differ where the fingerprint says so (:func:`bench.run.planned.determinants`): in a recipe
+Two runs differ if the fingerprint says so (:func:`bench.run.planned.determinants`): in a recipe
 value, in the content behind a file that a recipe names, in the training text, the backbone's
-revision, the precision, the set on which checkpoints are chosen, or the number of processes where
+revision, the precision, the set that chooses checkpoints, or the number of processes if
 that matters. Only the code of the method may differ within a row's name: one code is shown, and a
 footnote has the commands that show the others.
 """
@@ -74,7 +74,7 @@ UNKNOWN_CODE = KnownCode(_is_not_here, _is_itself)
 def group_rows(
     records: Sequence[RunRecord], notes: list[str], code: KnownCode = UNKNOWN_CODE
 ) -> list[RowRuns]:
-    """The rows of these runs. ``notes`` get a line for runs that are left out or dated in the
+    """Group these runs into rows. ``notes`` get a line for runs that are left out or dated in the
     future."""
     named: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], list[RunRecord]]] = {}
     terms: dict[str, dict[str, Term]] = {}
@@ -152,9 +152,10 @@ def _choose_code(
     known: KnownCode,
     older: dict[str, list[str]],
 ) -> RowRuns:
-    """One run of each seed, of one code of the method: the code that is here, else that of the
-    newest run. ``older`` gets, by the name of the row, the ids of runs that are left out because a
-    newer one has their seed."""
+    """Choose one run of each seed, all with one code of the method: the code that is here, else the
+    code of the newest run. ``older`` gets, by the name of the row, the ids of runs that are left
+    out because a newer one has their seed.
+    """
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
     )

@@ -38,11 +38,11 @@ method that spreads three to five times as far is called better or worse too oft
 def seed_variances(
     variance_M: Floats, freedom_M: ArrayLike, lends_M: ArrayLike | None = None
 ) -> tuple[Floats, Floats]:
-    """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as
-    for ``moderated_variances``.
+    """Return the (M,) variances over seeds that a comparison uses, and their degrees of freedom;
+    arguments as for ``moderated_variances``.
 
-    Moderated, and raised towards the mean of all that lend. A method whose sample variance an F
-    test finds larger than the pooled variance of the others keeps its own: it would otherwise
+    Moderated, and raised towards the mean of all that lend. A method with a sample variance that an
+    F test finds larger than the pooled variance of the others keeps its own: it would otherwise
     borrow from methods that are not like it.
     """
     from scipy.special import fdtrc
@@ -73,8 +73,8 @@ def moderated_variances(
     of freedom).
 
     ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a
-    single seed) is not looked at, and gets the prior's. ``lends_M``: the groups from which the
-    prior is made; None: all. The prior is fitted to the logarithms by moments (Smyth 2004, section
+    single seed) is ignored and gets the prior's. ``lends_M``: the groups that make the prior; None:
+    all. The prior is fitted to the logarithms by moments (Smyth 2004, section
     6.2); if they differ by no more than chance, it is the pooled variance. A group borrows
     ``MOST_BORROWED`` degrees of freedom at most, also from a prior that has more, or infinitely
     many. No posterior has more degrees of freedom than all groups that lend, and the group itself,
@@ -114,13 +114,13 @@ def _lenders(freedom_M: Floats, lends_M: ArrayLike | None) -> NDArray[np.bool_]:
 def raise_variances(
     posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float
 ) -> Floats:
-    """(M,) posterior variances, those below ``mean``, the methods' mean variance, drawn up to it by
-    the share that was borrowed.
+    """Return (M,) moderated variances. Those below ``mean``, the methods' mean variance, are raised
+    toward it by the fraction borrowed from the prior.
 
-    The prior is known badly from few methods, and a variance that is small by chance calls methods
-    different that are not. Of a method whose own seeds say little the mean itself is the least; one
-    whose own seeds say most of what is known keeps what they say, so that a single method that
-    varies much does not hide all differences of a table. Shares are of the logarithm.
+    With few methods the prior is uncertain, and a variance that is small by chance would cause
+    false differences. A method with little information of its own is raised to the mean; one with
+    much keeps its own value, so that a single method that varies much does not hide all differences
+    of a table. Fractions are on the log scale.
     """
     share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
     return np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
@@ -160,8 +160,8 @@ def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """x > 0 with trigamma(x) = value > 0; 1 / x < trigamma(x) < 1 / x + 1 / x^2 gives the ends
-    between which it lies."""
+    """Solve trigamma(x) = value > 0 for x > 0, between the ends that 1 / x < trigamma(x) <
+    1 / x + 1 / x^2 gives."""
     from scipy.optimize import brentq
     from scipy.special import polygamma
 

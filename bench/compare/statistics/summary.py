@@ -7,13 +7,20 @@ row is in :mod:`bench.compare.statistics.rows`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench.compare.statistics.protocols import by_protocol
-from bench.compare.statistics.rows import CODE, UNKNOWN_CODE, KnownCode, group_rows, title
+from bench.compare.statistics.rows import (
+    CODE,
+    UNKNOWN_CODE,
+    KnownCode,
+    RowRuns,
+    group_rows,
+    title,
+)
 from bench.compare.statistics.spread import sample_sd
 from bench.compare.statistics.table import (
     AVERAGE,
@@ -37,14 +44,13 @@ def summarise(
     beside: Iterable[RunRecord] = (),
     code: KnownCode = UNKNOWN_CODE,
 ) -> tuple[Table, ...]:
-    """The tables that the finished ones among ``records`` make.
+    """Group the finished ones among ``records`` into tables.
 
-    Runs in which nothing was trained stand in the unsupervised table of their backbone where there
-    is one, as in the papers; the others, such as finished encoders, stand in one table.
-    ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single
-    one is what the table ranks by. ``beside``: records that are in none of these tables, but for
-    which there may be an unsupervised table of the same backbone. ``code``: what is known of the
-    methods' code on this machine.
+    Untrained runs go into the unsupervised table of their backbone if there is one, as in the
+    papers; other untrained runs, such as finished encoders, share one table. ``together``: put all
+    settings and backbones into one table. ``tasks``: only these columns; the table ranks by a
+    single one. ``beside``: records that are in none of these tables, but may show that their
+    backbone has an unsupervised table elsewhere. ``code``: the methods' code on this machine.
     """
     scored = []
     trained = set()
@@ -95,19 +101,13 @@ def _table(
     code: KnownCode,
 ) -> Table:
     suite, protocol, text, setting, backbone = key
-    if not backbone:  # of several backbones: what they share is still said once
-        setting = _only(
-            {record.setting for record, _ in scored if record.setting != "none"} or {"none"}
-        )
+    if not backbone:
+        # it has several backbones: the title still names a setting or backbone that all share
+        settings = {record.setting for record, _ in scored if record.setting != "none"}
+        setting = _only(settings or {"none"})
         backbone = _only({record.backbone_name for record, _ in scored})
-    tasks = _columns(suite, [scores for _, scores in scored])
     by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
-    has_average = suite in COLUMNS or any(AVERAGE in scores for scores in by_run.values())
-    columns = tuple(
-        column
-        for column in (*tasks, *((AVERAGE,) if has_average else ()))
-        if not wanted or column in wanted
-    )
+    columns = _wanted_columns(suite, [scores for _, scores in scored], by_run.values(), wanted)
     metrics = {
         task: find_metric(suite, score.metric)
         for scores in by_run.values()
@@ -116,36 +116,21 @@ def _table(
     falling = tuple(
         name for name in columns if name in metrics and not metrics[name].higher_is_better
     )
-    ranks = columns[-1:] == (AVERAGE,) or (len(columns) == 1 and not falling)
+
+    rows: list[Row] = []
     notes: list[str] = []
-    rows, footnotes = list[Row](), list[Footnote]()
+    footnotes: list[Footnote] = []
     for row_runs in group_rows([record for record, _ in scored], notes, code):
-        runs, differs, first = row_runs.runs, row_runs.differs, row_runs.runs[0]
-        cells = tuple(
-            _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
-        )
-        for column, cell in zip(columns, cells, strict=True):
-            if cell is not None and len(cell.values) < len(runs):
-                notes.append(
-                    f"{title(first, differs)}: {column} from {len(cell.values)} of {len(runs)} seeds"
-                )
-        rows.append(
-            Row(
-                method=first.method,
-                variant=first.variant,
-                setting=first.setting,
-                backbone=first.backbone_name,
-                differs=differs,
-                runs=tuple(run.run_id for run in runs),
-                seeds=tuple(run.seed for run in runs),
-                cells=cells,
-                model=first.model_name,
-                footnotes=(len(footnotes),) if row_runs.other_code else (),
-            )
-        )
+        row = _row(row_runs, columns, by_run)
+        row_title = title(row_runs.runs[0], row.differs)
+        notes += _missing_seeds(row_title, row, columns)
         if row_runs.other_code:
-            footnotes.append(Footnote(CODE, row_runs.other_code, title(first, differs)))
-    rows = sorted(_marked(rows, columns, falling), key=_best_first if ranks else _by_name)
+            row = replace(row, footnotes=(len(footnotes),))
+            footnotes.append(Footnote(CODE, row_runs.other_code, row_title))
+        rows.append(row)
+    has_head = columns[-1:] == (AVERAGE,) or (len(columns) == 1 and not falling)
+    rows = sorted(_marked(rows, columns, falling), key=_best_first if has_head else _by_name)
+
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
@@ -164,6 +149,49 @@ def _table(
         footnotes=tuple(footnotes),
         falling=falling,
     )
+
+
+def _wanted_columns(
+    suite: str,
+    recorded: Iterable[Mapping[str, Score]],
+    with_averages: Iterable[Mapping[str, Score]],
+    wanted: Sequence[str],
+) -> tuple[str, ...]:
+    """List the tasks, then the average if there is one; only ``wanted`` ones if any are named."""
+    columns = _columns(suite, recorded)
+    if suite in COLUMNS or any(AVERAGE in scores for scores in with_averages):
+        columns = (*columns, AVERAGE)
+    if not wanted:
+        return columns
+    return tuple(column for column in columns if column in wanted)
+
+
+def _row(
+    row_runs: RowRuns, columns: Sequence[str], by_run: Mapping[str, Mapping[str, Score]]
+) -> Row:
+    """Make the row of these runs. ``by_run``: run id -> its scores by column."""
+    runs = row_runs.runs
+    first = runs[0]
+    return Row(
+        method=first.method,
+        variant=first.variant,
+        setting=first.setting,
+        backbone=first.backbone_name,
+        differs=row_runs.differs,
+        runs=tuple(run.run_id for run in runs),
+        seeds=tuple(run.seed for run in runs),
+        cells=tuple(
+            _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
+        ),
+        model=first.model_name,
+    )
+
+
+def _missing_seeds(row_title: str, row: Row, columns: Sequence[str]) -> Iterator[str]:
+    """Yield a note for each column that some runs of the row have no score for."""
+    for column, cell in zip(columns, row.cells, strict=True):
+        if cell is not None and len(cell.values) < len(row.runs):
+            yield f"{row_title}: {column} from {len(cell.values)} of {len(row.runs)} seeds"
 
 
 def _only(names: set[str]) -> str:
@@ -209,8 +237,10 @@ def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
 
 
 def _marked(rows: list[Row], columns: Sequence[str], falling: Sequence[str]) -> list[Row]:
-    """Best and second of each column, by the printed value; equal ones share the mark. With one row
-    there is nothing to mark."""
+    """Mark best and second of each column by the printed value; equal values share a mark.
+
+    A single row is not marked.
+    """
     cells = [list(row.cells) for row in rows]
     for i, column in enumerate(columns):
         values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]

@@ -7,13 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from bench.compare.statistics.rows import Differs
-
-if TYPE_CHECKING:
-    pass
-
 
 AVERAGE = "Avg."
 
@@ -24,7 +19,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 ALPHA = 0.05
 
-BETTER, WORSE, INCONCLUSIVE = "better", "worse", "inconclusive"
+BETTER = "better"
+WORSE = "worse"
+INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +30,8 @@ class Spread:
 
     low: float
     high: float
-    covers: str  # "items and seeds", "items" or "seeds": what else might have been there
+    # what the interval covers: "items and seeds", "items" or "seeds"
+    covers: str
     se: float
     level: float = 0.95
 
@@ -45,17 +43,18 @@ class Against:
 
     difference: float
     se: float | None = None
-    df: float | None = None  # None: infinite
+    # None: infinite
+    df: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
-    ci_level: float | None = (
-        None  # that at which the interval leaves zero out where there is a verdict
-    )
-    p: float | None = None  # of this comparison alone, two-sided
-    verdict: str | None = None  # BETTER, WORSE or INCONCLUSIVE; None: not tested
-    mde: float | None = (
-        None  # the smallest difference found with 80 % power (minimal detectable effect)
-    )
+    # the level at which the interval leaves zero out if there is a verdict
+    ci_level: float | None = None
+    # two-sided, for this comparison alone
+    p: float | None = None
+    # BETTER, WORSE or INCONCLUSIVE; None: not tested
+    verdict: str | None = None
+    # the smallest difference found with 80 % power (minimal detectable effect)
+    mde: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,30 +63,33 @@ class Printed:
 
     value: float
     std: float | None
-    source: str  # "promcse:1": paper and table
-    own: bool  # False: the paper quotes somebody else
-    difference: float  # ours minus the paper's
-    inside: (
-        bool | None
-    )  # of the 95 % prediction interval (bench.compare.consistency); None: not tested
-    half: float | None = None  # of that interval's width
-    reason: str = ""  # why it is not tested
+    # "promcse:1": paper and table
+    source: str
+    # False: the paper quotes somebody else
+    own: bool
+    # ours minus the paper's
+    difference: float
+    # whether it is inside the 95 % prediction interval (bench.compare.consistency); None: not
+    # tested
+    inside: bool | None
+    # half of that interval's width
+    half: float | None = None
+    # the reason why it is not tested
+    reason: str = ""
     note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class RowCost:
     """The cost of a row, each number a mean over its runs; None if not all of them recorded it."""
 
     trainable_parameters: float | None = None
-    trainable_parts: Mapping[str, float] | None = (
-        None  # of the same parts in all runs: "prompt" -> how many of them
-    )
+    # "prompt" -> parameters, if all runs train the same parts
+    trainable_parts: Mapping[str, float] | None = None
     train_seconds: float | None = None
     peak_memory_bytes: float | None = None
-    tuning_seconds: float | None = (
-        None  # of all trials of the search that found the values; None: none did
-    )
+    # for all trials of the search that found the values; None: no search did
+    tuning_seconds: float | None = None
     tuning_trials: int | None = None
 
 
@@ -95,13 +97,20 @@ class Cost:
 class Cell:
     """One method on one task."""
 
-    mean: float  # over seeds
-    sd: float | None  # over seeds, divided by n - 1; None with one seed
-    values: tuple[float, ...]  # one per run, in the order of the row's runs
-    seeds: tuple[int | None, ...] = ()  # of these runs
-    n: int  # items scored
-    mark: str = ""  # "best", "second" or ""
-    decimals: int = 2  # that are printed, and that a mark goes by
+    # over seeds
+    mean: float
+    # over seeds, divided by n - 1; None with one seed
+    sd: float | None
+    # one per run, in the order of the row's runs
+    values: tuple[float, ...]
+    # the seeds of these runs
+    seeds: tuple[int | None, ...] = ()
+    # items scored
+    n: int
+    # "best", "second" or ""
+    mark: str = ""
+    # the decimals that are printed; a mark compares the rounded means
+    decimals: int = 2
     spread: Spread | None = None
     against: Against | None = None
     printed: Printed | None = None
@@ -114,24 +123,31 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One method as configured. ``cells`` belong to the table's columns, None where nothing was
-    scored."""
+    """One method as configured. ``cells`` belong to the table's columns; None: not scored."""
 
     method: str
     variant: str
     setting: str
     backbone: str
-    differs: Differs  # what sets it apart from rows of the same name: (recipe key, value)
-    runs: tuple[str, ...]  # run ids, by seed
+    # differences from rows of the same name: (recipe key, value)
+    differs: Differs
+    # run ids, by seed
+    runs: tuple[str, ...]
     seeds: tuple[int | None, ...]
     cells: tuple[Cell | None, ...]
     is_baseline: bool = False
-    may_be_best: bool = False  # on the head column; the only thing that is shaded or marked
-    untested: str = ""  # why it takes no part in the tests; "" where it does
-    cost: Cost | None = None  # None: not asked for
-    footnotes: tuple[int, ...] = ()  # places in the table's ``footnotes``
-    values: str = ""  # where its values come from: "paper", "recipe", "tuned: 12 trials"; "" where nothing is trained
-    model: str = ""  # the name of an evaluated object, of vectors or of a server, which stands in the place of a method
+    # by the head column; only such rows are shaded or marked
+    may_be_best: bool = False
+    # the reason why it takes no part in the tests; "" if it does
+    untested: str = ""
+    # None: not asked for
+    cost: RowCost | None = None
+    # indices into the table's ``footnotes``
+    footnotes: tuple[int, ...] = ()
+    # the source of its values: "paper", "recipe", "tuned: 12 trials"; "" if nothing is trained
+    values: str = ""
+    # the name of an evaluated object, of vectors or of a server, which is shown as the method
+    model: str = ""
 
     @property
     def label(self) -> str:
@@ -147,9 +163,12 @@ class Row:
 class Tested:
     """The one family of tests of a table: the head column of the rows that could be tested."""
 
-    rows: int  # tested, the baseline among them
-    comparisons: int  # with the baseline; without one, of each row with the best
-    ci_level: float  # of the intervals of differences
+    # the number of tested rows, with the baseline
+    rows: int
+    # comparisons with the baseline; without one, of each row with the best
+    comparisons: int
+    # the level of the intervals of differences
+    ci_level: float
     alpha: float = ALPHA
 
 
@@ -159,8 +178,10 @@ class Footnote:
 
     setting: str
     value: str
-    rows: str  # their names, with seeds where not all of a row differ
-    most: str = ""  # what most rows have
+    # their names, with seeds if only some of a row differ
+    rows: str
+    # the value that most rows have
+    most: str = ""
 
     def __str__(self) -> str:
         more = f"; {self.most} in most rows" if self.most else ""
@@ -169,9 +190,10 @@ class Footnote:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One comparable set of numbers. ``columns`` end with the average where the suite has one."""
+    """One comparable set of numbers. ``columns`` end with the average if the suite has one."""
 
-    setting: str | None  # None: several, each row names its own
+    # None: several, each row names its own
+    setting: str | None
     backbone: str | None
     suite: str
     protocol: str
@@ -181,15 +203,20 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     baseline: str | None = None
-    footnotes: tuple[Footnote, ...] = ()  # differences between its runs; rows point to them
-    tested: Tested | None = None  # None: nothing was tested
-    chosen_on: str = (
-        ""  # the set on which its checkpoints were chosen, where that is no development set
-    )
-    budget: str = ""  # how long its rows were trained, where most runs have another budget
-    sender: str = ""  # who submitted all of its runs; "" for the publisher's own
-    together: bool = False  # of all settings and backbones
-    falling: tuple[str, ...] = ()  # columns in which lower is better
+    # differences between its runs; rows point to them
+    footnotes: tuple[Footnote, ...] = ()
+    # None: nothing was tested
+    tested: Tested | None = None
+    # the set that chose its checkpoints, if it is no development set
+    chosen_on: str = ""
+    # how long its rows were trained, if most runs have another budget
+    budget: str = ""
+    # who submitted all of its runs; "" for the publisher's own
+    sender: str = ""
+    # True if it mixes all settings and backbones
+    together: bool = False
+    # columns in which lower is better
+    falling: tuple[str, ...] = ()
 
     @property
     def head(self) -> str | None:

@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from bench.records.record import RunRecord
 
 
-PRECISION, PROCESSES, DEV_SET, CORPUS = "precision", "processes", "dev set", "corpus"
-"""Names of what sets rows apart and is no recipe value."""
+# names of differences between rows that are no recipe values
+PRECISION = "precision"
+PROCESSES = "processes"
+DEV_SET = "dev set"
+CORPUS = "corpus"
 
 SELECT_ON = "select_on"
 """The recipe value that names the set on which checkpoints are chosen."""
@@ -73,8 +76,8 @@ def configuration(record: RunRecord) -> dict[str, str]:
 
 
 def corpus_words(record: RunRecord) -> str | None:
-    """The name of what it was trained on and the beginning of its sha256; None if the record has no
-    sha256."""
+    """Return the name of the training text and the beginning of its sha256; None if the record has
+    no sha256."""
     corpus = record.provenance.corpus
     return f"{corpus.name or 'corpus'}@{corpus.sha256[:SHORT]}" if corpus.sha256 else None
 

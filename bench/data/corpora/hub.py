@@ -133,7 +133,9 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     work = folder / "parts"
     work.mkdir(parents=True, exist_ok=True)
     write_whole(earlier, revision.encode())
-    rows, most, parts = 0, name.limit or sys.maxsize, list[Path]()
+    rows = 0
+    most = name.limit or sys.maxsize
+    parts: list[Path] = []
     for i, file in enumerate(chosen):
         if rows >= most:
             break
@@ -193,7 +195,8 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
         raise CorpusError(
             f"{name.text}: expected one table of training text, and {name.repo} has {len(tables)} "
             "there",
-            f"name one, as {HUB}{name.repo}/FOLDER-OR-FILE:...; there is {list_names(places, 8) or 'none'}",
+            f"name one, as {HUB}{name.repo}/FOLDER-OR-FILE:...; there is "
+            f"{list_names(places, 8) or 'none'}",
         )
     return sorted(chosen)
 

@@ -98,7 +98,8 @@ def _csv(where: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
             raise _inner_cr(where, first) from None
         raise CorpusError(
             f"{where}: the record that starts on line {first} is not valid CSV: {error}",
-            'put a cell with a comma, a quote or a line break in double quotes, and write a quote inside it as ""',
+            "put a cell with a comma, a quote or a line break in double quotes, and write a "
+            'quote inside it as ""',
         ) from None
 
 
@@ -205,7 +206,9 @@ def read_lines(path: Path, seen: Seen = None) -> Iterator[str]:
     text that is not UTF-8, a NUL byte, a line that is too long, and an archive that is damaged or
     ends too soon.
     """
-    number, tail, unpacked = 0, b"", 0
+    number = 0
+    unpacked = 0
+    tail = b""
     try:
         limit = limit_of(path.stat().st_size, MOST_TIMES)
         with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:

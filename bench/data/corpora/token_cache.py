@@ -46,7 +46,9 @@ class TokenisedColumn:
     """
 
     def __init__(self, ids: np.ndarray, offsets: np.ndarray, *, text: bool = False) -> None:
-        self._ids, self._offsets, self._text = ids, offsets, text
+        self._ids = ids
+        self._offsets = offsets
+        self._text = text
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -128,7 +130,8 @@ def tokenise(
             )
         except OSError as error:
             raise BenchError(
-                f"the tokenised corpus cannot be written to {folder.parent}: {error.strerror or error}",
+                f"the tokenised corpus cannot be written to {folder.parent}: "
+                f"{error.strerror or error}",
                 "set BENCH_CACHE to a folder with space",
             ) from None
         tokenised = _open(folder, about)
@@ -222,7 +225,9 @@ def _encoded(
 
 
 def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
-    """Open the corpus in the folder; None if it is missing, not whole, or made from another text."""
+    """Open the corpus in the folder; None if it is missing, not whole, or made from another
+    text.
+    """
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         if any(meta[key] != value for key, value in about.items()):

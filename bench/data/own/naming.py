@@ -157,7 +157,8 @@ def read_description(path: Path) -> Description:
     except (OSError, ValueError) as error:
         raise BenchError(
             f"{file}: {error}",
-            'a description has name = "...", scale = [0, 5], licence = "...", source = "...", each optional',
+            'a description has name = "...", scale = [0, 5], licence = "...", source = "...", '
+            "each optional",
         ) from None
 
 
@@ -207,7 +208,8 @@ def find_kind(own: OwnFile, there: Sequence[str]) -> str:
         return PAIRS
     if not own.columns and not _first_of(LABEL, there):
         raise BenchError(
-            f"{own.path}: its first line names the columns {', '.join(name[:30] for name in there)}; "
+            f"{own.path}: its first line names the columns "
+            f"{', '.join(name[:30] for name in there)}; "
             "none is known",
             "write a first line with names (sentence1, sentence2, score), or name the columns: "
             f"{EXAMPLE}",
@@ -269,7 +271,8 @@ _NEEDED = {
 def _missing(own: OwnFile, there: Sequence[str], needed: str) -> BenchError:
     """The error for a file in which the columns of its kind are not found by their names."""
     return BenchError(
-        f"{own.path}: expected {needed}; it has the columns {', '.join(name[:30] for name in there)}",
+        f"{own.path}: expected {needed}; it has the columns "
+        f"{', '.join(name[:30] for name in there)}",
         "name them, in this order: --suite "
         f"{own.kind}:{own.path.name}:{_NEEDED[own.kind].partition(' (')[0].replace(', ', ',').replace(' ', '_')}",
     )

@@ -1,4 +1,4 @@
-"""Fetches data sets from their sources into a data folder: checked, and each file whole or absent."""
+"""Fetches data sets into a data folder: checked, and each file whole or absent."""
 
 from __future__ import annotations
 

@@ -176,7 +176,8 @@ class DataFolder:
         if self.offline:
             raise DataMissing(
                 f"{missing.message}; nothing is fetched (--offline, or HF_HUB_OFFLINE is set)",
-                f"where there is a network: bench data fetch {wanted.name}{_form_option(wanted, text)} "
+                "where there is a network: bench data fetch "
+                f"{wanted.name}{_form_option(wanted, text)} "
                 "--data DIR; copy DIR here, then --data DIR",
                 wanted.name,
             )

@@ -1,4 +1,4 @@
-"""Numbers of the sentences of the seven STS sets, by which pairs that share a sentence are known."""
+"""Numbers the sentences of the seven STS sets, so that pairs that share a sentence are known."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ def read_table(data: DataFolder, name: str, columns: int) -> TextTable:
         if "\r" in line:
             raise DataDamaged(
                 f"{name}: line {number} has a carriage return (CR) in it",
-                r"only LF and CR LF end a line; to make both of CR alone: perl -pe 's/\r\n?/\n/g' OLD > NEW",
+                r"only LF and CR LF end a line; to make both of CR alone: perl -pe "
+                r"'s/\r\n?/\n/g' OLD > NEW",
             )
         cells = [single_spaced(cell) for cell in line.split("\t")]
         if len(cells) != columns:

@@ -5,12 +5,14 @@ to it, the common ones in the backbones' file. A method's own bounds of a key re
 ones. ::
 
     [[space]]
-    setting = "unsupervised"                     # which recipes: setting, backbone, variant; a name, a list, or left out for all
+    # setting, backbone, variant: a name, a list of names, or left out for all recipes
+    setting = "unsupervised"
     backbone = ["roberta-base", "roberta-large"]
     [space.values]
     learning_rate = { values = [1e-5, 3e-5], source = "the paper's grid" }
     temperature = { low = 0.02, high = 0.2, scale = "log", source = "..." }
-    queue_size = { factor = 4, source = "..." }  # from a quarter of the recipe's own value to four times that, on a log scale
+    # from a quarter of the recipe's own value to four times that, on a log scale
+    queue_size = { factor = 4, source = "..." }
 
 The trials are an Optuna study per method, all in one journal file that any number of processes
 share. ``NAME/optuna.log`` is the state: values, dev scores of a pruned training, results.

@@ -19,7 +19,7 @@ from bench.run.planned import PlannedRun
 
 
 def search_facts(search: Search, method: str) -> dict[str, Any]:
-    """What a record stores about the search that its values come from.
+    """Return the facts that a record stores about the search of its values.
 
     ``seconds`` includes the unchanged recipe.
     """

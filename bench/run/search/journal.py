@@ -33,7 +33,10 @@ class JournalLock(FileLock):
         return acquired
 
 
-ANEW = f"put back a copy of the file, or begin the search anew with --name NEW; finished trials stand in {SUMMARY}"
+ANEW = (
+    "put back a copy of the file, or begin the search anew with --name NEW; finished "
+    f"trials stand in {SUMMARY}"
+)
 
 
 def check_journal(journal: Path) -> None:

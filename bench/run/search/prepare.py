@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.base.errors import BenchError
+from bench.base.extras import install_hint
 from bench.base.text import one_value
 from bench.records.searches import Study
 from bench.records.store import RunsFolder
@@ -16,7 +17,13 @@ from bench.run.config import RunConfig
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV
 from bench.run.plan import check_config
 from bench.run.planned import PlannedRun
-from bench.run.search.study import SearchedMethod, define_study, find_searched_methods, plan_notes
+from bench.run.search.study import (
+    SearchedMethod,
+    TrialSettings,
+    define_study,
+    find_searched_methods,
+    plan_notes,
+)
 from bench.run.search.worker import SearchWorker
 from bench.score.suites import expand_suites
 
@@ -41,7 +48,7 @@ def check_optuna() -> None:
     if importlib.util.find_spec("optuna") is None:
         raise BenchError(
             "bench search needs Optuna, which is not installed",
-            "pip install 'sentence-bench[search]'",
+            install_hint("search"),
         )
 
 
@@ -73,22 +80,6 @@ def search_options(
         overrides={key: one_value(value) for key, value in fixed.items()},
     )
     return SearchOptions(config, tuple(suites), tuple(fixed))
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialSettings:
-    """How a search draws and ends its trials, and what it is called."""
-
-    trials: int
-    """The number of trials of each method, besides its unchanged recipe."""
-    sampler: str
-    """How Optuna draws values: "random", "grid" or "tpe"."""
-    pruner: str
-    """How Optuna ends a trial early: "none", "median" or "halving"."""
-    name: str | None = None
-    """The name of the search and of its folder; None: a hash of its options."""
-    command: str = ""
-    """What the record names as the command; "": this process's command line."""
 
 
 @dataclass(frozen=True)
@@ -125,16 +116,7 @@ def plan_search(
     a method or a key that cannot be searched.
     """
     jobs = find_searched_methods(planned, spaces, options.fixed)
-    study = define_study(
-        jobs,
-        name=settings.name,
-        trials=settings.trials,
-        sampler=settings.sampler,
-        pruner=settings.pruner,
-        suites=options.suites,
-        fixed=options.fixed,
-        command=settings.command,
-    )
+    study = define_study(jobs, settings, suites=options.suites, fixed=options.fixed)
     return PlannedSearch(config, jobs, study, tuple(plan_notes(jobs)))
 
 

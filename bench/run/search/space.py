@@ -170,14 +170,21 @@ def read_dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimensi
     whole = key in WHOLE or (isinstance(current, int) and not isinstance(current, bool))
     try:
         axis = msgspec.convert(bounds, Dimension)
-        low, high, scale = axis.low, axis.high, axis.scale
+        low = axis.low
+        high = axis.high
+        scale = axis.scale
         if axis.factor is not None:
             if not isinstance(current, int | float):
                 raise ValueError(f"a factor needs a number in the recipe, found {current}")
-            low, high, scale = current / axis.factor, current * axis.factor, "log"
-            low, high = (max(1, round(low)), round(high)) if whole else (low, high)
+            low = current / axis.factor
+            high = current * axis.factor
+            scale = "log"
+            if whole:
+                low = max(1, round(low))
+                high = round(high)
         if not axis.values:
-            if not (0 if scale == "log" else -math.inf) < low < high < math.inf:
+            least = 0 if scale == "log" else -math.inf
+            if not least < low < high < math.inf:
                 raise ValueError(
                     "expected values, or low below high (above 0 on a log scale); "
                     f"found {low:g} to {high:g}"
@@ -188,12 +195,10 @@ def read_dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimensi
             if reason := wrong_kind(key, value, current):
                 raise ValueError(reason)
     except (ValueError, TypeError) as error:  # msgspec's errors are ValueErrors
-        raise BenchError(
-            f"{label}: {error}",
-            EXAMPLE
-            if label.startswith("--space")
-            else '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor',
-        ) from None
+        hint = '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor'
+        if label.startswith("--space"):
+            hint = EXAMPLE
+        raise BenchError(f"{label}: {error}", hint) from None
     return msgspec.structs.replace(axis, low=low, high=high, scale=scale, factor=None)
 
 

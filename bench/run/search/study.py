@@ -1,4 +1,4 @@
-"""What a search is: its methods with their runs and spaces, and everything that its trials share."""
+"""A search: its methods with their runs and spaces, and everything that its trials share."""
 
 from __future__ import annotations
 
@@ -24,10 +24,26 @@ from bench.run.planned import PlannedRun, with_fingerprint
 from bench.run.search.space import Dimension, space_of, with_searched_values
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrialSettings:
+    """The way a search draws and ends its trials, and its name."""
+
+    # the number of trials of each method, besides its unchanged recipe
+    trials: int
+    # how Optuna draws values: "random", "grid" or "tpe"
+    sampler: str
+    # how Optuna ends a trial early: "none", "median" or "halving"
+    pruner: str
+    # the name of the search and of its folder; None: a hash of its options
+    name: str | None = None
+    # the command that records name; "": this process's command line
+    command: str = ""
+
+
 @dataclass(frozen=True)
 class SearchedMethod:
-    """One method of a search: a run for each seed, without test scores, and what its trials differ
-    in.
+    """One method of a search: a run for each seed, without test scores, and the space of
+    its trials.
     """
 
     runs: tuple[PlannedRun, ...]
@@ -69,7 +85,8 @@ def find_searched_methods(
         run = runs[0]
         if run.dev is None or run.seed is None:
             raise BenchError(
-                f"{method} cannot be searched: {run.recipe.get('select_on', 'none')} gives no dev score here",
+                f"{method} cannot be searched: {run.recipe.get('select_on', 'none')} gives no "
+                "dev score here",
                 "--data DIR, --select 'captions dev' (in the package), or leave the method out",
             )
         space = space_of(
@@ -91,9 +108,7 @@ def find_searched_methods(
 
 
 def plan_notes(jobs: Mapping[str, SearchedMethod]) -> list[str]:
-    """The plan's notes on each method, and whether a budget of steps is more training for one
-    method than for another.
-    """
+    """List the plan's notes on each method, and warn if equal steps are not equal training."""
     recipes = [job.runs[0].recipe for job in jobs.values()]
     notes = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
     budget = budget_of(recipes[0])
@@ -106,9 +121,9 @@ def plan_notes(jobs: Mapping[str, SearchedMethod]) -> list[str]:
 
 
 def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
-    """How many pairs of the dev set are test pairs of the suite sts.
+    """Say how many pairs of the dev set are test pairs of the suite sts.
 
-    From hashes: no test data are read.
+    Pairs are compared by stored hashes, so no test data are read.
     """
     assert run.dev is not None
     name, pairs = run.dev.name, f"{run.dev.name}: {run.dev.n:,} pairs"
@@ -116,60 +131,42 @@ def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
         return f"{pairs}; it shares no caption and no image with the suite check"
     if "sts" not in suites:
         return pairs
-    if (counts := dev_test_pairs(name, run.dev.sha256, STS_TASKS)) is None:
+    counts = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
+    if counts is None:
         return f"{pairs}; its overlap with the suite sts is not known"
     shared, n = counts
-    return f"{name}: {shared:,} of its {n:,} pairs ({100 * shared / n:.1f} %) are test pairs of the suite sts"
+    share = f"{shared:,} of its {n:,} pairs ({100 * shared / n:.1f} %)"
+    return f"{name}: {share} are test pairs of the suite sts"
 
 
 def define_study(
     jobs: Mapping[str, SearchedMethod],
+    settings: TrialSettings,
     *,
-    name: str | None,
-    trials: int,
-    sampler: str,
-    pruner: str,
     suites: Sequence[str],
     fixed: Sequence[str],
-    command: str = "",
 ) -> Study:
-    """What is searched.
+    """Describe what is searched, as ``search.json`` stores it.
 
-    ``command``: what a record says made it; "": this process's command line. The default name is a
-    hash of everything but the number of trials, so that more trials continue a search.
+    ``suites``: suites that the overlap of the dev set is told for; ``fixed``: recipe keys with one
+    value for all trials. The default name is a hash of everything but the number of trials, so
+    that more trials continue a search.
 
     Raises BenchError if a grid has fewer points than there are trials: every method gets the same
     number.
     """
-    for method, job in jobs.items():
-        points = math.prod(len(axis.grid()) for axis in job.space.values())
-        if sampler == "grid" and points < trials:
-            raise BenchError(
-                f"--sampler grid: the grid of {method} has {points} points, fewer than {trials} trials",
-                f"--trials {points}",
-            )
-    methods = {}
-    for method, job in jobs.items():
-        run = job.runs[0]
-        methods[method] = Searched(
-            setting=run.setting,
-            variant=run.variant,
-            plugin=run.plugin.sha256,
-            backbone=recorded_path(run.backbone.name),
-            revision=run.backbone.revision,
-            corpus="" if run.corpus is None else name_with_content(run.corpus),
-            dev=run.dev.sha256 if run.dev else "",
-            space=msgspec.to_builtins(job.space),
-            recipe={
-                key: value for key, value in _named_recipe(run).items() if key not in job.space
-            },
-        )
+    if settings.sampler == "grid":
+        check_grids(jobs, settings.trials)
+    methods = {method: _searched(job) for method, job in jobs.items()}
+    # what the methods share is read from the last one
+    *_, job = jobs.values()
+    run = job.runs[0]
     study = Study(
-        name=name or "",
-        trials=trials,
+        name=settings.name or "",
+        trials=settings.trials,
         seeds=tuple(run.seed or 0 for run in job.runs),
-        sampler=sampler,
-        pruner=pruner,
+        sampler=settings.sampler,
+        pruner=settings.pruner,
         budget=run.recipe.get("budget"),
         select_on=str(run.recipe["select_on"]),
         dev_pairs=run.dev.n if run.dev else 0,
@@ -178,15 +175,44 @@ def define_study(
         suites=tuple(suites),
         fixed=tuple(fixed),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=command or recorded_command(["bench", *sys.argv[1:]]),
+        command=settings.command or recorded_command(["bench", *sys.argv[1:]]),
         methods=methods,
     )
     digest = hashlib.sha256(json.dumps(identity_of(study), sort_keys=True).encode()).hexdigest()
-    return msgspec.structs.replace(study, name=name or f"search-{digest[:8]}")
+    return msgspec.structs.replace(study, name=settings.name or f"search-{digest[:8]}")
+
+
+def check_grids(jobs: Mapping[str, SearchedMethod], trials: int) -> None:
+    """Raises BenchError if the grid of a method has fewer points than there are trials."""
+    for method, job in jobs.items():
+        points = math.prod(len(axis.grid()) for axis in job.space.values())
+        if points < trials:
+            raise BenchError(
+                f"--sampler grid: the grid of {method} has {points} points, fewer than "
+                f"{trials} trials",
+                f"--trials {points}",
+            )
+
+
+def _searched(job: SearchedMethod) -> Searched:
+    """Describe one method of a search for its file."""
+    run = job.runs[0]
+    recipe = {key: value for key, value in _named_recipe(run).items() if key not in job.space}
+    return Searched(
+        setting=run.setting,
+        variant=run.variant,
+        plugin=run.plugin.sha256,
+        backbone=recorded_path(run.backbone.name),
+        revision=run.backbone.revision,
+        corpus="" if run.corpus is None else name_with_content(run.corpus),
+        dev=run.dev.sha256 if run.dev else "",
+        space=msgspec.to_builtins(job.space),
+        recipe=recipe,
+    )
 
 
 def _named_recipe(run: PlannedRun) -> dict[str, Any]:
-    """The recipe's values, of which files, folders and backbones have their names."""
+    """Return the recipe's values, with recorded names for files, folders and backbones."""
     values = dict(run.recipe)
     for key in run.determines["places"]:
         if isinstance(values[key], str):
@@ -195,7 +221,7 @@ def _named_recipe(run: PlannedRun) -> dict[str, Any]:
 
 
 def identity_of(study: Study) -> dict[str, Any]:
-    """What the commands of one search have in common, as JSON.
+    """Return the facts that all commands of one search share, as JSON.
 
     A search of an earlier bench may hold absolute paths.
     """

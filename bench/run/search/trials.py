@@ -71,7 +71,7 @@ def write_found(worker: SearchWorker) -> tuple[Search, dict[str, Path | None]]:
 
 
 def describe_values(trial: Trial | None) -> str:
-    """ "learning_rate=1e-05, temperature=0.05": what a trial changes."""
+    """ "learning_rate=1e-05, temperature=0.05": the values that a trial changes."""
     values = {} if trial is None else trial.values
     return (
         ", ".join(f"{key}={short_value(value)}" for key, value in values.items())

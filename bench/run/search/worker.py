@@ -43,8 +43,10 @@ from bench.run.planned import PlannedRun
 from bench.run.search.journal import ANEW, JOURNAL, JournalLock, check_journal
 from bench.run.search.study import SearchedMethod, identity_of
 
-RESULT = "result"  # Optuna's user attribute with the Trial that ended
-STARTUP = 6  # the recipe and five random trials, before TPE and the median pruner use results
+RESULT = "result"
+"""Optuna's user attribute with the Trial that ended."""
+STARTUP = 6
+"""The recipe and five random trials, before TPE and the median pruner use results."""
 
 
 class Pruned(Interrupted):
@@ -57,7 +59,7 @@ class SearchWorker:
     def __init__(
         self, folder: Path, study: Study, jobs: Mapping[str, SearchedMethod], options: RunConfig
     ) -> None:
-        """Begins the search, or continues the one in the folder.
+        """Begin the search, or continue the one in the folder.
 
         Raises BenchError if the folder holds another one.
         """
@@ -69,7 +71,9 @@ class SearchWorker:
             "median": optuna.pruners.MedianPruner(n_startup_trials=STARTUP),
             "halving": optuna.pruners.SuccessiveHalvingPruner(),
         }
-        self.folder, self.jobs, self.options = folder, jobs, options
+        self.folder = folder
+        self.jobs = jobs
+        self.options = options
         self.seed = seed_for(0, "search", *study.seeds) % 2**32
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         refuse_links(folder)
@@ -77,17 +81,7 @@ class SearchWorker:
             folder.mkdir(parents=True, exist_ok=True)
         self.lock = FileLock(folder / ".lock")
         with self.lock:
-            if before := read_search(folder / SUMMARY):
-                old, new = identity_of(before.study), identity_of(study)
-                if others := sorted(key for key in old | new if old.get(key) != new.get(key)):
-                    raise BenchError(
-                        f"{folder} holds another search, with another {list_names(others)}",
-                        f"--name NEW begins another one; {SUMMARY} in the folder has its values",
-                    )
-                study = msgspec.structs.replace(
-                    before.study, trials=max(before.study.trials, study.trials)
-                )
-            self.study = study
+            self.study = continued_study(folder, study)
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
             check_journal(folder / JOURNAL)
             try:
@@ -113,26 +107,25 @@ class SearchWorker:
     def write(self) -> Search:
         """Write the summary: all trials in their present state.
 
-        The caller holds the lock, under which all files beside it are written.
+        The caller holds the lock, which guards all files of the folder.
         """
-        for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed
+        for leftover in self.folder.glob(".*.tmp"):  # from a process that was killed
             leftover.unlink(missing_ok=True)
-        search = Search(
-            study=self.study,
-            trials={
-                method: tuple(self._trial(method, one) for one in study.get_trials(deepcopy=False))
-                for method, study in self.studies.items()
-            },
-        )
+        trials = {}
+        for method, study in self.studies.items():
+            states = study.get_trials(deepcopy=False)
+            trials[method] = tuple(self._trial(method, state) for state in states)
+        search = Search(study=self.study, trials=trials)
         write_or_fail(self.folder / SUMMARY, search.encode())
         return search
 
     @contextmanager
     def claimed(self, method: str, number: int) -> Iterator[Trial | None]:
-        """A trial, which belongs to this process while open; None if it has ended or another
+        """Claim a trial for this process while the context is open; None if it has ended or another
         process works on it.
         """
-        folder, study = self.trial_folder(method, number), self.studies[method]
+        folder = self.trial_folder(method, number)
+        study = self.studies[method]
         lock = FileLock(folder / ".lock")
         with self.lock:
             folder.mkdir(parents=True, exist_ok=True)
@@ -152,35 +145,41 @@ class SearchWorker:
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
         """Train a trial with every seed and store its result.
 
-        Raises Interrupted, after which the same command continues the trial, and BenchError for
-        what was wrong before anything was trained.
+        Raises Interrupted, after which the same command continues the trial, and BenchError for a
+        mistake that was found before anything was trained.
         """
         began = time.perf_counter()
         store = RunsFolder(self.trial_folder(trial.method, trial.number))
-        dev, runs = list[float](), list[PlannedRun]()
-        steps, spent, state, error = 0, 0.0, FINISHED, None
+        runs: list[PlannedRun] = []
+        dev: list[float] = []
+        steps = 0
+        spent = 0.0
+        state = FINISHED
+        error = None
         try:
             runs = self.jobs[trial.method].trial_runs(
                 trial.values, f"{self.study.name}, trial {trial.number}"
             )
-            watch: Reporter = (
-                PruningReporter(reporter, self._open(trial))
-                if self.study.pruner != "none" and trial.number != RECIPE
-                else reporter
-            )
+            watch = reporter
+            if self.study.pruner != "none" and trial.number != RECIPE:
+                watch = PruningReporter(reporter, self._open(trial))
             for run in runs:
                 record, _ = execute(run, store, self.options, watch)
                 watch = reporter  # the pruner sees the first seed
                 done = record.training
                 if done is None or done.dev_score is None or not math.isfinite(done.dev_score):
                     raise RunFailed("it has no dev score")
-                dev, steps = [*dev, done.dev_score], steps + done.steps
+                dev.append(done.dev_score)
+                steps += done.steps
                 spent += (record.cost.train_seconds or 0.0) + (record.cost.dev_seconds or 0.0)
         except Pruned:
             seen = self.studies[trial.method].trials[trial.number].intermediate_values
-            dev, steps, state = [max(seen.values())], max(seen), PRUNED
+            dev = [max(seen.values())]
+            steps = max(seen)
+            state = PRUNED
         except RunFailed as failed:
-            state, error = FAILED, failed.message
+            state = FAILED
+            error = failed.message
         ended = msgspec.structs.replace(
             trial,
             state=state,
@@ -204,7 +203,7 @@ class SearchWorker:
         return self.folder / "trials" / method / f"{number:03d}"
 
     def _draw(self, method: str, number: int) -> None:
-        """A new trial.
+        """Draw a new trial.
 
         Its values are drawn in a copy of the study and written in one line: a kill leaves all of
         them or none.
@@ -231,8 +230,8 @@ class SearchWorker:
             values = {}
             for key, axis in distributions.items():
                 seed = seed_for(self.seed, "search", number, key) % 2**32
-                one = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed))
-                values[key] = one.ask({key: axis}).params[key]
+                alone = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed))
+                values[key] = alone.ask({key: axis}).params[key]
             copy.enqueue_trial(values)
         copy.ask(distributions)
         study.add_trial(copy.trials[number])
@@ -248,14 +247,14 @@ class SearchWorker:
         )
 
     def _open(self, trial: Trial) -> Any:
-        """Optuna's object of a trial."""
+        """Return Optuna's object of a trial."""
         import optuna
 
         study = self.studies[trial.method]
         return optuna.Trial(study, study.get_trials(deepcopy=False)[trial.number]._trial_id)
 
     def _end(self, trial: Trial) -> None:
-        """The end of a trial; its facts come first, so that every trial that ended has them."""
+        """End a trial. Its facts are stored first, so that every ended trial has them."""
         from optuna.trial import TrialState as State
 
         states = {FINISHED: State.COMPLETE, FAILED: State.FAIL, PRUNED: State.PRUNED}
@@ -265,13 +264,32 @@ class SearchWorker:
             self.write()
 
     def _remove_weights(self, trial: Trial) -> None:
-        """Remove what an ended trial trained: it is not used again, and it is as large as the
-        model.
+        """Remove the weights of an ended trial: they are as large as the model, and not used
+        again.
         """
+        folder = self.trial_folder(trial.method, trial.number)
         for run_id, name in product(trial.runs, (CHECKPOINT, VECTORS, "state")):
-            shutil.rmtree(
-                self.trial_folder(trial.method, trial.number) / run_id / name, ignore_errors=True
-            )
+            shutil.rmtree(folder / run_id / name, ignore_errors=True)
+
+
+def continued_study(folder: Path, study: Study) -> Study:
+    """Return the study of the search in the folder, with as many trials as ``study`` asks for;
+    ``study`` itself if there is none.
+
+    Raises BenchError if the folder holds another search.
+    """
+    before = read_search(folder / SUMMARY)
+    if not before:
+        return study
+    old = identity_of(before.study)
+    new = identity_of(study)
+    others = sorted(key for key in old | new if old.get(key) != new.get(key))
+    if others:
+        raise BenchError(
+            f"{folder} holds another search, with another {list_names(others)}",
+            f"--name NEW begins another one; {SUMMARY} in the folder has its values",
+        )
+    return msgspec.structs.replace(before.study, trials=max(before.study.trials, study.trials))
 
 
 @dataclass
@@ -281,8 +299,10 @@ class PruningReporter:
     """
 
     reporter: Reporter
-    trial: Any  # Optuna's
-    scored: bool = False  # since the last report to the pruner
+    # Optuna's trial
+    trial: Any
+    # True if there is a dev score since the last report to the pruner
+    scored: bool = False
 
     def phase(self, name: str, total: int | None = None) -> None:
         self.scored = self.scored or name == "dev"

@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FEWEST = 3
-"""Points of a curve."""
+"""The least number of points of a curve."""
 MOST_CURVES = 6
+# A list of names, because a figure is drawn from records, without the methods. It only adds a
+# reference to a caption: every other recipe value gets the same figure without one.
 SHOWN_BY: Mapping[str, str] = {
     "prompt_length": "PromCSE, Figure 2",
     "eh_margin": "PromCSE, Table 4",
     "temperature": "Focal-InfoNCE, Table 4",
     "hardness_m": "Focal-InfoNCE, Table 5",
 }
-"""Recipe value -> where a paper shows it."""
+"""Recipe key -> the figure or table of a paper that shows it."""
 Curve = dict[float, Point]
 """Value of the recipe key -> the row that has it."""
 

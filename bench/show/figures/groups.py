@@ -48,7 +48,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Group:
-    """The tables of one setting and backbone, one for each suite, which a figure may show together."""
+    """The tables of one setting and backbone, one for each suite, which a figure may show
+    together.
+    """
 
     setting: str
     backbone: str

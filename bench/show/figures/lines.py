@@ -107,7 +107,8 @@ def learning(group: Group) -> Figure | None:
         "learning",
         f"{dev} while training",
         "Score on the dev set against rows of the corpus seen, means over seeds. Coloured: highest "
-        "at the end. These scores chose the checkpoints; none is a test score. At most nine methods "
+        "at the end. These scores chose the checkpoints; none is a test score. At most nine "
+        "methods "
         "are drawn, the highest.",
         **drawing_of(lines, "rows of the corpus seen", dev),
     )
@@ -124,7 +125,8 @@ def spectrum(group: Group) -> Figure | None:
     return group.figure(
         "spectrum",
         "How many directions the vectors use",
-        "Singular values of the unit vectors of STS-B test minus their mean, each over the largest; "
+        "Singular values of the unit vectors of STS-B test minus their mean, each over the "
+        "largest; "
         "means over seeds. Coloured: the largest effective rank, the exponential of the entropy of "
         "these values (Roy and Vetterli 2007). At most nine methods are drawn, those with the "
         "largest ranks.",
@@ -207,7 +209,8 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
         name="expected-best",
         kind="search",
         title=f"Expected best {study.select_on} against trials",
-        caption="Expected best dev score after n trials (Dodge et al. 2019); failed and pruned trials "
+        caption="Expected best dev score after n trials (Dodge et al. 2019); failed and pruned "
+        "trials "
         "count as the lowest score. At 0: the recipe without a search. Coloured: highest after all "
         "trials. At most nine methods are drawn, the highest.",
         **drawing_of(lines, "trials", study.select_on),

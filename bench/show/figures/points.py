@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench.compare.statistics.table import Cell, Cost, Row
+from bench.compare.statistics.table import Cell, Row, RowCost
 from bench.show.figures.groups import Group, Point
 from bench.show.figures.sheet import (
     ACCENT,
@@ -66,7 +66,8 @@ COSTS = {
     "cost": (
         "Quality against training time",
         "training time of one run, seconds",
-        "STS average against the training time of one run, a mean over seeds, on one kind of hardware.",
+        "STS average against the training time of one run, a mean over seeds, on one kind of "
+        "hardware.",
     ),
     "parameters": (
         "Quality against trained parameters",
@@ -105,7 +106,7 @@ def quality_against_cost(group: Group, kind: str) -> Figure | None:
 
 def _cost(kind: str, row: Row) -> float | None:
     """Return what a row cost, in seconds or parameters. Untrained rows take no time of training."""
-    cost = row.cost or Cost()
+    cost = row.cost or RowCost()
     if kind == "parameters":
         return cost.trainable_parameters
     if row.setting == "none" and cost.train_seconds is None:

@@ -176,8 +176,10 @@ def few_shot(group: Group) -> Figure | None:
     return group.figure(
         "few-shot",
         "From 16 examples per class",
-        "Accuracy from 16 examples per class, a mean over draws of the examples and over seeds; bar: "
-        "one standard deviation over draws each way. All methods have the same draws. Coloured: the "
+        "Accuracy from 16 examples per class, a mean over draws of the examples and over seeds; "
+        "bar: "
+        "one standard deviation over draws each way. All methods have the same draws. Coloured: "
+        "the "
         "highest. At most four methods are drawn, the first four of the table.",
         data,
         plot=partial(draw_rows, rows=rows, across="accuracy, %"),

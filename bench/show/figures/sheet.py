@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
+from bench.base.extras import install_hint
 from bench.show.grid import csv_lines
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def missing_library(command: str) -> BenchError | None:
     missing."""
     lacking = [name for name in ("matplotlib", "adjustText") if find_spec(name) is None]
     why = f"{command} draws figures with {' and '.join(lacking)}, which is not installed"
-    return BenchError(why, "pip install 'sentence-bench[publish]'") if lacking else None
+    hint = install_hint("publish")
+    return BenchError(why, hint) if lacking else None
 
 
 @dataclass(frozen=True, kw_only=True)

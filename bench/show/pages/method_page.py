@@ -14,7 +14,7 @@ from bench.board.repeat_search import repeat_search
 from bench.compare.docstrings import Block, blocks, spans
 from bench.compare.formatting import heads, setting_words
 from bench.compare.statistics.table import Row, Table
-from bench.show.grid import Cell, Column, Grid, grid, indented
+from bench.show.grid import Grid, GridCell, GridColumn, grid, indented
 from bench.show.pages.engine import render_template
 from bench.show.pages.links import run_link
 from bench.show.pages.printed import printed_papers
@@ -139,7 +139,7 @@ def runs_grid(board: Board, method: str) -> Grid:
         sender = board.senders.get(record.run_id)  # whose word time and date would be
         rows.append(
             (
-                Cell(text=record.run_id, link=run_link(board, record.run_id, UP)),
+                GridCell(text=record.run_id, link=run_link(board, record.run_id, UP)),
                 f"{setting_words(record.setting)}, {record.backbone_name}",
                 "any" if record.seed is None else str(record.seed),
                 heads(record),
@@ -148,5 +148,5 @@ def runs_grid(board: Board, method: str) -> Grid:
                 "" if sender else record.provenance.created[:10],
             )
         )
-    seed, time = Column("seed", right=True), Column("training", right=True)
+    seed, time = GridColumn("seed", right=True), GridColumn("training", right=True)
     return grid(("run", "setting, backbone", seed, "averages", "run by", time, "made"), rows)

@@ -12,8 +12,8 @@ from bench.compare.consistency import DIFFERS, NOT_TESTED
 from bench.references import (
     PAPERS,
     SUITES,
+    PrintedRow,
     ReferenceResult,
-    Row,
     meaning,
     results,
     rows,
@@ -21,7 +21,7 @@ from bench.references import (
 )
 from bench.references.audit import remarks
 from bench.references.remark import KINDS, Remark
-from bench.show.grid import Cell, Column, Grid, GridRow, grid, indented
+from bench.show.grid import Grid, GridCell, GridColumn, GridRow, grid, indented
 from bench.show.pages.links import method_link
 
 SIGNS = {DIFFERS: "outside", NOT_TESTED: "not tested"}
@@ -70,24 +70,24 @@ def printed_papers(
     return papers
 
 
-def method_of(row: Row) -> str:
+def method_of(row: PrintedRow) -> str:
     """Return the method behind a printed row, "" if it is none of ours."""
     return meaning(row.first.method, row.first.variant, row.first.setting).method
 
 
-def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
+def printed_grid(board: Board, lines: Sequence[PrintedRow], up: int = 0) -> Grid:
     """Lay out rows as printed, each with ours below it if runs have its method, backbone and
     recipe."""
     texts = remark_texts(lines)
     tasks = dict.fromkeys(cell.task for row in lines for cell in row.cells)
-    made: list[GridRow | list[Cell | str]] = []
+    made: list[GridRow | list[GridCell | str]] = []
     for row in lines:
         cells = {cell.task: cell for cell in row.cells}
         ours = method_of(row)
         of_row: list[Remark] = []
         for cell in row.cells:
             of_row += [remark for remark in remarks(cell) if not remark.task]
-        label = Cell(
+        label = GridCell(
             text=row.first.label,
             link=method_link(board, ours) if ours in board.methods and up == 0 else "",
             marks=_marks(of_row, texts),
@@ -104,13 +104,13 @@ def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
         if any(cell.main for cell in here):
             made.append(indented(["ours", "", *here, ""]))
     return grid(
-        ["as printed", "backbone", *(Column(task, right=True) for task in tasks), "of"],
+        ["as printed", "backbone", *(GridColumn(task, right=True) for task in tasks), "of"],
         made,
         footnotes=texts,
     )
 
 
-def _origin(row: Row) -> str:
+def _origin(row: PrintedRow) -> str:
     """Return "unsupervised; copied from simcse; one run"."""
     first = row.first
     facts = ["" if first.setting == "none" else first.setting]
@@ -122,7 +122,7 @@ def _origin(row: Row) -> str:
     return "; ".join(dict.fromkeys(fact for fact in facts if fact))
 
 
-def remark_texts(lines: Sequence[Row]) -> list[str]:
+def remark_texts(lines: Sequence[PrintedRow]) -> list[str]:
     """Return the audit's remarks on these rows, the gravest kinds first.
 
     That a row is copied is said next to it.
@@ -147,21 +147,21 @@ def _marks(found: Iterable[Remark], texts: Sequence[str]) -> tuple[int, ...]:
     return tuple(i for i, text in enumerate(texts, 1) if text in mine)
 
 
-def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> Cell:
+def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> GridCell:
     if cell is None:
-        return Cell()
-    return Cell(
+        return GridCell()
+    return GridCell(
         text=cell.printed + ("" if cell.std is None else f" ±{cell.std:g}"),
         marks=_marks([remark for remark in remarks(cell) if remark.task], texts),
     )
 
 
-def _ours(board: Board, cell: ReferenceResult | None) -> Cell:
+def _ours(board: Board, cell: ReferenceResult | None) -> GridCell:
     """Return the mean of our runs with half of the prediction interval for as many runs as the
     paper had."""
     here = board.reproduced.get(cell) if cell else None
     if here is None or here.mean is None:
-        return Cell()
-    return Cell(
+        return GridCell()
+    return GridCell(
         number=here.mean, decimals=here.decimals, spread=here.half, sign=SIGNS.get(here.verdict, "")
     )

@@ -11,7 +11,7 @@ from bench.board.board import MethodDescription
 from bench.compare.formatting import score, setting_words
 from bench.records.searches import RECIPE, Search, best_trial, expected_best
 from bench.run.recipe_files import Entry
-from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.grid import Grid, GridCell, GridColumn, grid
 
 
 def recipe_grids(described: MethodDescription) -> list[tuple[str, Grid]]:
@@ -80,7 +80,7 @@ def trials_grid(search: Search, method: str) -> Grid:
     for trial in trials:
         name = "the recipe as it is" if trial.number == RECIPE else f"trial {trial.number}"
         values = [value_text(trial.values[key]) if key in trial.values else "" for key in keys]
-        dev = Cell(text=trial.state) if trial.score is None else Cell(number=trial.score)
+        dev = GridCell(text=trial.state) if trial.score is None else GridCell(number=trial.score)
         is_best = best is not None and trial.number == best.number
         ahead = next(expected, None) if trial in counted else None
         expected_text = "" if ahead is None else score(ahead)
@@ -88,9 +88,9 @@ def trials_grid(search: Search, method: str) -> Grid:
     return grid(
         [
             method,
-            *(Column(name, right=True) for name in (*keys, search.study.select_on)),
+            *(GridColumn(name, right=True) for name in (*keys, search.study.select_on)),
             "",
-            Column("expected best of so many", right=True),
+            GridColumn("expected best of so many", right=True),
         ],
         rows,
     )

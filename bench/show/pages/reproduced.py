@@ -9,7 +9,7 @@ from bench.board.board import build_board
 from bench.records.run import Run
 from bench.references import Part, figure_runs, printed_points
 from bench.show.figures import board_figures, rescaling
-from bench.show.grid import Column, grid
+from bench.show.grid import GridColumn, grid
 from bench.show.pages.drawings import cosine_ridges
 from bench.show.pages.engine import render_template
 
@@ -24,7 +24,7 @@ def render_reproduced(
 
     ``rows``: title of a printed row -> (task, printed, ours, verdict) of each cell.
     """
-    columns = ("task", Column("printed", right=True), Column("ours", right=True), "verdict")
+    columns = ("task", GridColumn("printed", right=True), GridColumn("ours", right=True), "verdict")
     return render_template(
         "reproduced.html",
         one_file=True,
@@ -51,7 +51,7 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
         "drawn": [] if spec else [rescaling()],
         "ridges": [],
         "points": grid(
-            ("task", "at", Column("printed", right=True), "read from"),
+            ("task", "at", GridColumn("printed", right=True), "read from"),
             [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)],
         ),
     }

@@ -14,13 +14,12 @@ from bench.board.making import FROM_SOURCE
 from bench.board.repeat import repeat
 from bench.compare.answer import verdict_of
 from bench.compare.formatting import score
-from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
-from bench.compare.statistics.table import Cell as ScoreCell
+from bench.compare.statistics.table import INCONCLUSIVE, Cell, Row, Table
 from bench.records.names import CURVE, RECORD
 from bench.records.packed import NAME, has_predictions
 from bench.records.record import RunRecord
 from bench.records.run import Run
-from bench.show.grid import MAY_BE_BEST, Cell, Column, Grid, grid, indented
+from bench.show.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid, indented
 from bench.show.pages.drawings import cosine_ridges, training_curves
 from bench.show.pages.engine import render_template
 from bench.show.pages.links import form_text, run_link
@@ -94,7 +93,7 @@ def row_heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
         }
 
 
-def around(cell: ScoreCell) -> str:
+def around(cell: Cell) -> str:
     """The interval of a row's mean, with the mean if the row has other runs, too: "its row, 3
     seeds: 64.39, 95 % interval 62.96 to 65.81"."""
     spread = cell.spread
@@ -162,7 +161,7 @@ def score_grids_with_rows(board: Board, record: RunRecord) -> Iterator[Grid]:
         yield grid(
             [
                 *table.columns[:2],
-                *(Column(name, right=True) for name in ("mean of seeds", "paper")),
+                *(GridColumn(name, right=True) for name in ("mean of seeds", "paper")),
                 *table.columns[2:],
             ],
             rows,
@@ -179,13 +178,15 @@ def seed_grids(board: Board, record: RunRecord, up: int) -> Iterator[Grid]:
         columns = []
         for seed, run in zip(row.seeds, row.runs, strict=True):
             name = f"seed {seed} (this)" if run == record.run_id else f"seed {seed}"
-            columns.append(Column(name, right=True))
-        lines: list[list[Cell | str]] = [
+            columns.append(GridColumn(name, right=True))
+        lines: list[list[GridCell | str]] = [
             [task, *(score(value, cell.decimals) for value in cell.values)]
             for task, cell in zip(shown.table.columns, row.cells, strict=True)
             if cell is not None and len(cell.values) == len(row.runs)
         ]
-        lines.append(["", *(Cell(text="run", link=_seed_link(board, run, up)) for run in row.runs)])
+        lines.append(
+            ["", *(GridCell(text="run", link=_seed_link(board, run, up)) for run in row.runs)]
+        )
         yield grid(
             ["task", *columns], lines, title=f"{shown.table.suite}, {form_text(shown.table)}"
         )
@@ -198,7 +199,7 @@ def _seed_link(board: Board, run: str, up: int) -> str:
     return "" if board.one_file else link(run_file(run, "run.json"), up)
 
 
-def over_seeds(cell: ScoreCell | None) -> str:
+def over_seeds(cell: Cell | None) -> str:
     """Return "60.85 ±1.58"; "" for one seed."""
     if cell is None or len(cell.values) < 2:
         return ""

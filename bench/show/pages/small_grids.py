@@ -9,7 +9,7 @@ from bench.base.text import list_names
 from bench.board.board import Board
 from bench.records.record import RunRecord
 from bench.show.figures import Figure
-from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.grid import Grid, GridCell, GridColumn, grid
 from bench.show.pages.links import method_link
 
 MOST_DATA = 60
@@ -21,7 +21,7 @@ def methods_grid(board: Board) -> Grid:
     code if it is not described."""
     rows = []
     for method in board.methods:
-        name = Cell(text=method, link=method_link(board, method))
+        name = GridCell(text=method, link=method_link(board, method))
         described = board.described.get(method)
         if described is not None:
             rows.append((name, described.cls.summary, described.cls.paper))
@@ -44,7 +44,7 @@ def data_grid(figure: Figure) -> Grid:
     columns = []
     for i, name in enumerate(figure.header):
         texts = [row[i] for row in figure.data if isinstance(row[i], str)]
-        columns.append(Column(name, right=not any(texts)))
+        columns.append(GridColumn(name, right=not any(texts)))
     rows = []
     for row in figure.data[:MOST_DATA]:
         rows.append([value if isinstance(value, str) else _number(value) for value in row])
@@ -63,9 +63,9 @@ def changes_grid(board: Board) -> Grid | None:
     """List the rows that changed since the version before; None if there are none."""
     if board.changes is None or not board.changes.rows:
         return None
-    before, now = Column(board.changes.before, right=True), Column("now", right=True)
+    before, now = GridColumn(board.changes.before, right=True), GridColumn("now", right=True)
     rows = []
     for row in board.changes.rows:
-        numbers = (Cell(number=row.before), Cell(number=row.now))
+        numbers = (GridCell(number=row.before), GridCell(number=row.now))
         rows.append((row.row, row.where, row.suite, *numbers, row.differs))
     return grid(("row", "setting, backbone", "suite", before, now, "what differs"), rows)

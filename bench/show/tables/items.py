@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bench.compare.items import Disagreement, ItemValue
-from bench.show.grid import Column, Grid, grid
+from bench.show.grid import Grid, GridColumn, grid
 
 RANKS = "in brackets: rank among all items, from 0 to 100; the largest disagreements come first"
 
@@ -28,8 +28,8 @@ def items_grid(disagreement: Disagreement) -> Grid:
     of_form = f" ({form})" if form else ""
     return grid(
         [
-            *(Column(name, right=True) for name in ("item", "gold", "A", "B")),
-            Column("texts", wrap=24),
+            *(GridColumn(name, right=True) for name in ("item", "gold", "A", "B")),
+            GridColumn("texts", wrap=24),
         ],
         rows,
         title=f"{task}, {protocol}{of_form}: "

@@ -10,7 +10,10 @@ from bench.compare.statistics.table import (
     Table,
 )
 
-INTERVAL = "95 % CI of a row's own mean, over other items and seeds (one seed: items only; no predictions: seeds only)"
+INTERVAL = (
+    "95 % CI of a row's own mean, over other items and seeds (one seed: items only; "
+    "no predictions: seeds only)"
+)
 
 RIGHT = "right in about 94 of 100 such tables, if rows of few seeds spread like the others"
 """How often all that a table says is true; docs/statistics.md has the simulation behind it, and
@@ -26,26 +29,31 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
         over = table.tested.comparisons
         if base is not None:
             lines.append(
-                f'{better} better, {worse} worse than {base}; no sign: inconclusive, which is not "equal"; -: not tested'
+                f"{better} better, {worse} worse than {base}; no sign: inconclusive, which is "
+                'not "equal"; -: not tested'
             )
         if table.sender:
             lines.append(f"signs together are {RIGHT} (Bonferroni-Holm over {over})")
         elif base is not None:
             lines.append(
-                f"{tint}: may be the best; signs and {tint} together are {RIGHT} (Bonferroni-Holm over {over})"
+                f"{tint}: may be the best; signs and {tint} together are {RIGHT} "
+                f"(Bonferroni-Holm over {over})"
             )
         else:
             lines.append(f"{tint}: may be the best; {RIGHT} (Hsu over {over})")
     if table.sender:
         lines.append(
-            "submitted rows borrow their spread from the publisher's rows, lend none, and are no candidates for the best"
+            "submitted rows borrow their spread from the publisher's rows, lend none, and are no "
+            "candidates for the best"
         )
-    if any(cell.spread for row in table.rows for cell in row.cells if cell):
+    cells = [cell for row in table.rows for cell in row.cells]
+    if any(cell is not None and cell.spread for cell in cells):
         by = "; compare rows by the difference, not by ±" if base is not None else ""
         lines.append(f"±: {INTERVAL}{by}")
     if table.tested is not None and base is not None:
         lines.append(
-            f"difference from {base} with its {100 * table.tested.ci_level:.3g} % CI, which excludes zero exactly where there is a sign"
+            f"difference from {base} with its {100 * table.tested.ci_level:.3g} % CI, which "
+            "excludes zero exactly where there is a sign"
         )
     return [*lines, *filter(None, (_spread(table, base), describe_untested(table).rstrip(".")))]
 

@@ -17,7 +17,7 @@ from bench.records.curve import curve_series, read_curve
 from bench.records.record import RunRecord, Score, is_given_by_user
 from bench.records.selection import dev_words
 from bench.score.suites import find_metric
-from bench.show.grid import Column, Grid, GridRow, grid, indented
+from bench.show.grid import Grid, GridColumn, GridRow, grid, indented
 
 NARROWEST = 24
 """Characters of a column of text that can still be read."""
@@ -26,7 +26,7 @@ Facts = list[tuple[str, str]]
 
 
 def facts_grid(title: str, facts: Facts) -> Grid:
-    return grid(("", Column("", wrap=NARROWEST)), facts, title=title)
+    return grid(("", GridColumn("", wrap=NARROWEST)), facts, title=title)
 
 
 def run_in_words(record: RunRecord) -> str:
@@ -50,7 +50,7 @@ def score_grids(record: RunRecord) -> list[Grid]:
     """Make a grid for each suite, protocol and text form; the sub-datasets of a task are indented
     below it."""
     names = ("score", "sd", "n", "mean", "wmean", "Pearson")
-    columns: list[Column | str] = ["task", *(Column(name, right=True) for name in names)]
+    columns: list[GridColumn | str] = ["task", *(GridColumn(name, right=True) for name in names)]
     grids = []
     for (suite, protocol, text), scores in scores_by_form(record).items():
         metrics = ", ".join(dict.fromkeys(result.metric for result in scores))
@@ -94,7 +94,7 @@ def recipe_with_sources(record: RunRecord) -> Grid:
     for key, value in values:
         sources = [text for text in (value.source, value.note) if text]
         rows.append((key, value_text(value.value), "; ".join(sources)))
-    return grid(("value of", "is", Column("from", wrap=NARROWEST)), rows, title="recipe")
+    return grid(("value of", "is", GridColumn("from", wrap=NARROWEST)), rows, title="recipe")
 
 
 def encoder_facts(record: RunRecord) -> str:
@@ -196,7 +196,7 @@ def overlap_grid(overlap: Any) -> Grid:
         rows.append(("none of " + ", ".join(clean), *[""] * 5))
     names = ("sentences", "the same", "nearly", "%", "rows of the corpus")
     return grid(
-        ["task", *(Column(name, right=True) for name in names)],
+        ["task", *(GridColumn(name, right=True) for name in names)],
         rows,
         title="sentences of the evaluation sets that stand in the corpus",
     )

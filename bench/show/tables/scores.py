@@ -13,9 +13,17 @@ from dataclasses import replace
 from bench.base.text import format_duration
 from bench.compare.answer import comparison_of, verdict_of
 from bench.compare.formatting import headline, row_name, score, signed_number, spread, with_interval
-from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
-from bench.show.grid import MAY_BE_BEST, SIGNS, Column, Grid, GridRow, grid, indented
-from bench.show.grid import Cell as GridCell
+from bench.compare.statistics.table import BETTER, WORSE, Cell, Row, RowCost, Table
+from bench.show.grid import (
+    MAY_BE_BEST,
+    SIGNS,
+    Grid,
+    GridCell,
+    GridColumn,
+    GridRow,
+    grid,
+    indented,
+)
 from bench.show.tables.legend import sign_legend
 
 COSTS = ("params", "train", "tuning", "memory")
@@ -31,11 +39,11 @@ def score_grid(
     """
     ranked = [table.head, "±", difference_heading(table)] if table.head else []
     columns = [
-        Column("method", wrap=16),
-        Column("n", right=True, lead=True),
-        *(Column(name, right=True, drop=2) for name in table.columns if name != table.head),
-        *(Column(name, right=True, lead=True) for name in ranked if name),
-        *(Column(name, right=True, drop=1) for name in COSTS),
+        GridColumn("method", wrap=16),
+        GridColumn("n", right=True, lead=True),
+        *(GridColumn(name, right=True, drop=2) for name in table.columns if name != table.head),
+        *(GridColumn(name, right=True, lead=True) for name in ranked if name),
+        *(GridColumn(name, right=True, drop=1) for name in COSTS),
     ]
     rows: list[GridRow] = []
     for row in table.rows:
@@ -121,7 +129,7 @@ def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
 
     In short: "5.3M" parameters, "13m32s", a search of "2h36m/12" trials, "1.4G".
     """
-    cost = row.cost or Cost()
+    cost = row.cost or RowCost()
     seconds = cost.train_seconds
     trained = "" if seconds is None else format_duration(seconds)
     tuned = ""
@@ -142,7 +150,7 @@ def _settings(table: Table) -> Grid | None:
         rows.append((GridCell(marks=(i,)), note.setting, note.value, note.rows, note.most))
     if not rows:
         return None
-    wrapped = [Column(name, wrap=16) for name in ("value", "rows", "most rows")]
+    wrapped = [GridColumn(name, wrap=16) for name in ("value", "rows", "most rows")]
     return grid(["", "setting", *wrapped], rows)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from bench.compare.seeds import SeedsNeeded, SeedsOfRow
 from bench.compare.statistics.differences import POWER
 from bench.compare.statistics.power import MOST
-from bench.show.grid import Column, Grid, grid
+from bench.show.grid import Grid, GridColumn, grid
 
 SCHEMA = "bench.seeds/1"
 
@@ -22,20 +22,22 @@ def seeds_grid(found: SeedsNeeded) -> Grid:
         as_it_is += f" ({found.baseline_seeds})"
     return grid(
         [
-            Column("a new row that spreads like", wrap=24),
-            Column("n", right=True),
-            Column("SD", right=True),
-            Column("items", right=True),
-            Column(as_it_is, right=True, wrap=14),
-            Column(f"seeds of both, {base} too", right=True, wrap=14),
+            GridColumn("a new row that spreads like", wrap=24),
+            GridColumn("n", right=True),
+            GridColumn("SD", right=True),
+            GridColumn("items", right=True),
+            GridColumn(as_it_is, right=True, wrap=14),
+            GridColumn(f"seeds of both, {base} too", right=True, wrap=14),
         ],
         [_cells(row) for row in found.rows],
         title=f"Seeds that find {found.size:g} points more than {base} on {found.column} "
         f"in {100 * POWER:.0f} of 100 tables ({found.table})",
         notes=[
-            f"found: the sign ▲, as one more row of this table: {100 * found.level:.3g} % interval, "
+            f"found: the sign ▲, as one more row of this table: {100 * found.level:.3g} % "
+            "interval, "
             f"{found.comparisons} comparisons",
-            "SD: over the n seeds at hand, of which the spread is itself known badly if they are few; "
+            "SD: over the n seeds at hand, of which the spread is itself known badly if they are "
+            "few; "
             "items: standard error of the difference over items",
             f"-: {MOST} seeds are not enough, or the baseline has fewer than three",
         ],

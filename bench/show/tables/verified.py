@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bench.base.findings import UNCHECKED
-from bench.show.grid import Column, Grid, grid
+from bench.show.grid import Grid, GridColumn, grid
 from bench.verify.findings import KINDS, RunReport
 
 
@@ -15,9 +15,9 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
     what was not checked."""
     yield grid(
         [
-            Column("run", wrap=30),
+            GridColumn("run", wrap=30),
             "result",
-            *(Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1)),
+            *(GridColumn(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1)),
         ],
         [
             [report.name, _result(report), *(f"{report.count(kind) or ''}" for kind in KINDS)]
@@ -30,7 +30,7 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
             wrong.append((report.name, finding.kind, finding.what, finding.why))
     if wrong:
         yield grid(
-            ["run", "check", Column("of", wrap=16), Column("why", wrap=24)],
+            ["run", "check", GridColumn("of", wrap=16), GridColumn("why", wrap=24)],
             wrong,
             title="Differs, or cannot be computed",
         )
@@ -41,7 +41,7 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
                 unchecked[finding.kind, finding.why] += 1
     if unchecked:
         yield grid(
-            ["check", Column("times", right=True), Column("why", wrap=24)],
+            ["check", GridColumn("times", right=True), GridColumn("why", wrap=24)],
             [(kind, f"{count:,}", why) for (kind, why), count in sorted(unchecked.items())],
             title="Not checked",
         )

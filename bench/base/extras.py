@@ -1,0 +1,11 @@
+"""How to install the optional libraries of bench."""
+
+from __future__ import annotations
+
+
+def install_hint(extra: str) -> str:
+    """Say how to install bench with an extra such as ``publish``.
+
+    No name of a package is in it: bench is installed from a clone, not from an index.
+    """
+    return f"in a clone of bench: pip install -c constraints.txt '.[{extra}]'"
