@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "publish")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from machine import describe_machine  # noqa: E402
 from made_runs import draw, made_run  # noqa: E402

@@ -13,6 +13,7 @@ import pytest
 
 pytestmark = [pytest.mark.nightly, pytest.mark.slow(seconds=200)]
 
+SUPPORT = Path(__file__).parents[1] / "support"
 MASKS = "transformers/masking_utils.py"  # one wait a pass of the encoder, in transformers' own code
 # InferSent: the lengths of its LSTM's sequences, and a rate that follows dev scores; masked language modelling: how many tokens are
 # masked, which are drawn on the card
@@ -35,7 +36,7 @@ class Process:
     def __init__(self, guard: Path, folder: Path) -> None:
         command = [
             sys.executable,
-            str(Path(__file__).with_name("on_card.py")),
+            str(SUPPORT / "on_card.py"),
             str(guard),
             str(folder),
         ]
@@ -60,7 +61,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     build = "import sys, card, pathlib; card.build_guard(pathlib.Path(sys.argv[1]))"
     built = subprocess.run(
         [sys.executable, "-c", build, str(folder)],
-        cwd=Path(__file__).parent,
+        cwd=SUPPORT,
         capture_output=True,
         text=True,
     )

@@ -1,6 +1,6 @@
 """The rule by which tables are judged: against another implementation, its laws, and what whole tables say falsely, by simulation.
 
-Variances are those of leaderboards/v1 where nothing else is said. ``python tests/made_tables.py`` prints the table of
+Variances are those of leaderboards/v1 where nothing else is said. ``python tests/support/made_tables.py`` prints the table of
 docs/statistics.md.
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.cli.doctor import EXTRAS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def pins(name: str) -> dict[str, str]:

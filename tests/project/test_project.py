@@ -6,7 +6,7 @@ from pathlib import Path
 
 import project_urls
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_links_appear_once_an_address_is_set() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import bench
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RELEASE = ROOT / ".ci" / "release"
 
 

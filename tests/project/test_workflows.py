@@ -19,7 +19,7 @@ from scored_run import finished_run
 
 from bench.records import RunsFolder
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 GITHUB, CI = ROOT / ".github", ROOT / ".ci"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

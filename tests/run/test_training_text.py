@@ -154,7 +154,7 @@ def test_the_commands_of_the_page_are_planned(registry: Registry) -> None:
     """docs/data.md, on files as it names them."""
     import datasets
 
-    page = (Path(__file__).parents[1] / "docs" / "data.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
     names = "notes.txt|faq.csv|saved_dataset"
     commands = re.findall(rf"^bench run (.*--corpus (?:{names}).*)$", page, flags=re.M)
     assert len(commands) == 5

@@ -6,7 +6,7 @@
     hostile_run(folder)                                          markup in every text that a plugin or a stranger can choose
 
 All of it is a function of the arguments. `bench verify` agrees with everything except the gold values, which are not the real sets';
-with ``suites=("check",)`` it agrees with those, too. To look at such a folder: ``python tests/made_runs.py FOLDER``.
+with ``suites=("check",)`` it agrees with those, too. To look at such a folder: ``python tests/support/made_runs.py FOLDER``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The rule of docs/statistics.md once more, for thousands of made-up tables at once, with numpy and scipy alone; and worlds to draw them from.
 
-``python tests/made_tables.py`` prints the table of docs/verdict-errors.md; ``benchmarks/statistics.py`` simulates the worlds of v4's shape.
+``python tests/support/made_tables.py`` prints the table of docs/verdict-errors.md; ``benchmarks/statistics.py`` simulates the worlds of v4's shape.
 
 Legend: T tables, K rows.
 """

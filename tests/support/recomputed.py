@@ -1,6 +1,6 @@
 """What ``bench compare`` says of a version's STS table computed again, with numpy and scipy: nothing of bench is imported.
 
-    python tests/publish/recomputed.py leaderboards/v4
+    python tests/support/recomputed.py leaderboards/v4
 
 From the predictions and gold values in the version's folder: every STS score and average, how far each pair moves them, the variances over pairs and
 over seeds, Student's t, the rule. Written from docs/statistics.md and its sources, in the slow

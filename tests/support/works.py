@@ -1,6 +1,6 @@
 """Which method works on which family of backbones: the rows and columns of the table in docs/reference/backbones.md, and each cell tried.
 
-``python tests/works.py`` prints the table; tests/backbones/test_families.py proves every cell of it.
+``python tests/support/works.py`` prints the table; tests/backbones/test_families.py proves every cell of it.
 """
 
 from __future__ import annotations

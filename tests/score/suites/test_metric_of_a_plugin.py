@@ -23,7 +23,7 @@ from bench.score import suites
 from bench.score.metrics.metric import ACCURACY, METRICS, Metric
 from bench.score.suites import registry
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "add-a-suite.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 N = 300

@@ -25,7 +25,7 @@ from bench.score.metrics.correlation import spearman
 from bench.score.metrics.metric import SPEARMAN
 from bench.score.suites import registry
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "add-a-suite.md"
 ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[2]
 ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[2]
 

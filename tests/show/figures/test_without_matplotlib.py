@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from commands import tree
 from forked import bench_process
 from made_runs import made_runs
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "publish"))
 
 BLOCKED = "import sys; sys.modules['matplotlib'] = None"
 INSTALL = "pip install 'sentence-bench[publish]'"
