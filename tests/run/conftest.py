@@ -1,4 +1,4 @@
-"""A tiny plan, what its runs are when nothing disturbs them, and a real Slurm and a real Ray that all tests of a session share."""
+"""A tiny plan, its runs if nothing disturbs them, and a real Slurm that a session shares."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def plan(tiny: str, texts: Path) -> tuple[str, ...]:
-    """``bench run`` options of small runs; --seeds says how many."""
+    """Return options of ``bench run`` for small runs; --seeds says how many."""
     words = f"run --method simcse --backbone {tiny} --suite check --corpus {texts}"
     return (*words.split(), *SMALL)
 
@@ -46,7 +46,7 @@ class Slow(SimCSE):
 
 @pytest.fixture(scope="session")
 def long_plan(plan: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """The same of a method that takes its time where $BENCH_TEST_PAUSE says so: 200 steps."""
+    """Return the options for a method of 200 steps that pauses if $BENCH_TEST_PAUSE says so."""
     file = tmp_path_factory.mktemp("plugin") / "slow.py"
     file.write_text(SLOW)
     other = {"simcse": "slow", "eval_steps=3": "eval_steps=5000"}
@@ -56,7 +56,7 @@ def long_plan(plan: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
-    """What runs are by the local executor, in this process; computed once for each command line."""
+    """Run a command line by the local executor in this process, once for each command line."""
     known: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def run(*arguments: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, A
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[SlurmCluster]:
-    """Skips with the reason where Slurm is not installed."""
+    """Start Slurm for the session; skip with the reason if it is not installed."""
     if (reason := why_not()) is not None:
         pytest.skip(reason)
     cluster = SlurmCluster()

@@ -28,7 +28,7 @@ def bag(texts: Sequence[str], dim: int = 48) -> np.ndarray:
 
 
 class Bag:
-    """An object with ``encode``."""
+    """A stand-in for a model: an object with ``encode``."""
 
     def encode(self, texts: list[str]) -> np.ndarray:
         return bag(texts)
@@ -51,7 +51,7 @@ class Scripted(ThreadingHTTPServer):
         self.fails_after: int | None = None  # requests, from which on each is answered with 500
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that gave up is what some tests are about."""
+        """Say nothing of a client that gave up: some tests do that on purpose."""
 
     @property
     def address(self) -> str:

@@ -1,4 +1,4 @@
-"""The main page in a browser, and what tests read off it."""
+"""The main page in a browser, and the reading of its tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 
 @pytest.fixture
 def seen(chromium: Browser, site: Path) -> Iterator[Visit]:
-    """The main page, from the disk. Nothing may have gone wrong by the end of a test."""
+    """Open the main page from the disk; fail if anything went wrong by the end of the test."""
     with visit(chromium, address(site / "index.html")) as found:
         yield found
         assert found.troubles == []
@@ -27,7 +27,7 @@ def page(seen: Visit) -> Page:
 
 
 def settle(page: Page) -> None:
-    """A click on a link and a step back change the address at once, and the page in a task of its own: wait for that."""
+    """Wait for the page: a click or a step back changes the address first, and the page later."""
     page.evaluate(
         "() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => setTimeout(done))))"
     )
@@ -39,12 +39,12 @@ def shown_tables(page: Page) -> Locator:
 
 
 def rows(page: Page) -> Locator:
-    """Those of the first table that is shown, without the printed ones."""
+    """Return the rows of the first visible table, without the printed ones."""
     return shown_tables(page).first.locator(ROWS)
 
 
 def column(page: Page, name: str) -> list[float]:
-    """The numbers of a column, from the top; a missing one is NaN."""
+    """Return the numbers of a column, from the top; a missing one is NaN."""
     at = [
         one.inner_text().strip()
         for one in shown_tables(page).first.locator("thead tr:last-child th").all()

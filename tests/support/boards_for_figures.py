@@ -20,7 +20,7 @@ METHODS = {
 
 
 def fill(runs: Path, suites: tuple[str, ...] = SUITES, **changes: Any) -> Path:
-    """Three trained methods of three seeds and an untrained one."""
+    """Write runs of three trained methods with three seeds, and of an untrained one."""
     free = Cost(trainable_parameters=0, device="cpu: made")
     made_run(runs, "cls", None, noise=1.6, suites=suites, setting="none", training=None, cost=free)
     for method, (noise, trained, seconds) in METHODS.items():

@@ -31,7 +31,7 @@ PATIENCE = 120_000  # milliseconds that an action may take; all of ours take a f
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Started once for a module. It finds no host but this one."""
+    """Start Chromium once for a module; it finds no host but this one."""
     if CHROMIUM is None:
         pytest.skip("no Chromium here: apt-get install chromium")
     with sync_playwright() as playwright, launched(playwright) as browser:
@@ -57,7 +57,7 @@ class Visit:
     troubles: list[str] = field(default_factory=list)
 
     def outside(self, base: str) -> list[str]:
-        """What was asked for that does not lie below ``base``."""
+        """Return the requests for addresses that are not below ``base``."""
         return [one for one in self.requests if not one.startswith(base)]
 
 
@@ -71,7 +71,7 @@ def visit(
     script: bool = True,
     **more: Any,
 ) -> Iterator[Visit]:
-    """``address`` opened in a context of its own, nothing remembered from another."""
+    """Open ``address`` in a new context that remembers nothing of others."""
     context = chromium.new_context(
         viewport={"width": size[0], "height": size[1]},
         color_scheme="dark" if dark else "light",
@@ -110,7 +110,7 @@ def visit(
 
 
 def address(path: Path) -> str:
-    """Of a file on the disk."""
+    """Return the address of a file on the disk."""
     return path.resolve().as_uri()
 
 
@@ -128,7 +128,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def host(folder: Path) -> Iterator[str]:
-    """A static host of ``folder``; gives its address, without a slash at the end."""
+    """Serve ``folder``; give the address, without a slash at the end."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

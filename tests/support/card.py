@@ -46,7 +46,7 @@ CODE = (
 
 
 def build_guard(folder: Path) -> None:
-    """Compile and load guard.cpp. Raises RuntimeError or OSError where there is no compiler."""
+    """Compile and load guard.cpp. Raises RuntimeError or OSError if there is no compiler."""
     from torch.utils.cpp_extension import load
 
     source = Path(__file__).with_name("guard.cpp")
@@ -54,7 +54,7 @@ def build_guard(folder: Path) -> None:
 
 
 def place() -> str:
-    """The innermost line of the methods, of this package or of a library that asked for the operation."""
+    """Return the innermost line of methods, this package or a library that asked for the operation."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -101,7 +101,7 @@ class OnCard(Tensor):
 
 
 def compute(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """One operation of torch, if it concerns the card: checked, counted, computed on the CPU, its results put on the card."""
+    """Compute an operation of the card on the CPU: check it, count it, put its results on the card."""
     torch._C._set_only_lift_cpu_tensors(True)
     name = func._schema.name.removeprefix("aten::")
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
@@ -135,13 +135,13 @@ def on_card(value: Any) -> Any:
 
 
 def moved_options(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """What has to be different in the options of an operation that is computed on the CPU."""
+    """Return the options that differ if an operation is computed on the CPU."""
     instead = {"device": CPU, "pin_memory": False, "generator": None}
     return {key: value for key, value in instead.items() if kwargs.get(key) is not None}
 
 
 def written_arguments(func: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
-    """The arguments that an operation writes and returns: the same tensors come back, not new ones."""
+    """Return the arguments that an operation writes and gives back as the same tensors."""
     returned = [result.alias_info for result in func._schema.returns]
     if not all(alias is not None and alias.is_write for alias in returned):
         return []
@@ -156,7 +156,7 @@ def written_arguments(func: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]
 
 
 def check(name: str, args: Any, ours: list[Tensor], others: list[Tensor]) -> None:
-    """Raises RuntimeError where a card would: a CPU tensor that is more than one number, or the index of a CPU tensor."""
+    """Raise RuntimeError if a card would: for a CPU tensor of several numbers, or as an index of one."""
     mixed = ours and [
         tensor
         for tensor in others
@@ -182,7 +182,7 @@ def count(name: str, args: Any, kwargs: Any, others: list[Tensor], to: torch.dev
 
 
 class Everywhere(TorchDispatchMode):
-    """Also the operations without a tensor, which make one on the card."""
+    """A mode for operations that take no tensor and make one on the card."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return compute(func, args, kwargs or {})

@@ -1,4 +1,4 @@
-"""``bench`` through click's runner, and what tests ask of what it said and wrote."""
+"""``bench`` through click's runner, and questions about its output and files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def bench(*arguments: str | Path, **env: str) -> Result:
 
 
 def argv(line: str) -> list[str]:
-    """The words of a command line without blanks in them."""
+    """Split a command line at its blanks; no word has blanks in it."""
     return line.split()
 
 
 def tree(folder: Path) -> dict[str, tuple[int, str]]:
-    """Every file with its time of change and content; lock files, which are never removed, are left out."""
+    """Return each file's time of change and content; lock files are left out, they always stay."""
     files = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.name != ".lock")
     return {
         str(p.relative_to(folder)): (p.stat().st_mtime_ns, sha256(p.read_bytes()).hexdigest())
@@ -35,7 +35,7 @@ def tree(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def error_line(done: Result, code: int = 2) -> str:
-    """The one line that says what is wrong; at most one more says what to try."""
+    """Return the one line that says what is wrong; at most one more says what to try."""
     assert done.exit_code == code, done.stderr
     lines = done.stderr.splitlines()
     errors = [line for line in lines if line.startswith("error: ")]

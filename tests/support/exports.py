@@ -1,4 +1,4 @@
-"""Every method as an export: what is built, with which values, and the process that loads it."""
+"""Every method as an export: its values, how it is built, and the process that loads it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ CASES = [
 
 
 def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
-    """The method with weights that are not those it starts from, so that a part that is left out shows."""
+    """Build the method and move its weights from where they start, so that a missing part shows."""
     values = dict(case.values)
     if case in WORDS:
         from bench.method import Context, Recipe, Value
@@ -153,7 +153,7 @@ def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
 def outside(
     what: str, folder: Path, place: Path, texts: Sequence[str] = TEXTS
 ) -> dict[str, np.ndarray]:
-    """What the exports in ``folder`` give in a process that cannot import this package."""
+    """Return the vectors of the exports in ``folder``, from a process that cannot import this package."""
     place.mkdir(exist_ok=True)
     given, to = place / "sentences.json", place / "out.npz"
     given.write_text(json.dumps(list(texts)), encoding="utf-8")

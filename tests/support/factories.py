@@ -1,11 +1,18 @@
-"""Synthetic run records: numbers from a named generator, so that a test can be read without data."""
+"""The maker of runs: records of synthetic numbers, and their folders.
+
+``record`` makes a record, ``with_fingerprint`` names it after what it is, ``write_run`` writes it with
+its predictions. The other makers choose what is scored, and call these: made_runs.py (every suite),
+predicted_runs.py (STS of chosen noise), scored_run.py (generated pairs, scored for real).
+Numbers come from a named generator, so that a test can be read without data.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from bench.records import (
@@ -17,9 +24,14 @@ from bench.records import (
     Provenance,
     RecipeValue,
     RunRecord,
+    RunsFolder,
     Score,
     Training,
 )
+from bench.records.fingerprint import record_fingerprint
+
+DETERMINES = {"precision": "fp32", "dev": None, "places": {"teacher": None}}
+"""Choices of a made run that are part of its fingerprint and stand in no other field."""
 
 STS = {
     "STS12": 3108,
@@ -44,7 +56,7 @@ def sts_score(
 
 
 def sts_average(scores: Sequence[Score]) -> Score:
-    """The mean of the seven values as they are printed, as the papers take it."""
+    """Return the mean of the seven printed values, as papers take it."""
     mean = round(sum(round(one.value, 2) for one in scores) / len(scores), 2)
     n = sum(one.n for one in scores)
     return sts_score("Avg.", mean, n, scores[0].text, tasks=list(STS))
@@ -57,7 +69,7 @@ def sts_scores(
     noise: int = 0,
     tasks: tuple[str, ...] = tuple(STS),
 ) -> tuple[Score, ...]:
-    """Seven STS scores around ``base`` and, when all are there, their average."""
+    """Return STS scores around ``base`` and, if all seven are there, their average."""
     drawn = random.Random(f"{base} {noise}")
     scores = []
     for task in tasks:
@@ -88,7 +100,7 @@ def record(
     recipe: dict[str, Any] | None = None,
     **changes: Any,
 ) -> RunRecord:
-    """A finished run; ``changes`` are fields of RunRecord."""
+    """Return the record of a finished run; ``changes`` are fields of RunRecord."""
     name = "".join(
         c if (c.isascii() and c.isalnum()) or c in "-." else "_"
         for c in f"{method}{'+' + variant if variant else ''}-{backbone}"
@@ -144,12 +156,32 @@ def record(
     return replace(made, **changes)
 
 
+def with_fingerprint(run: RunRecord) -> RunRecord:
+    """Return the run under the fingerprint of its fields, and under the id that ends in it."""
+    fingerprint = record_fingerprint(run)
+    assert fingerprint is not None
+    stem = run.run_id.rsplit("-s", 1)[0].lstrip("_")[:100]
+    seed = "any" if run.seed is None else f"s{run.seed}"
+    return replace(run, fingerprint=fingerprint, run_id=f"{stem}-{seed}-{fingerprint[:8]}")
+
+
+def write_run(
+    store: RunsFolder,
+    run: RunRecord,
+    predictions: Iterable[tuple[Score, Mapping[str, np.ndarray]]] = (),
+) -> None:
+    """Write the record, and before it the arrays of each score that has predictions."""
+    for score, arrays in predictions:
+        store.write_predictions(run.run_id, score.task, score.text, arrays, score.suite)
+    store.write(run)
+
+
 def hash_of(*parts: object) -> int:
     return random.Random(repr(parts)).getrandbits(32)
 
 
 def family(seeds: range = range(42, 45)) -> list[RunRecord]:
-    """Five rows as a researcher would have them: two untrained, three trained, several seeds."""
+    """Return the records of five rows: two untrained, three trained with several seeds."""
     made = [
         record("cls", None, base=31, setting="none"),
         record("first-last-avg", None, base=56, setting="none"),

@@ -67,7 +67,7 @@ BERT_SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def _known(name: str, tokenizer: Any, head: str = "ForMaskedLM", **config: Any) -> tuple[Any, Any]:
-    """The tokenizer and a model of that family with its vocabulary."""
+    """Return the tokenizer, and a model of the family with its vocabulary."""
     made = getattr(transformers, f"{name}Config")(vocab_size=len(tokenizer), **config)
     return tokenizer, getattr(transformers, f"{name}{head}")(made)
 
@@ -95,7 +95,7 @@ def electra(head: str = "ForPreTraining") -> tuple[Any, Any]:
 
 
 def deberta() -> tuple[Any, Any]:
-    """As microsoft/deberta-v3-base, whose checkpoint is a discriminator."""
+    """Save a model like microsoft/deberta-v3-base: its checkpoint is a discriminator."""
     pieces = _unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"])
     relative = {"relative_attention": True, "position_buckets": 16, "norm_rel_ebd": "layer_norm"}
     relative |= {"share_att_key": True, "pos_att_type": ["p2c", "c2p"]}

@@ -1,4 +1,4 @@
-"""What of finished runs must be the same wherever and however often they were begun; who works on runs."""
+"""The parts of finished runs that no machine and no restart changes; the processes that work on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from commands import bench
 
 
 def finished(runs: Path) -> dict[str, Any]:
-    """Run id -> (status, hashes of its checkpoint and of its predictions, scores)."""
+    """Return run id -> (status, hashes of checkpoint and predictions, scores)."""
     from bench.records import RunsFolder
 
     return {
@@ -26,7 +26,7 @@ def finished(runs: Path) -> dict[str, Any]:
 
 
 def listed(runs: Path) -> dict[str, dict[str, Any]]:
-    """Run id -> what ``bench runs --json`` shows of it."""
+    """Return run id -> its entry in ``bench runs --json``."""
     done = bench("runs", "--runs", runs, "--json")
     assert done.exit_code == 0, done.stderr
     return {one["run_id"]: one for one in map(json.loads, done.stdout.splitlines())}
@@ -41,12 +41,12 @@ def logs(runs: Path) -> str:
 
 
 def saved(runs: Path) -> int:
-    """Runs with a saved state."""
+    """Count the runs with a saved state."""
     return len({path.parent for path in runs.glob("*/state/step-*.pt")})
 
 
 def workers(runs: Path) -> list[int]:
-    """Processes of this machine that work on a run below ``runs``."""
+    """Find the processes of this machine that work on a run below ``runs``."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -65,6 +65,6 @@ def at_work(runs: Path) -> bool:
 
 
 def left_behind(runs: Path) -> list[Path]:
-    """States to go on from; but a run that failed by itself may have saved one before."""
+    """Find saved states, but for those of runs that failed by themselves."""
     failed = {run_id for run_id, one in finished(runs).items() if one[0] == "failed"}
     return [path for path in runs.glob("*/state/*") if path.parents[1].name not in failed]

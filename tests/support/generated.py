@@ -46,7 +46,7 @@ class GeneratedPairs:
 
 @functools.cache
 def generated(split: str = "test") -> GeneratedPairs:
-    """``split``: "test" (1,000 pairs) or "dev" (300)."""
+    """Read the pairs of a split: "test" (1,000) or "dev" (300)."""
     content = (Path(__file__).parent / "data" / f"check-1-{split}.tsv").read_bytes()
     rows = [line.split("\t") for line in content.decode().splitlines()[1:]]
     first, second, values, kind = zip(*rows, strict=True)

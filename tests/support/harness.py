@@ -1,4 +1,4 @@
-"""What tests of methods share: texts, batches, steps, counts of parameters, and losses as plain loops."""
+"""Parts that tests of methods share: texts, batches, steps, counts, and losses as plain loops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def views(
     labels: Sequence[int] = (),
     scores: Sequence[float] = (),
 ) -> tuple[Features, ...]:
-    """The features of texts, column by column, as the training loop has them made."""
+    """Return the features of texts, column by column, as the training loop makes them."""
     names = ("sentence",) if len(columns) == 1 else ("sent0", "sent1", "hard_neg")
     given: dict[str, Any] = {}
     for name, texts in zip(names, columns, strict=False):
@@ -51,14 +51,14 @@ def batch_of(method: TorchMethod, *columns: Sequence[str], step: int = 0, **more
 
 
 def rows_of(features: Features) -> list[list[int]]:
-    """Each row's ids without its padding."""
+    """Return each row's ids without its padding."""
     pairs = zip(features["input_ids"], features["attention_mask"], strict=True)
     return [ids[mask.bool()].tolist() for ids, mask in pairs]
 
 
 @contextmanager
 def training(method: nn.Module) -> Iterator[None]:
-    """As the loop does it: everything in train mode, a frozen encoder too."""
+    """Put everything in train mode as the loop does, a frozen encoder too."""
     method.train()
     try:
         yield
@@ -71,7 +71,7 @@ def trained(method: nn.Module) -> dict[str, tuple[int, ...]]:
 
 
 def cosines(a: Any, b: Any) -> list[list[float]]:
-    """Of every row of ``a`` with every row of ``b``."""
+    """Return the cosine of every row of ``a`` with every row of ``b``."""
 
     def cosine(x: Any, y: Any) -> float:
         size = math.sqrt(sum(v * v for v in x)) * math.sqrt(sum(v * v for v in y))
@@ -81,13 +81,13 @@ def cosines(a: Any, b: Any) -> list[list[float]]:
 
 
 def surprise(logits: Sequence[Sequence[float]]) -> float:
-    """Mean over rows of -log of the softmax share of the row's own column."""
+    """Return the mean over rows of -log of the softmax share of the row's own column."""
     rows = [math.log(sum(map(math.exp, row))) - row[i] for i, row in enumerate(logits)]
     return float(np.mean(rows))
 
 
 def info_nce(anchors: Any, *candidates: Any, tau: float = 0.05) -> float:
-    """Candidate i of the first group is anchor i's, all others are negatives."""
+    """Compute InfoNCE: candidate i of the first group is anchor i's, all others are negatives."""
     every = np.concatenate([np.asarray(group, float) for group in candidates])
     return surprise([[c / tau for c in row] for row in cosines(anchors, every)])
 
@@ -104,7 +104,7 @@ def hinge(anchors: Any, positives: Any, hard: Any, margin: float) -> float:
 
 
 def nt_xent(first: Any, second: Any, tau: float) -> float:
-    """Each of the 2n views against its mirror; all others are negatives, of its own side too."""
+    """Compute NT-Xent: each of 2n views against its mirror; all others are negatives."""
     n, every = len(first), np.concatenate([np.asarray(first, float), np.asarray(second, float)])
     total = 0.0
     for i, row in enumerate(cosines(every, every)):
@@ -114,7 +114,7 @@ def nt_xent(first: Any, second: Any, tau: float) -> float:
 
 
 class WithoutMemory(Backbone):
-    """A backbone whose masked language model is there already; nothing of it is computed."""
+    """A backbone with a masked language model of which nothing is computed."""
 
     masked: Any
     reads_ahead = True
@@ -124,7 +124,7 @@ class WithoutMemory(Backbone):
 
 
 def counts(cls: type[TorchMethod], model: str, variant: str = "") -> dict[str, int]:
-    """Trained numbers of each part at base size, after everything is built."""
+    """Count the trained numbers of each part at base size, after everything is built."""
     shape = {"max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1}
     kinds: Any = {
         "bert": (BertConfig, BertForMaskedLM, 30522),

@@ -1,4 +1,4 @@
-"""A stand-in for the hub (and for any web server with files), on 127.0.0.1, for tests of what is fetched and what is pushed.
+"""A stand-in for the hub, and for any web server with files, on 127.0.0.1.
 
 It speaks what huggingface_hub 2 asks for: repository information, tree listing, paths-info, ``resolve`` with ETag, X-Repo-Commit
 and X-Linked-* headers (files kept as LFS are redirected to another host name, as the hub does), byte ranges, gated and private
@@ -68,7 +68,7 @@ class StandInHub:
 
     @property
     def other_host(self) -> str:
-        """The same server under another name: where LFS content is redirected to, and where no token may arrive."""
+        """Return the server under another name: LFS content is redirected there, and no token may arrive."""
         return f"http://localhost:{self._server.server_address[1]}"
 
     def add(
@@ -98,7 +98,7 @@ class StandInHub:
         return revision
 
     def serve(self, path: str, data: bytes) -> str:
-        """A plain file; gives its address."""
+        """Add a plain file; return its address."""
         self.plain[path.strip("/")] = bytes(data)
         return f"{self.url}/{path.strip('/')}"
 
@@ -109,7 +109,7 @@ class StandInHub:
         return fault
 
     def asked(self, end: str = "", method: str | None = None) -> list[Asked]:
-        """The requests for paths with this end, oldest first."""
+        """Return the requests for paths with this end, oldest first."""
         return [
             one
             for one in list(self.requests)
@@ -117,7 +117,7 @@ class StandInHub:
         ]
 
     def environment(self, home: Path) -> dict[str, str]:
-        """What sends the client libraries of a child process here. Merge it into os.environ."""
+        """Return variables that send a child's client libraries here; merge them into os.environ."""
         return {
             "HF_ENDPOINT": self.url,
             "HF_HOME": str(home),
@@ -169,7 +169,7 @@ def _constants(hub: StandInHub, home: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandInHub]:
-    """A running stand-in to which huggingface_hub, transformers and datasets of this process and of child processes go."""
+    """Start a stand-in that the hub's libraries ask, in this process and in child processes."""
     import huggingface_hub.constants
     import huggingface_hub.hf_api
 
@@ -204,7 +204,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandInHub]
 
 @pytest.fixture
 def no_network(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Fails whatever connects to anything but this machine; gives the list of addresses that were tried."""
+    """Refuse connections to other machines; give the list of addresses that were tried."""
     tried: list[Any] = []
     connect, look_up = socket.socket.connect, socket.getaddrinfo
 

@@ -1,4 +1,4 @@
-"""What the stand-in hub answers: one method per kind of question. See hub.py."""
+"""The answers of the stand-in hub (hub.py): one method per kind of question."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LFS = (".safetensors", ".bin", ".tar", ".zip", ".xz", ".gz", ".parquet", ".npy",
 
 @dataclass
 class Fault:
-    """What goes wrong with the answers for a path that ends in ``path``."""
+    """A fault in the answers for a path that ends in ``path``."""
 
     path: str
     status: int | None = None
@@ -223,7 +223,7 @@ class Handler(BaseHTTPRequestHandler):
         return (self.headers.get("Authorization") or "").removeprefix("Bearer ") or None
 
     def _repo(self, kind: str, name: str, *, content: bool = False) -> Repo | None:
-        """The repository, or None where the refusal was answered already."""
+        """Return the repository, or None if the refusal was answered already."""
         repo, token = self.hub.repos.get((kind, name)), self._token()
         allowed = token in self.hub.tokens
         if repo is None or (repo.private and not allowed):

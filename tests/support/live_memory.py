@@ -1,4 +1,4 @@
-"""How many bytes of tensors are alive at once, counted by watching every operation."""
+"""Count the bytes of tensors that are alive at once, by watching every operation."""
 
 from __future__ import annotations
 

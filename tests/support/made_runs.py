@@ -1,12 +1,14 @@
-"""Runs folders for tests of what is published: any number of methods, seeds and suites, every score computed from its predictions.
+"""Runs folders for tests of what is published: any number of methods, seeds and suites.
 
-    made_runs(folder)                                            three trained methods, three seeds, sts
+    made_runs(folder)                                     three trained methods, three seeds, sts
     made_runs(folder, {"simcse": 0.5, "mine": 0.4}, seeds=(1, 2), suites=("sts", "geometry"))
-    made_run(folder, "simcse", 1, noise=0.5, recipe={"temperature": 0.1}, created="2026-02-01T00:00:00+00:00")
-    hostile_run(folder)                                          markup in every text that a plugin or a stranger can choose
+    made_run(folder, "simcse", 1, noise=0.5, recipe={"temperature": 0.1})
+    hostile_run(folder)                                   markup in every text that others choose
 
-All of it is a function of the arguments. `bench verify` agrees with everything except the gold values, which are not the real sets';
-with ``suites=("check",)`` it agrees with those, too. To look at such a folder: ``python tests/support/made_runs.py FOLDER``.
+All of it is a function of the arguments, and every score is computed from its predictions.
+`bench verify` agrees with everything except the gold values, which are not the real sets'; with
+``suites=("check",)`` it agrees with those, too. To look at such a folder:
+``python tests/support/made_runs.py FOLDER``.
 """
 
 from __future__ import annotations
@@ -15,174 +17,26 @@ import hashlib
 import json
 import sys
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from factories import SUBSETS, record
-from generated import generated
+from factories import DETERMINES, record, with_fingerprint, write_run
+from made_predictions import draw, scored
 from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
-from bench.base.hashes import values_sha256
 from bench.records import Cost, Provenance, RunRecord, RunsFolder, Score
-from bench.records.fingerprint import record_fingerprint
 from bench.records.names import data_key
 from bench.records.selection import known_sets
-from bench.score.suites import average, rescore, suite
-
-Arrays = dict[str, np.ndarray]
+from bench.score.suites import average
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 """Method to noise: how far its cosines stray from the gold values. Less is better."""
 ITEMS = 150
 HOSTILE = """<script>window.hit=1</script><img src=x onerror="window.hit=1">"'`&{{7*7}}${7*7}</td></script><!-- \u202e"""
-"""What a name, a description or an error text may hold. A page that runs or marks up any of it sets ``window.hit``."""
-FOLDS = {"MR": 10, "CR": 10, "SUBJ": 10, "MPQA": 10}
-DETERMINES = {"precision": "fp32", "dev": None, "places": {"teacher": None}}
-
-
-def draw(*key: object) -> np.random.Generator:
-    return np.random.default_rng(zlib.crc32(repr(key).encode("utf-8", "surrogatepass")))
-
-
-# --- predictions, a function per kind of task: (method, seed, noise, task, items) -> what its suite keeps ---
-
-
-def similarity(method: str, seed: int | None, noise: float, task: str, n: int) -> Arrays:
-    """Cosines that follow the gold values; most of what they stray by is the method's own, some the seed's."""
-    gold = np.round(draw(task).uniform(0, 5, n), 1)
-    stray = 1.4 * draw(method, task).normal(size=n) + 0.15 * draw(method, task, seed).normal(size=n)
-    parts = np.array(SUBSETS.get(task, (task,)))
-    return {
-        "prediction": np.clip(0.2 + gold / 10 + noise * stray / 6, -1, 1),
-        "gold": gold,
-        "subset": parts[np.arange(n) * len(parts) // n],
-    }
-
-
-def captions(method: str, seed: int | None, noise: float, task: str, n: int) -> Arrays:
-    rows = np.arange(n)
-    pairs = similarity(method, seed, noise, task, n)
-    return pairs | {"image": rows // 4, "caption1": rows // 2, "caption2": n + rows}
-
-
-def classes(method: str, seed: int | None, noise: float, task: str, n: int) -> Arrays:
-    """Predicted classes, wrong for a share of the items that grows with the noise."""
-    count, folds = (6 if task.startswith("TREC") else 2), FOLDS.get(task, 1)
-    gold = draw(task).integers(0, count, n)
-    wrong = (
-        draw(method, task, "item").uniform(size=n) + 0.1 * draw(method, task, seed).normal(size=n)
-        < 0.4 * noise
-    )
-    return {
-        "prediction": np.where(wrong, (gold + 1) % count, gold),
-        "gold": gold,
-        "subset": np.full(n, task),
-        "fold": np.arange(n) % folds,
-    }
-
-
-def repeated(
-    method: str, seed: int | None, noise: float, task: str, n: int, times: int = 10
-) -> Arrays:
-    """As ``classes``, several times: draws of few-shot, or starts of k-means."""
-    each = [
-        classes(method, (seed, i), noise + 0.1 * (i % 3), task, n)["prediction"]
-        for i in range(times)
-    ]  # type: ignore[arg-type]
-    first = classes(method, seed, noise, task, n)
-    return {
-        "prediction": np.stack(each, axis=1),
-        "gold": first["gold"],
-        "subset": first["subset"],
-        "drawn": np.zeros((times, 32), int),
-    }
-
-
-def clusters(method: str, seed: int | None, noise: float, task: str, n: int) -> Arrays:
-    made = repeated(
-        method, seed, noise, task, n, times=3
-    )  # ten in the protocol; agreement of clusters takes its time
-    del made["drawn"]
-    return made | {
-        "prediction": made["prediction"].astype(np.int16),
-        "inertia": np.linspace(90, 100, 3),
-    }
-
-
-def lie(method: str, seed: int | None, noise: float, task: str, n: int) -> Arrays:
-    """Of geometry: squared distances and cosines of pairs, or each sentence's potential."""
-    pairs = similarity(method, seed, noise, "STS-B", n)
-    cosine = pairs.pop("prediction")
-    if task == "uniformity":
-        return {
-            "prediction": np.exp(-2 * (1.2 + noise * cosine)) * n,
-            "subset": pairs["subset"],
-            "mean_cosine": cosine / 4,
-            "singular_values": np.linspace(9, 1, 16) ** (1 + noise),
-        }
-    fewer = {
-        f"without_{k}_cosine": cosine + 0.002 * k * draw(k).normal(size=n)
-        for k in (4, 8, 16, 32, 64)
-    }
-    return pairs | {"prediction": 2 - 2 * cosine, "cosine": cosine} | fewer
-
-
-MAKERS: dict[str, Callable[[str, int | None, float, str, int], Arrays]] = {
-    "sts": similarity,
-    "cxc": captions,
-    "transfer": classes,
-    "fewshot": repeated,
-    "clustering": clusters,
-    "geometry": lie,
-}
-FORMS = {"sts": "tokenised", "cxc": "tokenised", "geometry": "tokenised", "clustering": "sccl"}
-
-
-def scored(
-    name: str, method: str, seed: int | None, noise: float, n: int, text: str | None
-) -> list[tuple[Score, Arrays]]:
-    """Every task of a suite: its score, and the arrays from which it follows."""
-    if name == "check":
-        return [_check(method, seed)]
-    found: list[tuple[Score, Arrays]] = []
-    form = FORMS.get(name) if text is None or name != "sts" else text
-    for task in suite(name).tasks:
-        arrays = MAKERS[name](method, seed, noise, task.name, n)
-        again = rescore((name, task.name, task.protocol, form), arrays)
-        assert again is not None
-        reduced = task.reduced(arrays)
-        score = Score(
-            **{
-                "suite": name,
-                "task": task.name,
-                "protocol": task.protocol,
-                "metric": task.metric.name,
-            },
-            **{"value": again.value, "n": again.n, "std": again.std, "text": form},
-            detail=dict(again.detail),
-            predictions_sha256=values_sha256(arrays),
-            reduced_sha256=None if reduced is None else values_sha256(reduced),
-        )
-        found.append((score, arrays))
-    return found
-
-
-def _check(method: str, seed: int | None) -> tuple[Score, Arrays]:
-    """The generated pairs of an earlier bench, whose gold values this one knows."""
-    result = generated().score(
-        lambda sentences: np.stack(
-            [draw(method, seed, one).normal(size=8).astype(np.float32) for one in sentences]
-        )
-    )
-    return Score(
-        **{name: getattr(result, name) for name in Score.__struct_fields__}
-    ), result.predictions
-
-
-# --- records ---
+"""A name, a description or an error text of a stranger. A page that marks it up sets window.hit."""
 
 
 def made_run(
@@ -200,8 +54,10 @@ def made_run(
     keep_predictions: bool = True,
     **changes: Any,
 ) -> RunRecord:
-    """A finished run, written with its predictions and its curve. ``changes``: variant, setting, backbone, recipe (some keys and their
-    values), status, error, cost, training ... of the record; ``provenance``: some fields of it.
+    """Write a finished run with its predictions and its curve.
+
+    ``changes`` are fields of the record: variant, setting, backbone, recipe (some keys and their
+    values), status, error, cost, training ...; ``provenance`` has some fields of it.
     """
     setting = changes.pop("setting", "unsupervised" if seed is not None else "none")
     parts = {k: changes.pop(k) for k in ("variant", "backbone", "recipe") if k in changes}
@@ -224,13 +80,10 @@ def made_run(
         "data": {key(one): data_sha256(one) for one in scores if one.task != "Avg."},
     }
     origin = convert({**known, **(provenance or {})}, Provenance)
-    made = named(replace(basis, provenance=origin))
+    made = with_fingerprint(replace(basis, provenance=origin))
     made = replace(made, **changes)
     store = RunsFolder(runs)
-    if keep_predictions:
-        for score, arrays in said:
-            store.write_predictions(made.run_id, score.task, score.text, arrays, score.suite)
-    store.write(made)
+    write_run(store, made, said if keep_predictions else ())
     if made.training is not None:
         (store.folder(made.run_id) / "curve.jsonl").write_text(
             curve(method, seed, noise), encoding="utf-8"
@@ -251,24 +104,12 @@ def cost(basis: RunRecord, device: str) -> Cost:
     return replace(basis.cost, device=device, train_seconds=seconds + 10.0 * (basis.seed or 0))
 
 
-def named(made: RunRecord) -> RunRecord:
-    """With the fingerprint of what it is, and the id that ends in it."""
-    of = record_fingerprint(made)
-    assert of is not None
-    stem = made.run_id.rsplit("-s", 1)[0].lstrip("_")[:100]
-    return replace(
-        made,
-        fingerprint=of,
-        run_id=f"{stem}-{'any' if made.seed is None else f's{made.seed}'}-{of[:8]}",
-    )
-
-
 def key(score: Score) -> str:
     return data_key(score.task, score.text, score.suite)
 
 
 def data_sha256(score: Score) -> str:
-    """Of the real set where bench knows it, so that a record passes for one."""
+    """Return the hash of the real set if bench knows it, so that a record passes for one."""
     forms = known_sets()["data"].get(f"{score.suite}/{score.task}", {})
     return forms.get(score.text or "any", f"{zlib.crc32(score.task.encode()):08x}" * 8)
 
@@ -291,9 +132,6 @@ def curve(
     return "\n".join(lines) + "\n"
 
 
-# --- folders ---
-
-
 def made_runs(
     runs: Path,
     methods: Mapping[str, float] | None = None,
@@ -301,7 +139,7 @@ def made_runs(
     suites: Sequence[str] = ("sts",),
     **changes: Any,
 ) -> list[RunRecord]:
-    """A run of each method with each seed; ``changes`` are those of ``made_run``."""
+    """Write a run of each method with each seed; ``changes`` are those of ``made_run``."""
     wanted = METHODS if methods is None else methods
     return [
         made_run(runs, method, seed, noise=noise, suites=suites, **changes)
@@ -311,7 +149,7 @@ def made_runs(
 
 
 def whole_folder(runs: Path, seeds: Sequence[int] = (1, 2, 3)) -> list[RunRecord]:
-    """What a board has to be able to show: two settings, two backbones, all suites, an ablation, another machine, a run that failed."""
+    """Write runs of every kind that a board shows: settings, backbones, suites, an ablation, a failure."""
     every = ("sts", "transfer", "fewshot", "clustering", "geometry")
     elsewhere = {"backbone": "bert-base-uncased", "device": "cuda: made"}
     return [
@@ -332,7 +170,7 @@ def whole_folder(runs: Path, seeds: Sequence[int] = (1, 2, 3)) -> list[RunRecord
 def failed_run(
     runs: Path, method: str = "consert", seed: int = 1, status: str = "failed"
 ) -> RunRecord:
-    """A run that has no scores, and says why."""
+    """Write a run that has no scores, and says why."""
     error = "the loss is not finite at step 12" if status == "failed" else None
     return made_run(
         runs,
@@ -347,7 +185,7 @@ def failed_run(
 
 
 def hostile_run(runs: Path, method: str = HOSTILE, seed: int = 1, **changes: Any) -> RunRecord:
-    """A finished run whose every free text holds markup, script, and characters that turn the direction of writing."""
+    """Write a finished run with markup, script and turned writing in every free text."""
     bad = HOSTILE
     origin = {
         **{"command": f"bench run {bad}", "bench_version": bad},
@@ -361,14 +199,14 @@ def hostile_run(runs: Path, method: str = HOSTILE, seed: int = 1, **changes: Any
     made = made_run(runs, method, seed, recipe=recipe, provenance=origin, **texts, **changes)
     values = {name: replace(one, source=bad, note=bad) for name, one in made.recipe.items()}
     training = made.training and replace(made.training, dev_task=bad)
-    worse = named(replace(made, recipe=values, training=training))
+    worse = with_fingerprint(replace(made, recipe=values, training=training))
     assert worse.run_id == made.run_id  # sources are no part of what determines a run
     RunsFolder(runs).write(worse)
     return worse
 
 
 def hostile_scores(runs: Path, seed: int = 1) -> RunRecord:
-    """A run with a task, a protocol and a metric that no suite of ours has, all of them markup."""
+    """Write a run with a task, a protocol and a metric that no suite has, all of them markup."""
     made = made_run(runs, "strange", seed)
     texts = dict.fromkeys(("suite", "task", "protocol", "metric", "text"), HOSTILE)
     odd = Score(**texts, value=50.0, n=10)  # type: ignore[arg-type]
@@ -379,7 +217,7 @@ def hostile_scores(runs: Path, seed: int = 1) -> RunRecord:
 
 
 def damaged_run(runs: Path, name: str = "broken-builtin-s1-00000000") -> Path:
-    """A folder whose record cannot be read."""
+    """Write a folder with a record that cannot be read."""
     folder = RunsFolder(runs).folder(name)
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(

@@ -31,7 +31,7 @@ V1_ITEMS = np.array(
 
 
 class Said(NamedTuple):
-    """What tables say."""
+    """The verdicts of tables."""
 
     sign_TK: np.ndarray  # 1 better, -1 worse, 0 inconclusive or the baseline
     may_be_best_TK: np.ndarray
@@ -54,7 +54,7 @@ BEFORE = Rule(most_borrowed=np.inf, fewest_seeds=1)
 def seed_variances(
     variance_TK: np.ndarray, df_K: np.ndarray, most_borrowed: float = MOST_BORROWED
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Moderated (Smyth 2004), raised, and a row that spreads more than the others by an F test its own."""
+    """Estimate variances: moderated (Smyth 2004) and raised; a row that spreads more by an F test keeps its own."""
     known = df_K > 0
     v, d = variance_TK[:, known], df_K[known]
     e = np.log(np.maximum(v, 1e-5 * np.median(v, axis=1)[:, None]))
@@ -97,7 +97,7 @@ def judge(
     base: int | None,
     rule: Rule = Rule(),
 ) -> Said:
-    """Of tables whose rows all have predictions. A baseline has as many seeds as a tested row."""
+    """Judge tables with predictions in all rows; a baseline has as many seeds as a tested row."""
     tested_K = ~random_K | (runs_K >= rule.fewest_seeds)
     assert base is None or tested_K[base]
     df_K = np.where(random_K, runs_K - 1, 0).astype(float)
@@ -139,7 +139,7 @@ def alike(count: int, items: float = 0.8, common: float = 0.6) -> np.ndarray:
 
 @dataclass(frozen=True)
 class World:
-    """How tables are made. ``seeds``: of every row; 0: nothing in it is random."""
+    """A way to draw tables. ``seeds``: of every row; 0: nothing in it is random."""
 
     seeds: tuple[int, ...] = (3,) * 8
     items: np.ndarray = field(default_factory=lambda: V1_ITEMS)
@@ -237,7 +237,7 @@ class Shares(NamedTuple):
 
 
 def simulate(world: World, tables: int, seed: int = 1, rule: Rule = Rule()) -> Shares:
-    """What so many tables of the world say. The best row is the best of those that are tested."""
+    """Judge so many tables of the world. The best row is the best of those that are tested."""
     true, values = world.values(np.random.default_rng(seed), tables)
     said = world.said(values, rule)
     # of equal ones the first: the hardest case, ahead by nothing

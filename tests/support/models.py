@@ -41,7 +41,7 @@ def built(
     context: Any = None,
     **values: Any,
 ) -> Any:
-    """A method as the executor builds it, without its recipes; ``values`` are recipe values."""
+    """Build a method as the executor does, without its recipes; ``values`` are recipe values."""
     recipe = merge_recipe(cls, None, variant, {}, trained=learns(cls, setting))
     recipe = Recipe(
         recipe.values_with_source() | {key: Value(value, "test") for key, value in values.items()}
@@ -125,7 +125,7 @@ TOY_ROWS = [[1], [2, 3], [4, 4, 1], [3], [1, 2, 3, 4], [2], [4, 1], [3, 3, 3]]
 
 
 def tiny_roberta(folder: Path) -> str:
-    """A random RoBERTa of 2 layers, 32 wide, with an MLM head and a byte-level BPE vocabulary of 600 made from TEXT."""
+    """Save a random RoBERTa: 2 layers, 32 wide, an MLM head, a byte-level BPE vocabulary of 600."""
     from tokenizers import ByteLevelBPETokenizer
     from transformers import RobertaConfig, RobertaForMaskedLM, RobertaTokenizerFast
 

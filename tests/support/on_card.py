@@ -1,4 +1,4 @@
-"""What one process does on the stand-in card: each line of input names something, each line of output is what came of it, as JSON.
+"""One process on the stand-in card: a line of input names a question, a line of output answers as JSON.
 
     python on_card.py GUARD FOLDER     # GUARD: the library that card.build_guard makes; FOLDER: for files of its own
 
@@ -39,7 +39,7 @@ VALUES = {"batch_size": 4, "max_steps": STEPS, "eval_steps": 2, "max_seq_length"
 
 
 def cases(place: gpu_models.Place) -> list[tuple[str, int]]:
-    """Every method with every setting and variant, each as an entry point and its place among what lies behind that."""
+    """Return every method with every setting and variant, as an entry point and a place in it."""
     entries = [
         entry for entry in gpu_models.entry_points() if entry != "stored-prefix"
     ]  # it reads another's checkpoint
@@ -47,7 +47,7 @@ def cases(place: gpu_models.Place) -> list[tuple[str, int]]:
 
 
 def method_on_card(place: gpu_models.Place, entry: str, number: int) -> dict[str, Any]:
-    """Steps, scores and a resume of one case: how often a step waits and uploads, and where."""
+    """Train, score and resume one case; return how often a step waits and uploads, and where."""
     case = gpu_models.cases_of(entry)[number]
     method = gpu_models.built(case, place, **VALUES)
     corpus = gpu_models.corpus_of(case, method, ROWS) if case.trained else None
@@ -103,7 +103,7 @@ def watched_training(method: Any, corpus: Any) -> list[tuple[dict[str, int], dic
 
 
 def after(steps: int) -> Any:
-    """A ``should_stop`` that says so when it is asked after so many steps."""
+    """Return a ``should_stop`` that says yes after so many steps."""
     asked = iter(range(steps))
     return lambda: next(asked, None) is None
 
@@ -113,7 +113,7 @@ def training_state(method: Any) -> dict[str, Any]:
 
 
 def mixed(place: gpu_models.Place) -> list[str]:
-    """What the card answers to operations that mix its tensors with the CPU's, or hand them to numpy."""
+    """Return the card's answers to operations that mix its tensors with the CPU's or numpy's."""
     here, there = torch.ones(4), torch.ones(4, device="cuda")
     layer = torch.nn.Linear(4, 4).to("cuda")
     mistakes = {
@@ -135,7 +135,7 @@ def raises(call: Any) -> bool:
 
 
 def counted(place: gpu_models.Place) -> dict[str, Any]:
-    """Waits and uploads of a few lines, each once, and a gradient."""
+    """Count the waits and uploads of a few lines, each once, and compute a gradient."""
     card.WAITS.clear()
     card.UPLOADS.clear()
     x = torch.tensor([1.0, 2.0], device="cuda", requires_grad=True)
@@ -151,7 +151,7 @@ def counted(place: gpu_models.Place) -> dict[str, Any]:
 
 
 def measurement(place: gpu_models.Place, name: str) -> dict[str, Any]:
-    """One measurement of benchmarks/gpu.py."""
+    """Make one measurement of benchmarks/gpu.py."""
     import gpu
 
     item = next(item for item in gpu.items() if item.name == name)

@@ -19,7 +19,7 @@ def influence(p: Predicted) -> Influence:
 
 @dataclass(frozen=True)
 class Interval:
-    """What the data say of a method's value, in points (x 100)."""
+    """The estimate of a method's value and its interval, in points (x 100)."""
 
     mean: float
     """Over seeds; the recorded one where ``Predicted.score_S`` gives it."""

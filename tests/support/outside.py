@@ -18,7 +18,7 @@ SAVED_AGAIN = (
 
 
 class NotHere:
-    """First in line where modules are looked for: bench is not installed, wherever it lies."""
+    """The first finder of modules: for it, bench is installed nowhere."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name.partition(".")[0] == "bench":
@@ -63,7 +63,7 @@ def sentence_transformers(folder: Path, sentences: list[str]) -> dict[str, Any]:
 
 
 def mteb(folder: Path, sentences: list[str]) -> dict[str, Any]:
-    """What mteb scores with the export's own mteb_model.py, on a task made of the sentences."""
+    """Score the export's own mteb_model.py with mteb, on a task made of the sentences."""
     sys.path.insert(0, str(folder))
     import mteb as library
     import mteb_model

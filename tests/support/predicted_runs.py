@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from factories import STS, record, sts_average, sts_score
+from factories import STS, record, sts_average, sts_score, write_run
 
 from bench.records import RunRecord, RunsFolder
 from bench.score.metrics.correlation import spearman
@@ -21,7 +21,7 @@ def gold_of(task: str, n: int = N) -> np.ndarray:
 
 
 def cosines(method: str, seed: int | None, task: str, noise: float, n: int = N) -> np.ndarray:
-    """Gold with noise, half of which the seeds of a method share."""
+    """Add noise to the gold values; the seeds of a method share half of it."""
     shared = np.random.default_rng(zlib.crc32(f"{method} {task}".encode())).normal(size=n)
     own = np.random.default_rng(zlib.crc32(f"{method} {task} {seed}".encode())).normal(size=n)
     return gold_of(task, n) / 5 + noise * (shared + own) / 2
@@ -38,17 +38,18 @@ def sts_run(
     text: str = "tokenised",
     **changes: Any,
 ) -> RunRecord:
-    """A run whose recorded scores follow from the predictions that are written beside it."""
-    said = {task: cosines(method, seed, task, noise, n) for task in tasks}
-    scores = [sts_score(task, spearman(said[task], gold_of(task, n)), n, text) for task in tasks]
+    """Write a run with predictions, and with the scores that follow from them."""
+    predictions = []
+    for task in tasks:
+        prediction, gold = cosines(method, seed, task, noise, n), gold_of(task, n)
+        score = sts_score(task, spearman(prediction, gold), n, text)
+        arrays = {"prediction": prediction, "gold": gold, "subset": np.full(n, task)}
+        predictions.append((score, arrays))
+    scores = [score for score, _ in predictions]
     if set(STS) <= set(tasks):
         scores.append(sts_average(scores))
     made = record(method, seed, scores=tuple(scores), **changes)
-    store = RunsFolder(runs)
-    for task in tasks:
-        arrays = {"prediction": said[task], "gold": gold_of(task, n), "subset": np.full(n, task)}
-        store.write_predictions(made.run_id, task, text, arrays)
-    store.write(made)
+    write_run(RunsFolder(runs), made, predictions)
     return made
 
 

@@ -24,7 +24,7 @@ from bench.score.metrics.probe import (
 def fit_sequential(
     x_ND: Floats, y_N: Rows, classes: int, jobs: Sequence[FitJob], settings: Settings = SENTEVAL
 ) -> list[list[Fit]]:
-    """Every fit of every job. Computes in the type of the matrix: float32 as SentEval does, or float64."""
+    """Fit every job, in the type of the matrix: float32 as SentEval does, or float64."""
     orders = Orders(settings.seed)
     return [
         [_fit(x_ND, y_N, classes, job, penalty, orders, settings) for penalty in job.penalties]

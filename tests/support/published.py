@@ -18,7 +18,7 @@ SUB_PATH = "some/where else"
 
 
 def publish(runs: Path, out: Path, *more: str) -> Path:
-    """The folder of the one version that ``bench publish`` makes of the runs."""
+    """Publish the runs; return the folder of the one version."""
     done = bench("publish", "--runs", runs, "--out", out, *more)
     assert done.exit_code == 0, done.output
     (version,) = out.glob("v[0-9]*")
@@ -27,7 +27,7 @@ def publish(runs: Path, out: Path, *more: str) -> Path:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of v1: two settings, two backbones, five suites, ablations."""
+    """Return the folder of v1: two settings, two backbones, five suites, ablations."""
     root = tmp_path_factory.mktemp("host")
     whole_folder(root / "runs")
     plan = root / SUB_PATH / "leaderboards" / "plans" / "v1.md"
@@ -43,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of v1 of runs whose every text holds markup, script and strange characters."""
+    """Return the folder of a v1 with markup, script and strange characters in every text."""
     root = tmp_path_factory.mktemp("hostile")
     for seed in (1, 2):
         hostile_run(root / "runs", seed=seed, suites=("sts", "geometry"))
@@ -51,8 +51,6 @@ def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     damaged_run(root / "runs")
     yield publish(root / "runs", root / "leaderboards", "--note", HOSTILE)
 
-
-# --- what publishes small boards quickly ---
 
 Publish = Callable[..., Outcome]
 
@@ -70,7 +68,7 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def quick(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
-    """Publishes without what takes seconds: resampling and drawing."""
+    """Publish without the slow parts: resampling and drawing."""
     monkeypatch.setattr(build, "board_figures", lambda *_: ())
 
     def make(**asked: Any) -> Outcome:

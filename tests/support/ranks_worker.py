@@ -47,7 +47,7 @@ DROPS = ("dropout", "prefix_dropout", "drophead")
 
 
 def cases() -> Iterator[tuple[str, type[TorchMethod], str, str]]:
-    """(name, class, setting, variant) of everything that the training loop trains, on a pretrained encoder."""
+    """List (name, class, setting, variant) of all that the loop trains on a pretrained encoder."""
     for name, plugin in discover().plugins.items():
         cls: Any = plugin.cls
         if cls.own_backbone is not None or not issubclass(cls, TorchMethod):
@@ -76,7 +76,7 @@ def columns_of(method: TorchMethod, kind: str, count: int) -> dict[str, Any]:
 
 
 def batch_of(method: TorchMethod, columns: dict[str, Any], rows: np.ndarray, whole: int) -> Batch:
-    """These rows of a batch of ``whole`` rows, as the loop makes them."""
+    """Make these rows of a batch of ``whole`` rows, as the loop does."""
     batch = part_of(
         Batch(method.collate(columns, np.arange(whole), 0), step=3, rows=np.arange(whole)), rows
     )
@@ -85,7 +85,7 @@ def batch_of(method: TorchMethod, columns: dict[str, Any], rows: np.ndarray, who
 
 
 def still(method: TorchMethod) -> TorchMethod:
-    """In train mode and float64, with no dropout anywhere."""
+    """Put a method in train mode and float64, with no dropout anywhere."""
     method.double().train()
     for module in method.modules():
         if isinstance(module, nn.Dropout):
@@ -99,7 +99,7 @@ def still(method: TorchMethod) -> TorchMethod:
 def masked_by_token(
     ids: Tensor, spared: Tensor, mask_id: int, vocabulary: int, probability: float
 ) -> tuple[Tensor, Tensor]:
-    """In the place of the random masks of masked language modelling."""
+    """Mask by token, in place of the random masks of masked language modelling."""
     chosen = (ids % 3 == 0) & ~spared
     return torch.where(chosen, mask_id, ids), torch.where(chosen, ids, -100)
 
@@ -107,7 +107,7 @@ def masked_by_token(
 def gradient(
     method: TorchMethod, batch: Batch, ranks: Ranks | None, chunk: int | None = None
 ) -> dict[str, Any]:
-    """Loss, parts and gradients, and the buffers as the batch has left them."""
+    """Return loss, parts and gradients, and the buffers as the batch has left them."""
     method.context = replace(method.context, ranks=ranks)
     trained = [p for p in method.parameters() if p.requires_grad]
     losses = backward(method, batch, chunk=chunk)
@@ -121,7 +121,7 @@ def gradient(
 
 
 def compared(alone: dict[str, Any], spread: dict[str, Any]) -> dict[str, float]:
-    """How far the two are apart, and how large the gradient is."""
+    """Return how far the two are apart, and how large the gradient is."""
     buffers = [
         (alone["buffers"][name], tensor)
         for name, tensor in spread["buffers"].items()
@@ -168,7 +168,7 @@ def answer(
 
 
 def with_the_same_draws(loss: Callable[..., Loss]) -> Callable[..., Loss]:
-    """A loss that draws in one process what it draws on every rank."""
+    """Return a loss that draws in one process what it draws on every rank."""
 
     def seeded(views: tuple[Tensor, ...], batch: Batch) -> Loss:
         torch.manual_seed(seed_for(1, "loss", batch.step))

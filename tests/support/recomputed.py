@@ -1,4 +1,4 @@
-"""What ``bench compare`` says of a version's STS table computed again, with numpy and scipy: nothing of bench is imported.
+"""The STS table of a version computed again with numpy and scipy: nothing of bench is imported.
 
     python tests/support/recomputed.py leaderboards/v4
 
@@ -26,11 +26,8 @@ ALPHA = 0.05
 FEWEST_SEEDS, MOST_BORROWED = 3, 2.0
 
 
-# --- what lies in the folder ---
-
-
 def arrays_of(version: Path, file: str) -> dict[str, np.ndarray]:
-    """Predictions and gold values of one task of one run. ``file``: "runs/ID/predictions/STS12.npz"."""
+    """Read predictions and gold values of one task of a run. ``file``: "runs/ID/predictions/STS12.npz"."""
     if (version / "predictions.parquet").is_file():
         return packed_arrays(version / "predictions.parquet")[file]
     with np.load(version / file, allow_pickle=False) as stored:
@@ -39,7 +36,7 @@ def arrays_of(version: Path, file: str) -> dict[str, np.ndarray]:
 
 @functools.cache
 def packed_arrays(path: Path) -> dict[str, dict[str, np.ndarray]]:
-    """File -> name -> array, of a version's one file of predictions; text is left out."""
+    """Read file -> name -> array from a version's one file of predictions; text is left out."""
     rows = parquet.read_table(path).to_pylist()
     files: dict[str, dict[str, np.ndarray]] = {}
     made: dict[int, np.ndarray] = {}  # a row comes after the row that it refers to
@@ -69,16 +66,13 @@ def sentences_of_pairs() -> dict[str, np.ndarray]:
     return dict(zip(TASKS, np.split(pairs, np.cumsum(items)[:-1]), strict=True))
 
 
-# --- one run on one task ---
-
-
 def signs(values: np.ndarray) -> np.ndarray:
     """(N, N) 1 where the row's item is above the column's, -1 where below."""
     return np.sign(values[:, None] - values[None, :]).astype(np.float32)
 
 
 def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]:
-    """The correlation of ranks in points, and (N,) its derivative by the share that an item has of the data, over N."""
+    """Return the correlation of ranks in points, and (N,) its derivative by each item's share, over N."""
     n = len(x_sign)
     u, v = (
         sign.mean(axis=1, dtype=np.float64) for sign in (x_sign, y_sign)
@@ -86,7 +80,7 @@ def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]
     a, b, c = (u * v).mean(), (u * u).mean(), (v * v).mean()
 
     def moved(sign: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """What more of an item does to the mean of ``other`` times the ranks: it pushes all below it down."""
+        """Return the effect of more of an item on the mean of ``other`` times the ranks."""
         return sign.T.astype(np.float64) @ other / n
 
     of_a = u * v + moved(x_sign, v) + moved(y_sign, u) - 3 * a
@@ -95,11 +89,8 @@ def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]
     return 100 * rho, 100 / n * (of_a / math.sqrt(b * c) - rho / 2 * (of_b / b + of_c / c))
 
 
-# --- variances ---
-
-
 def over_items(moved_RN: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(R, R) covariances of the values, twice: over pairs that share a sentence, and over those that are the same pair."""
+    """Return (R, R) covariances twice: over pairs that share a sentence, and over equal pairs."""
     having: dict[int, list[int]] = {}
     for item, both in enumerate(pairs.tolist()):
         for one in set(both):
@@ -117,7 +108,7 @@ def over_items(moved_RN: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def freedom_of_items(weights: np.ndarray, pairs: np.ndarray) -> float:
-    """How many sentences of one weight would say as much, less one."""
+    """Return how many sentences of one weight would say as much, minus one."""
     share: dict[int, float] = {}
     for weight, both in zip(weights.tolist(), pairs.tolist(), strict=True):
         for one in set(both):
@@ -159,11 +150,8 @@ def satterthwaite(parts: list[tuple[float, float]]) -> float:
     return sum(part for part, _ in parts) ** 2 / below if below else math.inf
 
 
-# --- the table ---
-
-
 def comparison(version: Path) -> dict[str, dict[str, Any]]:
-    """Row -> what comes out here, of the version's first STS table but the baseline."""
+    """Compute row -> result for the version's first STS table, without the baseline."""
     content = json.loads((version / "tables.json").read_text(encoding="utf-8"))
     table = next(
         one["table"]

@@ -34,7 +34,7 @@ def promcse_checkpoint(
 
 
 def with_tensors(backbone: str, folder: Path, more: dict[str, Tensor]) -> str:
-    """A copy of a model folder that holds more tensors."""
+    """Copy a model folder and add tensors to it."""
     return saved(backbone, folder, load_file(Path(backbone) / SAVED) | more)
 
 

@@ -1,4 +1,4 @@
-"""What of a run's folder must be the same whatever happened on the way."""
+"""The parts of a run's folder that are the same whatever happened on the way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def run_parts(folder: Path) -> dict[str, Any]:
-    """Checkpoint and predictions byte by byte, the curve without its speeds, the record without times, and which files there are."""
+    """Read checkpoint, predictions, the curve without speeds, the record without times, names of files."""
     curve = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
     record = json.loads((folder / "run.json").read_text())
     return {

@@ -15,7 +15,7 @@ NEEDED = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "munged")
 
 
 def why_not() -> str | None:
-    """Why no Slurm can be started here; None where it can."""
+    """Say why no Slurm can be started here; None if it can."""
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
     lacking = [name for name in NEEDED if shutil.which(name, path=path) is None]
     if lacking:
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 class SlurmCluster:
-    """``start`` and ``stop``; ``environment`` is what a command needs to talk to it."""
+    """A Slurm to start and stop; ``environment`` has the variables that its commands need."""
 
     def __init__(self, nodes: int = 2, largest_array: int = 1001) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))

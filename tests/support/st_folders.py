@@ -43,7 +43,7 @@ def word_tokenizer(*, lower: bool = False, ends: bool = True, unigram: bool = Fa
 
 
 def spread(model: Any, seed: int = 0) -> Any:
-    """The model with weights so far apart that different tokens have different states."""
+    """Return the model with weights so far apart that different tokens have different states."""
     torch.manual_seed(seed)
     for parameter in model.parameters():
         if parameter.ndim > 1:
@@ -52,7 +52,7 @@ def spread(model: Any, seed: int = 0) -> Any:
 
 
 def bert_folder(folder: Path, tokenizer: Any = None, **sizes: Any) -> Path:
-    """A BERT of two layers, 16 wide, with a tokenizer."""
+    """Save a BERT of two layers, 16 wide, with a tokenizer."""
     from transformers import BertConfig, BertModel
 
     tokenizer = tokenizer or word_tokenizer()

@@ -22,7 +22,7 @@ from bench.score.suites.transfer_quick import classify_quickly
 
 
 def words_in(sentences: Sequence[str], width: int = 64) -> np.ndarray:
-    """Words hashed into so many dimensions. A sentence without words becomes a zero vector."""
+    """Hash words into so many dimensions. A sentence without words becomes a zero vector."""
     vectors = np.zeros((len(sentences), width), dtype=np.float32)
     for row, sentence in enumerate(sentences):
         for word in sentence.lower().split():
@@ -60,7 +60,7 @@ def captions(n: int = 200) -> LoadedPairs:
 def labelled(
     splits: dict[str, int], *, name: str = "CR", classes: int = 2, sides: int = 1
 ) -> LabelledTexts:
-    """Sentences of one to six words; the class is told by a word that most of them hold."""
+    """Make sentences of one to six words; a word that most of them hold tells the class."""
     rng = np.random.default_rng(0)
     names = np.repeat(list(splits), list(splits.values()))
     labels, texts = rng.integers(classes, size=len(names)), []
@@ -88,7 +88,7 @@ def fewshot(texts: LabelledTexts) -> LoadedFewShot:
 
 
 def every_suite() -> dict[str, Any]:
-    """One small loaded task of each suite, by the name that its errors give."""
+    """Return one small loaded task of each suite, by the name that its errors give."""
     return {
         "STS12": sts_pairs(["a", "b", "c"], ["d", "e", "f"], [1, 2, 3]),
         "alignment": geometry("alignment", [5, 4, 3]),

@@ -1,4 +1,4 @@
-"""What is wrong with a page, and with the links of a folder of pages: html5lib's strict reading, and what no page of ours may hold.
+"""Faults of pages and of links in a folder of pages: html5lib's strict reading, and our own rules.
 
 What a reader needs beyond that (names, headings, contrast) axe finds in the browser tests.
 """
@@ -29,7 +29,7 @@ FORBIDDEN = [
 
 
 def faults(text: str) -> list[str]:
-    """Of one page, in words; empty where there are none."""
+    """List the faults of a page, in words."""
     parser = html5lib.HTMLParser(namespaceHTMLElements=True)
     elements = list(parser.parse(text).iter())
     ids = Counter(str(one.get("id")) for one in elements if one.get("id") is not None)
@@ -59,7 +59,7 @@ def _element(element: Element) -> Iterator[str]:
 
 
 def odd_address(address: str) -> str | None:
-    """What is wrong with an address: only relative ones and https are allowed."""
+    """Say why an address is refused: only relative ones and https are allowed."""
     parts = urlsplit(address.strip())
     if parts.scheme == "https":
         return None if parts.netloc else f"no host in {address[:60]!r}"
@@ -68,11 +68,8 @@ def odd_address(address: str) -> str | None:
     return None
 
 
-# --- a folder of pages ---
-
-
 def ids_and_links(text: str) -> tuple[set[str], list[str]]:
-    """The ids of a page, and every address that it names."""
+    """Return the ids of a page, and every address that it names."""
     root = html5lib.parse(text)
     links = [
         element.attrib[name]
@@ -84,7 +81,7 @@ def ids_and_links(text: str) -> tuple[set[str], list[str]]:
 
 
 def broken_links(folder: Path) -> list[str]:
-    """Relative links of every page below ``folder`` that lead out of it, to no file, or to no place on its page."""
+    """Find relative links below ``folder`` that lead out of it, to no file, or to no place on a page."""
     pages = {
         path: ids_and_links(path.read_text(encoding="utf-8"))
         for path in sorted(folder.rglob("*.html"))

@@ -1,4 +1,4 @@
-"""Which method works on which family of backbones: the rows and columns of the table in docs/reference/backbones.md, and each cell tried.
+"""The table of methods and families in docs/reference/backbones.md, and the trial of each cell.
 
 ``python tests/support/works.py`` prints the table; tests/backbones/test_families.py proves every cell of it.
 """
@@ -82,7 +82,7 @@ def case(row: Row, backbone: str, folder: Path) -> Case:
 
 
 def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
-    """What the method says of the backbone before anything is loaded: the ``check`` that a plan calls."""
+    """Return the method's refusal of the backbone before anything is loaded: ``check``, as a plan calls it."""
     from bench.run.planned import learns
     from bench.run.recipe_files import read_recipes
     from bench.run.recipes import choose_entry, merge_recipe
@@ -101,7 +101,7 @@ def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
 
 
 def try_it(row: Row, backbone: str, folder: Path) -> None:
-    """A loss whose gradient reaches all that trains, then vectors that do not depend on the batch. Fails where either is wrong."""
+    """Fail unless the gradient reaches all that trains, and vectors do not depend on the batch."""
     one = case(row, backbone, folder)
     method = one.build()
     if row.setting != "none":
@@ -123,7 +123,7 @@ def title(column: str) -> str:
 
 
 def table(models: Callable[[str], str]) -> str:
-    """The table as Markdown; ``models`` gives the folder of a family's tiny model."""
+    """Return the table as Markdown; ``models`` gives the folder of a family's tiny model."""
     lines = [
         "| | " + " | ".join(title(column) for column in COLUMNS) + " |",
         "|---" * (len(COLUMNS) + 1) + "|",
