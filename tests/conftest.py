@@ -68,7 +68,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """Return the folder of evaluation data, corpora and reference vectors: $BENCH_SHARED or ../shared."""
+    """Return the folder of evaluation data and vectors: $BENCH_SHARED or ../shared."""
     folder = Path(os.environ.get("BENCH_SHARED") or Path(__file__).resolve().parents[2] / "shared")
     if not (folder / "data").is_dir():
         pytest.skip(f"no evaluation data: {folder} does not exist (set BENCH_SHARED)")

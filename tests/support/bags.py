@@ -1,4 +1,7 @@
-"""Stand-ins for finished encoders that need no weights: sums of random word vectors. And a server that answers with them."""
+"""Stand-ins for finished encoders that need no weights: sums of random word vectors.
+
+And a server that answers with them.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,11 @@ class Bag:
 
 
 class Scripted(ThreadingHTTPServer):
-    """Embeddings as OpenAI's interface has them. ``script``: what the next requests get in the place of an answer, one each:
-    a status, (status, headers), "half" an answer, "nothing" until the client gives up, or an object to answer with."""
+    """Embeddings as OpenAI's interface has them.
+
+    ``script``: what the next requests get in the place of an answer, one each: a status, (status,
+    headers), "half" an answer, "nothing" until the client gives up, or an object to answer with.
+    """
 
     daemon_threads = True
 

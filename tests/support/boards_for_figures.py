@@ -1,4 +1,6 @@
-"""Boards with data for every figure, small and quick: a baseline with every method and suite but CxC, whose draws take long."""
+"""Boards with data for every figure, small and quick: a baseline with every method and suite but
+CxC, whose draws take long.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A real browser for tests of pages: the system's Chromium, driven by Playwright, with a watch on all that it asks for and complains of.
+"""A real browser for tests of pages: the system's Chromium, driven by Playwright, with a watch on
+all that it asks for and complains of.
 
 The fixture ``chromium`` is one browser for a test module.
 """
@@ -50,7 +51,7 @@ def launched(playwright: Any) -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """A page that is being looked at, and everything that it asked for or that went wrong meanwhile."""
+    """An open page, and everything that it asked for or that went wrong meanwhile."""
 
     page: Page
     requests: list[str] = field(default_factory=list)

@@ -1,8 +1,9 @@
 """A stand-in for a GPU: tensors that claim to be on cuda:0 and are computed on the CPU.
 
-What a real card refuses is refused: an operation that mixes its tensors with the CPU's, and numpy on a tensor of its own. What
-makes the host wait for a card, or hands it a tensor while the host stands still, is counted by the line of code that does it.
-It computes what a CPU computes: speed, memory and rounding of a card are no part of it.
+What a real card refuses is refused: an operation that mixes its tensors with the CPU's, and numpy
+on a tensor of its own. What makes the host wait for a card, or hands it a tensor while the host
+stands still, is counted by the line of code that does it. It computes what a CPU computes: speed,
+memory and rounding of a card are no part of it.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def written_arguments(func: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]
 
 
 def check(name: str, args: Any, ours: list[Tensor], others: list[Tensor]) -> None:
-    """Raise RuntimeError if a card would: for a CPU tensor of several numbers, or as an index of one."""
+    """Raise RuntimeError if a card would: for a CPU tensor of several numbers, or as index."""
     mixed = ours and [
         tensor
         for tensor in others
@@ -205,13 +206,19 @@ class Event:
 
 
 def lstm(first: Tensor, second: Any, *rest: Any) -> Any:
-    """An LSTM in plain operations: the kernel for a card is in no build for CPUs. ``second`` are batch sizes, or the first states."""
+    """An LSTM in plain operations: the kernel for a card is in no build for CPUs.
+
+    ``second`` are batch sizes, or the first states.
+    """
     return (lstm_data_impl if isinstance(second, Tensor) else lstm_impl)(first, second, *rest)
 
 
 @contextmanager
 def present() -> Iterator[None]:
-    """While open, torch has this card. For a process of its own: it changes how torch is set, and loads the guard for good."""
+    """While open, torch has this card.
+
+    For a process of its own: it changes how torch is set, and loads the guard for good.
+    """
     torch._C._set_only_lift_cpu_tensors(True)
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     about = SimpleNamespace(

@@ -153,7 +153,7 @@ def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
 def outside(
     what: str, folder: Path, place: Path, texts: Sequence[str] = TEXTS
 ) -> dict[str, np.ndarray]:
-    """Return the vectors of the exports in ``folder``, from a process that cannot import this package."""
+    """Return the vectors of exports, from a process that cannot import this package."""
     place.mkdir(exist_ok=True)
     given, to = place / "sentences.json", place / "out.npz"
     given.write_text(json.dumps(list(texts)), encoding="utf-8")

@@ -16,10 +16,13 @@ CHANGES = "wax+"
 
 
 class FailingDisk:
-    """``at``: the number of the first write that fails, from 0. ``once``: it alone, with EIO; else all from there on, with ENOSPC.
+    """``at``: the number of the first write that fails, from 0.
 
-    A write is whatever may fail on a disk that is full or breaks: opening a file to write, making a folder, renaming, waiting for the
-    disk (where what was buffered is written), and what a library writes without asking Python.
+    ``once``: it alone, with EIO; else all from there on, with ENOSPC.
+
+    A write is whatever may fail on a disk that is full or breaks: opening a file to write, making a
+    folder, renaming, waiting for the disk (where what was buffered is written), and what a library
+    writes without asking Python.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The parts of finished runs that no machine and no restart changes; the processes that work on them."""
+"""The parts of finished runs that no machine and no restart changes; the processes at work."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def workers(runs: Path) -> list[int]:
 
 
 def at_work(runs: Path) -> bool:
-    """Does a process work on a run, or hold one? A process that ends has no command line long before its lock goes."""
+    """Does a process work on a run, or hold one? A process that ends has no command line long
+    before its lock goes.
+    """
     from bench.records import RunsFolder
 
     held = map(RunsFolder(runs).worked_on_by, (folder.name for folder in runs.glob("[!.]*/")))

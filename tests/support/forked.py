@@ -1,5 +1,8 @@
-"""``bench`` as a process of its own that need not import torch again: it is forked from a server that has. For tests that are not about how
-a process starts or dies; variables that are read at import are those of the test run."""
+"""``bench`` as a process that need not import torch: it is forked from a server that has.
+
+For tests that are not about how a process starts or dies; variables that are read at import are
+those of the test run.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ def server() -> ForkServerContext:
 def bench_process(
     arguments: list[str], folder: Path, environment: Mapping[str, str], before: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """``bench`` with these arguments, in that folder, with these variables, after the code ``before``; it is killed after five minutes."""
+    """``bench`` with these arguments, in that folder, with these variables, after the code
+    ``before``; it is killed after five minutes.
+    """
     with tempfile.TemporaryDirectory() as place:
         process = server().Process(
             target=work, args=(arguments, str(folder), dict(environment), place, before)

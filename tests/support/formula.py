@@ -1,4 +1,6 @@
-"""The tiny BERT of the reference vectors: every weight follows from a formula, ids stand for themselves."""
+"""The tiny BERT of the reference vectors: every weight follows from a formula, ids stand for
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from bench.methods.templates import Template, at_mask
 
 
 class Formula:
-    """The encoder in float64, and the mask states that it gives; learned vectors stand where features say so."""
+    """The encoder in float64, and the mask states that it gives; learned vectors stand where
+    features say so.
+    """
 
     def __init__(self, known: dict[str, Any]) -> None:
         from transformers import BertConfig, BertModel

@@ -1,9 +1,10 @@
-"""The sentence pairs of the suite ``check`` of an earlier bench, protocol ``check/1``, and how they are scored.
+"""The sentence pairs of the suite ``check`` of an earlier bench, protocol ``check/1``, and how they
+are scored.
 
-Records of that protocol exist and are verified against the hashes that bench keeps of its gold values. Tests need such
-records in numbers, and these are scored in a moment. A small grammar made the pairs:
-a sentence tells one event with five slots, and the gold value is the number of slots that both sentences fill with the same
-concept.
+Records of that protocol exist and are verified against the hashes that bench keeps of its gold
+values. Tests need such records in numbers, and these are scored in a moment. A small grammar made
+the pairs: a sentence tells one event with five slots, and the gold value is the number of slots
+that both sentences fill with the same concept.
 """
 
 from __future__ import annotations

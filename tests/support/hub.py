@@ -1,16 +1,18 @@
 """A stand-in for the hub, and for any web server with files, on 127.0.0.1.
 
-It speaks what huggingface_hub 2 asks for: repository information, tree listing, paths-info, ``resolve`` with ETag, X-Repo-Commit
-and X-Linked-* headers (files kept as LFS are redirected to another host name, as the hub does), byte ranges, gated and private
-repositories, and uploads (create, preupload, LFS batch, commit). No Xet.
+It speaks what huggingface_hub 2 asks for: repository information, tree listing, paths-info,
+``resolve`` with ETag, X-Repo-Commit and X-Linked-* headers (files kept as LFS are redirected to
+another host name, as the hub does), byte ranges, gated and private repositories, and uploads
+(create, preupload, LFS batch, commit). No Xet.
 
     with StandInHub() as hub:
         revision = hub.add("model", "owner/name", {"config.json": b"{}"})
         hub.serve("some/file.txt", b"...")                  # a plain file: hub.url + "/some/file.txt"
         hub.fault("model.safetensors", cut_after=1000)      # the next answer for a path that ends so is cut
 
-huggingface_hub reads HF_ENDPOINT and its like when it is imported. The fixture ``hub`` therefore sets the environment (which
-reaches child processes: ``hub.environment``) and the constants in every module of this process that holds a copy.
+huggingface_hub reads HF_ENDPOINT and its like when it is imported. The fixture ``hub`` therefore
+sets the environment (which reaches child processes: ``hub.environment``) and the constants in every
+module of this process that holds a copy.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class StandInHub:
         self.faults: list[Fault] = []
         self.requests: list[Asked] = []
         self.uploads: list[dict[str, Any]] = []
-        """One per commit: {"kind", "name", "revision", "summary", "files": {path: bytes}, "deleted": [path]}."""
+        """One per commit: {"kind", "name", "revision", "summary", "files": {path: bytes},
+        "deleted": [path]}.
+        """
         self.tokens: set[str] = {"hf_good"}
         """Tokens that may see gated and private repositories, and push."""
         self.stale: set[str] = set()
@@ -68,7 +72,9 @@ class StandInHub:
 
     @property
     def other_host(self) -> str:
-        """Return the server under another name: LFS content is redirected there, and no token may arrive."""
+        """Return the server under another name: LFS content is redirected there, and no token may
+        arrive.
+        """
         return f"http://localhost:{self._server.server_address[1]}"
 
     def add(
@@ -81,7 +87,10 @@ class StandInHub:
         private: bool = False,
         revision: str | None = None,
     ) -> str:
-        """A repository, or a new revision of it that replaces all files. ``kind``: "model" or "dataset". Gives the revision."""
+        """A repository, or a new revision of it that replaces all files.
+
+        ``kind``: "model" or "dataset". Gives the revision.
+        """
         assert kind in ("model", "dataset")
         repo = self.repos.setdefault((kind, name), Repo(kind, name))
         repo.gated, repo.private = gated, private
@@ -103,7 +112,10 @@ class StandInHub:
         return f"{self.url}/{path.strip('/')}"
 
     def fault(self, path: str, **what: Any) -> Fault:
-        """Spoil answers for the paths that end in ``path``; see Fault. Faults of one path are used up in the order given."""
+        """Spoil answers for the paths that end in ``path``; see Fault.
+
+        Faults of one path are used up in the order given.
+        """
         fault = Fault(path, **what)
         self.faults.append(fault)
         return fault

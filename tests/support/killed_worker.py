@@ -1,4 +1,7 @@
-"""One command in a process that a test kills. In a file of its own: a process that is forked from a server imports it by name."""
+"""One command in a process that a test kills.
+
+In a file of its own: a process that is forked from a server imports it by name.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ from torch.utils._pytree import tree_leaves
 
 
 class LiveBytes(TorchDispatchMode):
-    """``peak``: the most bytes of storages that were made while this was open and were alive together."""
+    """``peak``: the most bytes of storages that were made while this was open and were alive
+    together.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""Predictions for made runs, and the scores that follow from them: all are a function of their keys.
+"""Predictions for made runs, and the scores that follow from them: all are a function of their
+keys.
 
 A maker per suite: (method, seed, noise, task, items) -> the arrays that the suite keeps of a task.
 """

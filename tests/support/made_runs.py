@@ -149,7 +149,9 @@ def made_runs(
 
 
 def whole_folder(runs: Path, seeds: Sequence[int] = (1, 2, 3)) -> list[RunRecord]:
-    """Write runs of every kind that a board shows: settings, backbones, suites, an ablation, a failure."""
+    """Write runs of every kind that a board shows: settings, backbones, suites, an ablation, a
+    failure.
+    """
     every = ("sts", "transfer", "fewshot", "clustering", "geometry")
     elsewhere = {"backbone": "bert-base-uncased", "device": "cuda: made"}
     return [

@@ -1,6 +1,8 @@
-"""The rule of docs/statistics.md once more, for thousands of made-up tables at once, with numpy and scipy alone; and worlds to draw them from.
+"""The rule of docs/statistics.md once more, for thousands of made-up tables at once, with numpy and
+scipy alone; and worlds to draw them from.
 
-``python tests/support/made_tables.py`` prints the table of docs/verdict-errors.md; ``benchmarks/statistics.py`` simulates the worlds of v4's shape.
+``python tests/support/made_tables.py`` prints the table of docs/verdict-errors.md;
+``benchmarks/statistics.py`` simulates the worlds of v4's shape.
 
 Legend: T tables, K rows.
 """
@@ -27,7 +29,11 @@ V1_ITEMS = np.array(
         [0.56, 0.59, 0.55, 0.62, 0.59, 0.85, 1.06, 1.07],
     ]
 )
-"""leaderboards/v1, average of the seven STS sets: covariance of its eight rows over items, shared sentences counted. Row 1 is simcse."""
+"""leaderboards/v1, average of the seven STS sets: covariance of its eight rows over items, shared
+sentences counted.
+
+Row 1 is simcse.
+"""
 
 
 class Said(NamedTuple):
@@ -54,7 +60,9 @@ BEFORE = Rule(most_borrowed=np.inf, fewest_seeds=1)
 def seed_variances(
     variance_TK: np.ndarray, df_K: np.ndarray, most_borrowed: float = MOST_BORROWED
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate variances: moderated (Smyth 2004) and raised; a row that spreads more by an F test keeps its own."""
+    """Estimate variances: moderated (Smyth 2004) and raised; a row that spreads more by an F test
+    keeps its own.
+    """
     known = df_K > 0
     v, d = variance_TK[:, known], df_K[known]
     e = np.log(np.maximum(v, 1e-5 * np.median(v, axis=1)[:, None]))
@@ -227,7 +235,9 @@ HIGHER = {
     "one row spreads 6 times as far": 0.065,
     "the baseline spreads 6 times as far": 0.085,
 }
-"""Worlds in which more than 5 of 100 tables say something false: docs/verdict-errors.md has the same numbers."""
+"""Worlds in which more than 5 of 100 tables say something false: docs/verdict-errors.md has the
+same numbers.
+"""
 
 
 class Shares(NamedTuple):

@@ -73,7 +73,9 @@ class Columns:
 
 
 class Toy(TorchMethod):
-    """Predicts the sum of a row's token ids / 10 from their counts: loss = mean (W c + b - sum / 10)^2, by hand in numpy below."""
+    """Predicts the sum of a row's token ids / 10 from their counts: loss = mean (W c + b - sum /
+    10)^2, by hand in numpy below.
+    """
 
     name, settings = "toy", ("unsupervised",)
     VOCABULARY = 5

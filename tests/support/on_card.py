@@ -1,8 +1,10 @@
-"""One process on the stand-in card: a line of input names a question, a line of output answers as JSON.
+"""One process on the stand-in card: a line of input names a question, a line of output answers as
+JSON.
 
     python on_card.py GUARD FOLDER     # GUARD: the library that card.build_guard makes; FOLDER: for files of its own
 
-Torch asks for a card once, while it is imported: so the guard is loaded before it, and in a process of its own.
+Torch asks for a card once, while it is imported: so the guard is loaded before it, and in a process
+of its own.
 """
 
 from __future__ import annotations
@@ -84,7 +86,10 @@ def method_on_card(place: gpu_models.Place, entry: str, number: int) -> dict[str
 
 
 def watched_training(method: Any, corpus: Any) -> list[tuple[dict[str, int], dict[str, int]]]:
-    """Train, to the end or to where it is stopped. Of each step: the waits and the uploads, by place."""
+    """Train, to the end or to where it is stopped.
+
+    Of each step: the waits and the uploads, by place.
+    """
     from bench.method import Interrupted
     from bench.training import loop
     from bench.training.trainer import Trainer

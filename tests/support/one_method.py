@@ -28,14 +28,17 @@ class Interval:
     low: float
     high: float
     covers: str
-    """What the interval, of 95 %, is over: "items and seeds", or "items" (one seed: another one may lie outside)."""
+    """What the interval, of 95 %, is over: "items and seeds", or "items" (one seed: another one may
+    lie outside).
+    """
 
 
 def interval_of_method(*cells: Predicted) -> Interval:
-    """Of one cell, or of the plain average over several tasks: other items of the same kind, and other seeds where there are at least two.
+    """Of one cell, or of the plain average over several tasks: other items of the same kind, and
+    other seeds where there are at least two.
 
-    Items are drawn within each task, tasks are not; seeds are those that all tasks share. Raises ValueError where there is none, and
-    where a value is undefined (one side is constant).
+    Items are drawn within each task, tasks are not; seeds are those that all tasks share. Raises
+    ValueError where there is none, and where a value is undefined (one side is constant).
     """
     seeds = (
         tuple(seed for seed in cells[0].seeds if all(seed in p.seeds for p in cells))

@@ -1,4 +1,6 @@
-"""Loads exports as a stranger would: a process in which ``bench`` cannot be imported. Run by the tests.
+"""Loads exports as a stranger would: a process in which ``bench`` cannot be imported.
+
+Run by the tests.
 
 argv: what to do, a folder of exports (or one export), a JSON file of sentences, the .npz to write.
 """
@@ -35,8 +37,11 @@ def hide() -> None:
 
 
 def sentence_transformers(folder: Path, sentences: list[str]) -> dict[str, Any]:
-    """Every export in the folder; with trust only where a source file travels. Those in SAVED_AGAIN are also saved by the
-    library and loaded from there, as after further training: "again NAME"."""
+    """Every export in the folder; with trust only where a source file travels.
+
+    Those in SAVED_AGAIN are also saved by the library and loaded from there, as after further
+    training: "again NAME".
+    """
     from sentence_transformers import SentenceTransformer
 
     def load(place: Path, trust: bool = False) -> Any:

@@ -1,4 +1,6 @@
-"""Runs with predictions: synthetic pairs of known gold, and methods that follow it more or less closely."""
+"""Runs with predictions: synthetic pairs of known gold, and methods that follow it more or less
+closely.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The probe's fits one after the other, step by step as the protocol is written down: the oracle of ``probe_batched``.
+"""The probe's fits one after the other, step by step as the protocol is written down: the oracle of
+``probe_batched``.
 
 For one fit of SentEval's size it takes as long as SentEval itself. Use it to check, not to score.
 """

@@ -1,4 +1,6 @@
-"""A published version to look at, made once for all tests of a process: runs of several methods, and some that wish us ill."""
+"""A published version to look at, made once for all tests of a process: runs of several methods,
+and some that wish us ill.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rows of the published version, as ``bench compare --format json`` has them: numbers on pages of docs are checked with these."""
+"""Rows of the published version, as ``bench compare --format json`` has them: numbers on pages of
+docs are checked with these.
+"""
 
 from __future__ import annotations
 

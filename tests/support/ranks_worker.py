@@ -1,7 +1,9 @@
-"""One of the processes of test_spread.py: python ranks_worker.py RANK RANKS FOLDER BACKBONE; it leaves answers-RANK.json.
+"""One of the processes of test_spread.py: python ranks_worker.py RANK RANKS FOLDER BACKBONE; it
+leaves answers-RANK.json.
 
-For every method, setting and variant: the gradient of a batch in this process alone, and that of the same batch spread over the
-ranks. Nothing is random in either: no dropout, and masks that the tokens themselves determine.
+For every method, setting and variant: the gradient of a batch in this process alone, and that of
+the same batch spread over the ranks. Nothing is random in either: no dropout, and masks that the
+tokens themselves determine.
 """
 
 from __future__ import annotations

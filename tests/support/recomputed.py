@@ -2,9 +2,11 @@
 
     python tests/support/recomputed.py leaderboards/v4
 
-From the predictions and gold values in the version's folder: every STS score and average, how far each pair moves them, the variances over pairs and
-over seeds, Student's t, the rule. Written from docs/statistics.md and its sources, in the slow
-way wherever there is one: ranks and their derivatives from all comparisons of two items, sharing of sentences pair by pair. The one file of bench that it reads is the list of which pair has which sentences.
+From the predictions and gold values in the version's folder: every STS score and average, how far
+each pair moves them, the variances over pairs and over seeds, Student's t, the rule. Written from
+docs/statistics.md and its sources, in the slow way wherever there is one: ranks and their
+derivatives from all comparisons of two items, sharing of sentences pair by pair. The one file of
+bench that it reads is the list of which pair has which sentences.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ FEWEST_SEEDS, MOST_BORROWED = 3, 2.0
 
 
 def arrays_of(version: Path, file: str) -> dict[str, np.ndarray]:
-    """Read predictions and gold values of one task of a run. ``file``: "runs/ID/predictions/STS12.npz"."""
+    """Read predictions and gold values of one task of a run.
+
+    ``file``: "runs/ID/predictions/STS12.npz".
+    """
     if (version / "predictions.parquet").is_file():
         return packed_arrays(version / "predictions.parquet")[file]
     with np.load(version / file, allow_pickle=False) as stored:
@@ -56,7 +61,10 @@ def packed_arrays(path: Path) -> dict[str, dict[str, np.ndarray]]:
 
 
 def sentences_of_pairs() -> dict[str, np.ndarray]:
-    """Task -> (N, 2) numbers of the sentences. Stored is how many sentences ago each was met last, 0 for a new one."""
+    """Task -> (N, 2) numbers of the sentences.
+
+    Stored is how many sentences ago each was met last, 0 for a new one.
+    """
     with np.load(SENTENCES, allow_pickle=False) as stored:
         back, items = stored["back"].tolist(), stored["items"].tolist()
     numbers: list[int] = []
@@ -72,7 +80,9 @@ def signs(values: np.ndarray) -> np.ndarray:
 
 
 def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the correlation of ranks in points, and (N,) its derivative by each item's share, over N."""
+    """Return the correlation of ranks in points, and (N,) its derivative by each item's share, over
+    N.
+    """
     n = len(x_sign)
     u, v = (
         sign.mean(axis=1, dtype=np.float64) for sign in (x_sign, y_sign)
@@ -118,9 +128,12 @@ def freedom_of_items(weights: np.ndarray, pairs: np.ndarray) -> float:
 
 
 def borrowed(variances: list[float], freedoms: list[int]) -> tuple[list[float], list[float]]:
-    """Variances over seeds drawn towards what all have (Smyth 2004, section 6.2), and degrees of freedom; two of them at most are
-    borrowed. What is then below the mean is drawn up to it, in logarithms by the share that was borrowed. What an F test finds above the
-    others, at 0.05 over all, stays."""
+    """Variances over seeds drawn towards what all have (Smyth 2004, section 6.2), and degrees of
+    freedom; two of them at most are borrowed.
+
+    What is then below the mean is drawn up to it, in logarithms by the share that was borrowed.
+    What an F test finds above the others, at 0.05 over all, stays.
+    """
     d, s = np.array(freedoms, dtype=float), np.array(variances)
     pooled, total = float((d * s).sum() / d.sum()), float(d.sum())
     if len(d) == 1:

@@ -1,4 +1,6 @@
-"""Checkpoints as authors released them, made of random weights: the tensors have the names of the authors' classes."""
+"""Checkpoints as authors released them, made of random weights: the tensors have the names of the
+authors' classes.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,10 @@ SAVED = "model.safetensors"
 def promcse_checkpoint(
     backbone: str, folder: Path, *, length: int = 5, head: bool = True, seed: int = 3
 ) -> tuple[str, dict[str, Tensor]]:
-    """A folder as ``save_pretrained`` of PromCSE's BertForCL or RobertaForCL writes it, on the encoder of ``backbone``, and the tensors
-    that it adds: ``prefix_encoder.embedding.weight`` (P, 2LH) and the head ``mlp.dense``."""
+    """A folder as ``save_pretrained`` of PromCSE's BertForCL or RobertaForCL writes it, on the
+    encoder of ``backbone``, and the tensors that it adds: ``prefix_encoder.embedding.weight``
+    (P, 2LH) and the head ``mlp.dense``.
+    """
     from transformers import AutoModel
 
     model: Any = AutoModel.from_pretrained(backbone, add_pooling_layer=False)

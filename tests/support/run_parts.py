@@ -8,7 +8,9 @@ from typing import Any
 
 
 def run_parts(folder: Path) -> dict[str, Any]:
-    """Read checkpoint, predictions, the curve without speeds, the record without times, names of files."""
+    """Read checkpoint, predictions, the curve without speeds, the record without times, names of
+    files.
+    """
     curve = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
     record = json.loads((folder / "run.json").read_text())
     return {

@@ -1,4 +1,8 @@
-"""A real Slurm on this machine: munged, one controller, two nodes; no accounting, no systemd, no GPU. As root, up in some seconds."""
+"""A real Slurm on this machine: munged, one controller, two nodes; no accounting, no systemd, no
+GPU.
+
+As root, up in some seconds.
+"""
 
 from __future__ import annotations
 

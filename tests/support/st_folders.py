@@ -15,7 +15,9 @@ WORDS = 'The Film was long slow and in the end worth every minute café naïve �
 
 
 def word_tokenizer(*, lower: bool = False, ends: bool = True, unigram: bool = False) -> Any:
-    """A tokenizer of whole words (or a unigram one), made from the words of the tests; ``ends``: <s> and </s> around a text."""
+    """A tokenizer of whole words (or a unigram one), made from the words of the tests; ``ends``:
+    <s> and </s> around a text.
+    """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -72,7 +74,10 @@ def st_folder(
     change: Callable[[Any], None] = lambda model: None,
     **options: Any,
 ) -> Path:
-    """A SentenceTransformer of a transformer's folder, changed and saved. ``options`` are of its Transformer module."""
+    """A SentenceTransformer of a transformer's folder, changed and saved.
+
+    ``options`` are of its Transformer module.
+    """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 

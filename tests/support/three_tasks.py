@@ -1,4 +1,6 @@
-"""A suite of three tiny tasks under one protocol: two of one metric, and one of another with a scorer of its own."""
+"""A suite of three tiny tasks under one protocol: two of one metric, and one of another with a
+scorer of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tiny random causal language models with tokenizers of their own: a Llama and a Qwen2, as their makers save them."""
+"""Tiny random causal language models with tokenizers of their own: a Llama and a Qwen2, as their
+makers save them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ SIZES |= {"num_key_value_heads": 2, "intermediate_size": 64, "max_position_embed
 
 
 def decoder(folder: Path, kind: str) -> str:
-    """A causal language model with a head, as its makers save it; the Llama's tokenizer puts <s> before a text, the Qwen's nothing."""
+    """A causal language model with a head, as its makers save it; the Llama's tokenizer puts <s>
+    before a text, the Qwen's nothing.
+    """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import (
         LlamaConfig,

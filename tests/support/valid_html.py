@@ -81,7 +81,9 @@ def ids_and_links(text: str) -> tuple[set[str], list[str]]:
 
 
 def broken_links(folder: Path) -> list[str]:
-    """Find relative links below ``folder`` that lead out of it, to no file, or to no place on a page."""
+    """Find relative links below ``folder`` that lead out of it, to no file, or to no place on a
+    page.
+    """
     pages = {
         path: ids_and_links(path.read_text(encoding="utf-8"))
         for path in sorted(folder.rglob("*.html"))

@@ -1,6 +1,7 @@
 """The table of methods and families in docs/reference/backbones.md, and the trial of each cell.
 
-``python tests/support/works.py`` prints the table; tests/backbones/test_families.py proves every cell of it.
+``python tests/support/works.py`` prints the table; tests/backbones/test_families.py proves every
+cell of it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ MLM_TRANSFORM = NO_DEBIAS | {"head": "mlm-transform"}
 
 @dataclass(frozen=True)
 class Row:
-    """A method in one setting, as it is or with a variant, written as the recipe values that make it."""
+    """A method in one setting, as it is or with a variant, written as the recipe values that make
+    it.
+    """
 
     method: str
     setting: str
@@ -82,7 +85,9 @@ def case(row: Row, backbone: str, folder: Path) -> Case:
 
 
 def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
-    """Return the method's refusal of the backbone before anything is loaded: ``check``, as a plan calls it."""
+    """Return the method's refusal of the backbone before anything is loaded: ``check``, as a plan
+    calls it.
+    """
     from bench.run.planned import learns
     from bench.run.recipe_files import read_recipes
     from bench.run.recipes import choose_entry, merge_recipe
