@@ -3,7 +3,7 @@
     python benchmarks/gpu.py [--minutes 10] [--only NAMES] [--out DIR] [--device cuda] [--tiny]
     python benchmarks/gpu.py --device cpu --tiny          # a rehearsal of all of it, two minutes without a GPU
 
-No card was at hand when this was written: it is proved on a stand-in for one alone (tests/standin), which shows that every line runs
+No card was at hand when this was written: it is proved on a stand-in for one alone (tests/benchmarks), which shows that every line runs
 and mixes no devices. The speeds, the goals and the bounds of rounding wait for the first card.
 
 Speeds are compared with sentence-transformers at its best (bf16, unpadded attention where flash_attn is installed, the best batch of a

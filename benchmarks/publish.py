@@ -17,10 +17,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "publish")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from machine import describe_machine  # noqa: E402
-from made_runs import draw, made_run  # noqa: E402
+from made_predictions import draw  # noqa: E402
+from made_runs import made_run  # noqa: E402
 from many_records import measured  # noqa: E402
 
 SECONDS, BYTES, MILLISECONDS = 20.0, 1.5e6, 100.0

@@ -6,7 +6,7 @@ A world draws tables: items as they vary in v4 (the covariance of its 27 rows ov
 A table is wrong if it has a false sign, or no mark at the best of its tested rows. Each world is judged twice: by the rule of v1 to v4, and by the
 rule as it is (a row borrows two degrees of freedom at most; rows with fewer than three seeds are not tested). Beside each share stands what
 an independent computation found before the rule was changed (10,000 tables a world; "-": it has no value). The rule is
-tests/made_tables.py, which tests compare with bench. Ten minutes on one core.
+tests/support/made_tables.py, which tests compare with bench. Ten minutes on one core.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if __name__ == "statistics":
     sys.modules[__name__] = importlib.util.module_from_spec(_own)
     _own.loader.exec_module(sys.modules[__name__])
 else:
-    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
     import numpy as np
     from made_tables import BEFORE, V1_ITEMS, Rule, World, simulate
 

@@ -1,4 +1,4 @@
-"""Fixtures that several areas share."""
+"""Fixtures that several rooms share."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import pytest
 from hub import hub, no_network  # noqa: F401 - fixtures
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # as tox has it: a run of one thread and one of two differ in the last digits
+# as tox has it: a run of one thread and one of two differ in the last digits
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark nightly tests as slow, and put the tests in the order in which they run.
 
-    Engines come first: their tests wait, one after the other, while other workers compute. Then what is quick, then what says that it
-    takes longest: no worker is left alone with it at the end."""
+    Engines come first: their tests wait, one after the other, while other workers compute. Then
+    come quick tests, then slow ones, the longest first: no worker is left alone with it at the end.
+    """
 
-    def place(item: pytest.Item) -> tuple[bool, bool, float]:
+    def order(item: pytest.Item) -> tuple[bool, bool, float]:
         slow = item.get_closest_marker("slow")
         return (
             item.get_closest_marker("engine") is None,
@@ -37,19 +37,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("nightly") and not item.get_closest_marker("slow"):
             item.add_marker("slow")
-    items.sort(key=place)
+    items.sort(key=order)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
-    """One worker more where engines are tested, which wait for most of their time."""
+    """Add one worker if engines are tested: they wait for most of their time."""
     left_out = "not engine" in config.option.markexpr or "not slow" in config.option.markexpr
     return (yield) + (not left_out)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Coverage slows tests down, and what is slow trains: it is measured on the others."""
+    """Measure coverage on quick tests alone: it slows down those that train."""
     coverage = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
     if coverage is None or item.get_closest_marker("slow") is None:
         return (yield)
@@ -61,14 +61,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_collection_finish() -> None:
-    """What thousands of collected tests hold stays until the end: the garbage collector need not look at it again and again."""
+    """Keep what collected tests hold out of the garbage collector: it stays until the end."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with evaluation data, corpora and reference vectors: beside the repository, or $BENCH_SHARED."""
+    """Return the folder of evaluation data and vectors: $BENCH_SHARED or ../shared."""
     folder = Path(os.environ.get("BENCH_SHARED") or Path(__file__).resolve().parents[2] / "shared")
     if not (folder / "data").is_dir():
         pytest.skip(f"no evaluation data: {folder} does not exist (set BENCH_SHARED)")
@@ -77,13 +77,13 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def reference(shared: Path) -> dict[str, Any]:
-    """Values that others computed with the authors' own code: vectors_a.json."""
+    """Read values that others computed with the authors' own code: vectors_a.json."""
     return json.loads((shared / "reference" / "vectors_a.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of a random BERT, 2 layers, 32 wide, with the built-in vocabulary."""
+    """Return the folder of a random BERT: 2 layers, 32 wide, the built-in vocabulary."""
     from bench.conformance.methods import tiny_backbone
 
     return tiny_backbone(tmp_path_factory.mktemp("models") / "tiny")
@@ -91,7 +91,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of a random RoBERTa, 2 layers, 32 wide, with a byte-level BPE vocabulary of its own."""
+    """Return the folder of a random RoBERTa: 2 layers, 32 wide, a byte-level BPE vocabulary."""
     import models
 
     return models.tiny_roberta(tmp_path_factory.mktemp("models") / "tiny-roberta")
@@ -99,20 +99,23 @@ def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def reference_b(shared: Path) -> dict[str, Any]:
-    """As ``reference``, for the methods of part B: vectors_b.json."""
+    """Read the reference values for the methods of part B: vectors_b.json."""
     return json.loads((shared / "reference" / "vectors_b.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
 def reference_c(shared: Path) -> dict[str, Any]:
-    """As ``reference``, for the methods of part C: vectors_c.json."""
+    """Read the reference values for the methods of part C: vectors_c.json."""
     return json.loads((shared / "reference" / "vectors_c.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
 def bf16() -> None:
-    """For a test that computes in bfloat16 in this process. Some processors announce its matrices (AMX) and end the process at the
-    first product of 64 rows, so a child process tries one first."""
+    """Skip a test that computes in bfloat16 if this processor cannot.
+
+    Some processors announce its matrices (AMX) and end the process at the first product of 64 rows,
+    so a child process tries one first.
+    """
     code = "import torch; a = torch.ones(128, 64, dtype=torch.bfloat16, requires_grad=True); (a @ a.T).sum().backward()"
     if subprocess.run([sys.executable, "-c", code], capture_output=True).returncode:
         pytest.skip("this processor does not survive a product in bfloat16")
@@ -120,7 +123,7 @@ def bf16() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests neither read nor fill the user's cache and data, nor the runs, boards and demos of the folder in which they were started."""
+    """Give tests a cache, data and a folder that are not the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("cwd"))
         patch.setenv("BENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
@@ -131,7 +134,7 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def short_check(tmp_path: Path) -> Iterator[None]:
-    """The suite ``check`` with 831 of its 4,742 pairs, those of each fifth image, for a test that is not about their score."""
+    """Cut the suite ``check`` to the 831 of its 4,742 pairs that belong to each fifth image."""
     import lzma
     import shutil
 

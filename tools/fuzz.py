@@ -8,7 +8,7 @@ which no reader begins another change. Every change is a function of its reader 
 ``--start`` is the first number: another start, other changes. Prints how many there were and
 everything that went wrong, with the number that makes it again. Exit code 1 where anything did.
 
-``tests/test_readers_fuzzed.py`` does the same in bounded time; what was found once stands in
+``tests/project/test_readers_fuzzed.py`` does the same in bounded time; what was found once stands in
 ``CASES``.
 """
 
@@ -43,8 +43,9 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT / "tests") not in sys.path:
-    sys.path.insert(0, str(ROOT / "tests"))
+SUPPORT = ROOT / "tests" / "support"
+if str(SUPPORT) not in sys.path:
+    sys.path.insert(0, str(SUPPORT))
 sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 
 from factories import record

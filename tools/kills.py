@@ -13,7 +13,7 @@ of 2 layers, some hundred sentences. Scoring needs the real data sets (``--data`
 but for the suite ``check``; of large ones a few rows of each class are kept. Exit code 1 where
 anything was not as it must be.
 
-``tests/test_kills.py`` does ten of these kinds.
+``tests/project/test_kills.py`` does ten of these kinds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-for place in (ROOT / "tests" / "publish", ROOT / "tests", ROOT / "tools"):
+for place in (ROOT / "tests" / "support", ROOT / "tools"):
     if str(place) not in sys.path:
         sys.path.insert(0, str(place))
 sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant

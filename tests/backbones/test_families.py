@@ -52,7 +52,7 @@ def test_the_table_of_the_docs_is_what_the_tests_found(models: Models) -> None:
     docs = (Path(__file__).parents[2] / "docs" / "reference" / "backbones.md").read_text(
         encoding="utf-8"
     )
-    assert table(models) in docs, "python tests/works.py prints the table as it is now"
+    assert table(models) in docs, "python tests/support/works.py prints the table as it is now"
 
 
 @EVERY

@@ -28,6 +28,6 @@ def command(tiny: str, corpus: Path) -> tuple[Any, ...]:
 def finished(
     command: tuple[Any, ...], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Result]:
-    """A runs folder with one finished run, and what the command said."""
+    """Return a runs folder with one finished run, and the result of the command."""
     runs = tmp_path_factory.mktemp("finished")
     return runs, bench(*command, "--runs", runs)

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
 from commands import bench, error_line, the_run, tree
+from exports import outside  # noqa: E402
 from hub import StandInHub
 
 from bench.records import Run, RunsFolder
 from bench.records.arrays import read_arrays
 from bench.records.record import read_record
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "export"))
-from exports import outside  # noqa: E402
 
 Finished = tuple[Path, Result]
 

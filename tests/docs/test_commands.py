@@ -30,7 +30,7 @@ PAGES += sorted(path for path in (ROOT / "docs").rglob("*.md") if path.parent.na
 WHY = {  # docs/verified.md has the same reasons for the reader
     r"python3? -m venv|pip install|\btox\b|pytest|pre-commit": "the environment that tests run in",
     r"^(nohup )?python benchmarks/|^torchrun ": "a measurement of minutes, or several devices; tests/benchmarks",
-    r"^(python tests/|\.ci/)": "scripts that tests run: tests/test_workflows.py, tests/test_release.py, tests/statistics",
+    r"^(python tests/|\.ci/)": "scripts that tests run: tests/project/test_workflows.py, tests/project/test_release.py, tests/compare/statistics",
     r"^git ": "another repository, or a tag",
     r"^bench data (fetch|overlap)": "a network, or data; stand-ins in tests/cli/test_data_fetch.py, tests/cli/test_data_overlap.py",
     r"--plugin|(my_\w+|dcl|odd|pairs)\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
@@ -39,10 +39,10 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"--runs leaderboards/v4/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
     r"(tickets\.(tsv|csv)|mails\.csv)": "files that a page shows; tests/docs/test_own_data.py",
     r"--seeds-for": "runs of several seeds; tests/cli/test_seeds_for.py",
-    r"mteb:": "mteb is slow to import; tests/suites/test_mteb.py",
+    r"mteb:": "mteb is slow to import; tests/score/suites/test_mteb.py",
     r"^bench verify leaderboards/v4": "191 runs; tests/publish/test_recomputed.py",
     r"--retrain-free|--items|^bench data check": "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py",
-    r"--submissions|--predictions-url": "a run of somebody else, a server; tests/submit, tests/publish, tests/test_workflows.py",
+    r"--submissions|--predictions-url": "a run of somebody else, a server; tests/publish, tests/project/test_workflows.py",
 }
 # what a plan may say where the tests have no data, no network and no such file: the command was understood
 MISSING = re.compile(

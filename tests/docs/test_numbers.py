@@ -113,7 +113,9 @@ def page_of_methods() -> str:
 
 def score(run: str, task: str) -> dict[str, object]:
     """Of a run of v1, which is no longer in the tree; its records are."""
-    records = json.loads(lzma.decompress((ROOT / "tests/data/v1_records.json.xz").read_bytes()))
+    records = json.loads(
+        lzma.decompress((ROOT / "tests/support/data/v1_records.json.xz").read_bytes())
+    )
     scores = records[run]["scores"]
     return next(one for one in scores if (one["suite"], one["task"]) == ("sts", task))
 

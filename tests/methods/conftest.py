@@ -5,5 +5,5 @@ import pytest
 
 @pytest.fixture(params=["tiny", "tiny_roberta"])
 def backbone(request: pytest.FixtureRequest) -> str:
-    """The folder of a tiny random BERT, then of a tiny random RoBERTa."""
+    """Return the folder of a tiny random BERT, then of a tiny random RoBERTa."""
     return str(request.getfixturevalue(request.param))

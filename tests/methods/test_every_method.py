@@ -1,6 +1,6 @@
 """What holds for every trained method: what trains, what is stored, resume, batch mates, gathering, refusals, sizes.
 
-The same contract on other sentences is checked by the conformance suite (tests/test_conformance.py).
+The same contract on other sentences is checked by the conformance suite (tests/conformance/test_conformance.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the papers' tables of hyperparameters print is what the obvious command trains with, and the number that it aims at.
 
-The tables of tests/data/printed_recipes.json are typed from the papers, not read from the recipe files.
+The tables of tests/support/data/printed_recipes.json are typed from the papers, not read from the recipe files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from bench.run.search.space import space_of
 REGISTRY = discover()
 BB, BL, RB, RL = "bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"
 U, S = "unsupervised", "supervised"
-TABLES = json.loads((Path(__file__).parents[1] / "data" / "printed_recipes.json").read_text())
+TABLES = json.loads(
+    (Path(__file__).parents[1] / "support" / "data" / "printed_recipes.json").read_text()
+)
 
 
 def rows() -> Iterator[Any]:

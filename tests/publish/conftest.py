@@ -1,4 +1,4 @@
-"""Fixtures of the tests that look at published pages."""
+"""Fixtures of tests that look at published pages."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from commands import SMALL, bench
-from made_runs import made_run, made_runs, named
+from factories import with_fingerprint
+from made_runs import made_run, made_runs
 from msgspec.structs import replace
 from published import publish
 from test_repeat import words_after
@@ -63,7 +64,7 @@ def as_planned(runs: Path, planned: dict[str, Any]) -> RunRecord:
         corpus=replace(made.provenance.corpus, name="builtin", sha256="c" * 64),
     )
     assert made.training is not None
-    changed = named(
+    changed = with_fingerprint(
         replace(made, recipe=recipe, provenance=origin, training=replace(made.training, **training))
     )
     shutil.move(runs / made.run_id, runs / changed.run_id)

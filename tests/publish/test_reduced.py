@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import bench
-from made_runs import MAKERS, made_run, made_runs
+from made_predictions import MAKERS
+from made_runs import made_run, made_runs
 from published import publish
 
 from bench.base.findings import UNCHECKED

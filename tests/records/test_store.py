@@ -117,7 +117,7 @@ def test_numpy_numbers_become_plain_ones(store: RunsFolder) -> None:
 
 
 WRITER = """
-import sys; sys.path[:0] = [{tests!r}]
+import sys; sys.path[:0] = [{support!r}]
 from factories import record, sts_scores
 from bench.records import RunsFolder
 store = RunsFolder({runs!r})
@@ -132,7 +132,7 @@ while True:
 
 @pytest.mark.slow
 def test_kill_9_at_any_moment_leaves_a_whole_record(store: RunsFolder) -> None:
-    code = WRITER.format(tests=str(Path(__file__).parents[1]), runs=str(store.path))
+    code = WRITER.format(support=str(Path(__file__).parents[1] / "support"), runs=str(store.path))
     drawn = random.Random(3)
     run_id = record(seed=7).run_id
     for _ in range(12):

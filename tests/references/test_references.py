@@ -88,7 +88,7 @@ def test_every_printed_spread_is_the_one_that_was_typed_a_second_time() -> None:
         for r in results()
         if r.std is not None
     }
-    file = ROOT / "tests" / "data" / "printed_spreads.json"
+    file = ROOT / "tests" / "support" / "data" / "printed_spreads.json"
     typed = {
         (*row, task): std
         for *row, tasks, stds in json.loads(file.read_text(encoding="utf-8"))

@@ -20,10 +20,11 @@ PURE = ("dcpcse", "focal-infonce", "promcse", "promptbert", "simcse")
 
 def answers_of(tiny: str, folder: Path) -> dict[str, Any]:
     """What the two ranks found, which is the same on both."""
-    tests = Path(__file__).parents[1]
-    path = os.pathsep.join([str(tests.parent), str(tests), *sys.path])
+    root = Path(__file__).parents[2]
+    support = root / "tests" / "support"
+    path = os.pathsep.join([str(root), str(support), *sys.path])
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    worker = [sys.executable, str(Path(__file__).parent / "ranks_worker.py")]
+    worker = [sys.executable, str(support / "ranks_worker.py")]
     ranks = [
         subprocess.Popen([*worker, str(rank), "2", str(folder), tiny], env=environment)
         for rank in range(2)

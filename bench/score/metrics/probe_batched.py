@@ -1,6 +1,7 @@
 """All fits of the probe at once, on CPU or GPU.
 
-The arithmetic is that of ``tests/probe_sequential.py``, up to the order of sums. It is fast because
+The arithmetic is that of ``tests/support/probe_sequential.py``, up to the order of sums. It is fast
+because
 
 - the fits of one job (its penalties) see the same rows in the same order, so that a minibatch is
   gathered once and is one matrix product for all of them;

@@ -1,0 +1,138 @@
+"""What is released: from a tag, the same bytes twice, with everything that it needs, and it works in an empty environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import bench
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASE = ROOT / ".ci" / "release"
+
+
+def release(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    given = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
+    return subprocess.run(
+        [RELEASE, *words],
+        env=given | {"PATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Wheel and sdist; the script builds twice, and fails where a byte differs."""
+    out = tmp_path_factory.mktemp("dist")
+    done = release("build", out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PASSED") == 2  # twine check
+    return out
+
+
+@pytest.mark.nightly
+def test_the_wheel_and_the_sdist_hold_what_is_needed_and_nothing_else(built: Path) -> None:
+    (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    version = wheel.name.split("-")[1]
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        assert f'__version__ = "{version}"' in archive.read("bench/_version.py").decode()
+        times = {info.date_time for info in archive.infolist()}
+    assert len(times) == 1, "one time, that of the commit"
+    tracked = subprocess.run(
+        ["git", "ls-files", "bench", "methods"], cwd=ROOT, capture_output=True, text=True
+    )
+    if tracked.returncode == 0:  # a copy without git has no list
+        about = {name for name in names if ".dist-info/" in name}
+        installed = {
+            "bench/" + name if name.startswith("methods/") else name
+            for name in tracked.stdout.split()
+        }
+        assert names - about == {*installed, "bench/_version.py"}
+    assert {
+        "bench/py.typed",
+        "bench/methods/py.typed",
+        "bench/builtin/README.md",
+        "bench/methods/recipes/simcse.toml",
+    } <= names
+    with tarfile.open(sdist) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    code = {name for name in names if ".dist-info/" not in name}
+    of_sdist = {
+        name.removeprefix("bench/") if name.startswith("bench/methods/") else name for name in code
+    }
+    assert of_sdist <= held
+    assert {"CHANGES.md", "LICENSE", "README.md", "pyproject.toml", "constraints.txt"} <= held
+    assert not [name for name in held if name.startswith(("tests", "leaderboards", "docs"))]
+
+
+@pytest.mark.nightly
+def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
+    """Without torch, on this Python; the workflow does it whole, on three."""
+    (wheel,) = built.glob("*.whl")
+    done = release("try", wheel, BENCH_NO_DEPS="1")
+    if "No matching distribution" in done.stderr or "NewConnectionError" in done.stderr:
+        pytest.skip("no package index to install click from")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"bench {wheel.name.split('-')[1]} works with Python 3." in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("from_wheel", [True, False])
+def test_a_users_folder_methods_hides_nothing(
+    built: Path, from_wheel: bool, tmp_path: Path
+) -> None:
+    """``python -m bench`` looks in the working directory first; of the wheel, and of the clone that is installed for development."""
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / "__init__.py").write_text("raise SystemExit('the wrong folder')")
+    (tmp_path / "mine.py").write_text(
+        "from bench.methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
+    )
+    environment = dict(os.environ)
+    if from_wheel:
+        (wheel,) = built.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(tmp_path / "site")
+        environment["PYTHONPATH"] = str(tmp_path / "site")
+    code = "import bench.methods.simcse as one; print(one.__file__)"
+    for command in (
+        ["-c", code],
+        ["-m", "bench", "methods", "mine", "--plugin", "mine.py", "--json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, *command],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        if command[0] == "-c":
+            assert Path(done.stdout.strip()).is_relative_to(tmp_path / "site") is from_wheel
+        else:
+            assert '"mine"' in done.stdout
+
+
+def test_the_version_costs_nothing_and_is_a_version() -> None:
+    from packaging.version import Version
+
+    assert Version(bench.__version__)
+    code = "import sys; before = set(sys.modules); import bench; bench.__version__; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {name.partition(".")[0] for name in loaded} <= {"bench", *sys.stdlib_module_names}
+    assert not {"importlib.metadata", "subprocess", "click"} & set(loaded)

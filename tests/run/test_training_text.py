@@ -1,0 +1,222 @@
+"""Training text in files, from the option to the record, the board's command and the run that it makes again."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from commands import bench
+
+from bench.base.errors import BenchError, CorpusError, DataMissing
+from bench.board.repeat import repeat
+from bench.data.sets import DataFolder, Later
+from bench.records.fingerprint import record_fingerprint
+from bench.records.record import CORPUS_PARTS, read_record
+from bench.run.config import RunConfig
+from bench.run.corpora import corpus_arguments, name_with_content, open_corpus
+from bench.run.plan import plan_config
+from bench.run.planned import PlannedRun
+from bench.run.plugins import Registry, discover
+
+NO_DATA = DataFolder(None)
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return discover()
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table and two texts in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{i},how does it {i},it does {i},4.{i}" for i in range(9)]
+    Path("t.csv").write_text("\n".join(["id,q,a,rating", *lines]) + "\n", encoding="utf-8")
+    for name in "xy":
+        rows = [f"a sentence {i} of {name}\n" for i in range(9)]
+        Path(f"{name}.txt").write_text("".join(rows), encoding="utf-8")
+
+
+def plan(registry: Registry, *corpus: str, data: DataFolder = NO_DATA) -> PlannedRun:
+    texts = corpus[0] if len(corpus) == 1 else corpus
+    config = RunConfig(methods=("simcse",), suites=("check",), corpus=texts)
+    (run,) = plan_config(config, registry, data)
+    return run
+
+
+def test_what_is_chosen_makes_another_run_and_a_name_does_not(registry: Registry) -> None:
+    shutil.copy("t.csv", "u.csv")
+    shutil.copy("x.txt", "w.txt")
+    one = plan(registry, "t.csv:q")
+    assert plan(registry, "u.csv:q").run_id == one.run_id
+    assert plan(registry, "t.csv:q=sentence").run_id == one.run_id
+    several = plan(registry, "t.csv:q", "x.txt")
+    for same in (("t.csv:q,x.txt",), ("u.csv:q", "w.txt"), ("u.csv:q", "./x.txt")):
+        assert plan(registry, *same).run_id == several.run_id
+    others = [
+        ("t.csv:a",),
+        ("x.txt", "t.csv:q"),
+        ("t.csv:q", "y.txt"),
+        ("x.txt",),
+        ("x.txt,x.txt",),
+    ]
+    ids = {plan(registry, *other).run_id for other in others}
+    assert len(ids | {one.run_id, several.run_id}) == len(others) + 2
+
+
+def test_a_single_text_has_the_fingerprint_that_it_always_had(registry: Registry) -> None:
+    run = plan(registry, "x.txt")
+    assert CORPUS_PARTS not in run.determines
+    assert run.run_id == plan(registry, "x.txt:text").run_id
+
+
+def test_the_parts_lead_to_the_text_again_under_any_name(registry: Registry) -> None:
+    run = plan(registry, "t.csv:q", "x.txt", "builtin")
+    assert run.corpus is not None
+    arguments = corpus_arguments(run.corpus)
+    assert run.determines[CORPUS_PARTS] == list(arguments)
+    Path("t.csv").rename("renamed.csv")
+    Path("x.txt").rename("renamed.txt")
+    again = plan(registry, *arguments)
+    assert again.run_id == run.run_id
+    assert name_with_content(run.corpus).endswith(" = " + " + ".join(arguments))
+    Path("renamed.txt").unlink()
+    with pytest.raises(DataMissing, match="no text with sha256:"):
+        plan(registry, *arguments)
+
+
+def test_a_saved_folder_is_found_by_the_hash_of_the_rows(registry: Registry) -> None:
+    import datasets
+
+    datasets.disable_progress_bars()
+    rows = [{"q": f"how {i}", "n": i} for i in range(9)]
+    datasets.Dataset.from_list(rows).save_to_disk("set")
+    run = plan(registry, "set:q")
+    assert run.corpus is not None and run.corpus.name == "set:q"
+    assert plan(registry, *corpus_arguments(run.corpus)).run_id == run.run_id
+
+
+def test_a_plan_says_what_is_there_twice_and_what_is_test_data(registry: Registry) -> None:
+    shutil.copy("x.txt", "w.txt")
+    notes = plan(registry, "x.txt,w.txt").notes
+    assert "w.txt is the same text as x.txt: each row is trained on again" in notes
+    assert any(note.startswith("transductive") for note in plan(registry, "x.txt,target").notes)
+    assert not any("same text" in note for note in plan(registry, "x.txt,y.txt").notes)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "problem"),
+    [
+        (
+            "t.csv:q,a,x.txt",
+            "need the same columns: t.csv:q,a has sent0, sent1; x.txt has sentence",
+        ),
+        ("x.txt,empty.txt", "empty.txt: empty: it has no rows"),
+        ("x.txt,blank.txt", "blank.txt: no row has any text"),
+        ("x.txt,gone.txt", "no corpus at gone.txt"),
+        ("x.txt,wiki", "no corpus at wiki"),
+        ("gone.csv:q", "no corpus at gone.csv"),
+        ("t.csv:q,b", "t.csv has no column 'b'; it has id, q, a and rating"),
+        ("x.txt:q", "x.txt has no column 'q'; it has text"),
+        ("builtin:q", "has no column 'q'"),
+        (".", "is a folder, and none that save_to_disk wrote"),
+        ("t.csv:q,a", "simcse in the unsupervised setting needs sentences"),
+    ],
+)
+def test_a_mistake_is_one_line(registry: Registry, corpus: str, problem: str) -> None:
+    Path("empty.txt").write_text("", encoding="utf-8")
+    Path("blank.txt").write_text("\n\n", encoding="utf-8")
+    with pytest.raises(BenchError) as caught:
+        plan(registry, corpus)
+    assert problem in caught.value.message and "\n" not in caught.value.message
+    assert caught.value.exit_code == 2 and caught.value.hint
+
+
+def test_a_text_that_is_fetched_later_makes_the_plan_provisional(registry: Registry) -> None:
+    data = DataFolder(None, fetcher=Later())
+    config = RunConfig(
+        methods=("simcse",), suites=("check",), corpus=("x.txt", "hub:owner/name:text#50")
+    )
+    (run,) = plan_config(config, registry, data)
+    assert run.provisional and CORPUS_PARTS not in run.determines
+    assert run.corpus is not None and len(run.corpus) == 59
+    with pytest.raises(CorpusError, match="need the same columns"):
+        open_corpus(("x.txt", "hub:owner/name:a,b"), True, data, ())
+    with pytest.raises(DataMissing, match="nothing is fetched"):
+        plan(registry, "x.txt", "hub:owner/name:text", data=DataFolder(None, offline=True))
+
+
+def test_the_commands_of_the_page_are_planned(registry: Registry) -> None:
+    """docs/data.md, on files as it names them."""
+    import datasets
+
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    names = "notes.txt|faq.csv|saved_dataset"
+    commands = re.findall(rf"^bench run (.*--corpus (?:{names}).*)$", page, flags=re.M)
+    assert len(commands) == 5
+    Path("x.txt").rename("notes.txt")
+    rows = [f"{i},how {i},so {i},not {i}\n" for i in range(70)]
+    Path("faq.csv").write_text("id,question,answer,wrong_answer\n" + "".join(rows), "utf-8")
+    datasets.disable_progress_bars()
+    datasets.Dataset.from_dict({"text": [f"text {i}" for i in range(9)]}).save_to_disk(
+        "saved_dataset"
+    )
+    kinds = []
+    for command in commands:
+        words = shlex.split(command)
+        texts = [words[i + 1] for i, word in enumerate(words) if word == "--corpus"]
+        setting = "supervised" if "--setting" in words else None
+        config = RunConfig(
+            methods=(words[0],), suites=("check",), setting=setting, corpus=tuple(texts)
+        )
+        (run,) = plan_config(config, registry, NO_DATA)
+        assert run.corpus is not None
+        kinds.append(f"{len(run.corpus)} {run.corpus.kind}")
+    assert kinds == [
+        "9 sentences",
+        "70 sentences",
+        "70 triplets",
+        "10079 sentences",
+        "9 sentences",
+    ]
+
+
+def test_a_plan_file_keeps_one_text_and_several() -> None:
+    for corpus in ("x.txt", ("x.txt", "t.csv:q")):
+        config = RunConfig(methods=("simcse",), corpus=corpus)
+        assert RunConfig.from_options(json.loads(json.dumps(config.options()))) == config
+
+
+def test_a_text_in_the_place_of_a_method_is_named() -> None:
+    """As a shell writes ``--corpus *.txt`` out."""
+    done = bench("run", "simcse", "--corpus", "x.txt", "y.txt", "--dry-run")
+    assert done.exit_code == 2
+    assert "y.txt is a text, and no method" in done.stderr
+    assert "--corpus y.txt trains on it" in done.stderr
+
+
+@pytest.mark.slow(seconds=12)
+def test_the_boards_command_makes_the_run_again(tmp_path: Path) -> None:
+    few = ["--suite", "check", "--budget", "2steps", "--set", "batch_size=4", "--precision", "fp32"]
+    made = bench(
+        "run", "simcse", "--corpus", f"{tmp_path}/t.csv:q,y.txt", "--corpus", "x.txt", *few
+    )
+    assert made.exit_code == 0, made.stderr
+    (folder,) = Path("runs").glob("simcse-*")
+    content = (folder / "run.json").read_text(encoding="utf-8")
+    assert str(tmp_path) not in content
+    record = read_record(folder / "run.json")
+    assert record.provenance.corpus.name == "t.csv:q,y.txt,x.txt"
+    assert len(record.provenance.corpus.overlap["tasks"]) == 1
+    assert record.fingerprint == record_fingerprint(record)
+    checked = bench("verify")
+    assert checked.exit_code == 0 and "nothing differs" in checked.stdout
+    command = repeat([record])
+    assert command.count("--corpus sha256:") == 3
+    again = bench(*shlex.split(command)[1:])
+    assert again.exit_code == 0, again.stderr
+    assert f"{record.run_id}: was done already" in again.stderr + again.stdout

@@ -1,0 +1,197 @@
+"""A metric that a suite of others brings as one object: in tables, pages, intervals, verify and export."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import bench, error_line
+from factories import record
+from msgspec.structs import replace
+
+from bench.base.hashes import values_sha256
+from bench.records import RunsFolder, Score
+from bench.records.names import data_key
+from bench.score import suites
+from bench.score.metrics.metric import ACCURACY, METRICS, Metric
+from bench.score.suites import registry
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "add-a-suite.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+N = 300
+
+
+def block_with(text: str) -> str:
+    (block,) = [block for block in BLOCKS if text in block]
+    return block
+
+
+def odd_with_a_metric(*changes: tuple[str, str]) -> str:
+    """The page's suite with the page's metric, changed as the page says."""
+    code = block_with('name="odd"')
+    definition = block_with("WRONG = Metric(")
+    for old, new in (
+        ("TASK = Task(", f"{definition}\n\nTASK = Task("),
+        ('metric="accuracy"', "metric=WRONG, by_item=True"),
+        ("TaskScore(100 * float(right_N.mean())", "TaskScore(100 - 100 * float(right_N.mean())"),
+        *changes,
+    ):
+        assert old in code
+        code = code.replace(old, new)
+    return code
+
+
+@pytest.fixture(autouse=True)
+def no_others(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(registry, "_from_files", {})
+    yield
+    registry._points.cache_clear()
+    registry._installed.cache_clear()
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    file = tmp_path / "odd_wrong.py"
+    file.write_text(odd_with_a_metric(), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Three seeds of a method that is right in 4 of 5 items, and of one that is right in half."""
+    random, store = np.random.default_rng(3), RunsFolder(tmp_path / "runs")
+    gold_N = random.integers(0, 4, size=N)
+    for method, right in (("good", 0.8), ("bad", 0.5)):
+        for seed in (1, 2, 3):
+            said_N = np.where(random.random(N) < right, gold_N, (gold_N + 1) % 4)
+            arrays = {"prediction": said_N, "gold": gold_N, "subset": np.full(N, "Odd")}
+            score = Score(
+                suite="odd",
+                task="Odd",
+                protocol="odd-cosine/1",
+                metric="share-wrong",
+                value=100 - 100 * float((said_N == gold_N).mean()),
+                n=N,
+                predictions_sha256=values_sha256(arrays),
+            )
+            run = f"{method}-tiny-s{seed}-{'0' * 8}"
+            made = record(method, seed, backbone="tiny", setting="none", scores=(score,))
+            data = {data_key("Odd", None, "odd"): "0" * 64}
+            provenance = replace(made.provenance, data=data)
+            store.write(replace(made, run_id=run, fingerprint="0" * 64, provenance=provenance))
+            store.write_predictions(run, "Odd", None, arrays, "odd")
+    return store.path
+
+
+def compared(runs: Path, *words: str | Path) -> dict[str, dict[str, Any]]:
+    """The cells of the table, by method."""
+    done = bench("compare", "--runs", runs, "--format", "json", *words)
+    assert done.exit_code == 0, done.stderr
+    (table,) = json.loads(done.stdout)["tables"]
+    return {row["method"]: row["cells"]["Odd"] for row in table["rows"]}
+
+
+def test_tables_print_mark_and_bound_it_as_the_object_says(runs: Path, plugin: Path) -> None:
+    cells = compared(runs, "--plugin", plugin)
+    assert cells["good"]["mean"] < cells["bad"]["mean"]
+    assert (cells["good"]["mark"], cells["bad"]["mark"]) == ("best", "")
+    for cell in cells.values():
+        share = cell["mean"] / 100
+        assert cell["decimals"] == 1
+        half = (cell["spread"]["high"] - cell["spread"]["low"]) / 2
+        # three seeds of independent answers: at least the binomial interval of one mean over 3 N
+        assert half > 1.96 * 100 * (share * (1 - share) / (3 * N)) ** 0.5
+        assert half < 30
+    done = bench("compare", "--runs", runs, "--plugin", plugin)
+    assert "lower is better: Odd" in done.stdout
+    assert f"{cells['good']['mean']:.1f}" in done.stdout
+    assert f"{cells['good']['mean']:.2f}" not in done.stdout
+
+
+def test_without_its_suite_only_the_name_is_known(runs: Path) -> None:
+    cells = compared(runs)
+    assert {cell["decimals"] for cell in cells.values()} == {2}
+    done = bench("compare", "--runs", runs)
+    assert "share-wrong is computed by the suite odd, which is not installed" in done.stdout
+
+
+def test_verify_computes_it_again(runs: Path, plugin: Path) -> None:
+    said = " ".join(bench("verify", "--runs", runs, "--plugin", plugin).stdout.split())
+    assert "6 runs, 6 scores computed again: nothing differs" in said
+
+
+def test_an_export_has_its_bounds_direction_and_interval(
+    runs: Path, plugin: Path, tmp_path: Path
+) -> None:
+    file, run = tmp_path / "scores.json", f"good-tiny-s1-{'0' * 8}"
+    words = ("--format", "every-eval-ever", "--to", file, "--runs", runs, "--plugin", plugin)
+    done = bench("export", run, *words)
+    assert done.exit_code == 0, done.stderr
+    (result,) = json.loads(file.read_text(encoding="utf-8"))["evaluation_results"]
+    about = result["metric_config"]
+    assert (about["min_score"], about["max_score"]) == (0, 100)
+    assert about["lower_is_better"] is True
+    interval = result["score_details"]["uncertainty"]["confidence_interval"]
+    assert interval["lower"] < result["score_details"]["score"] < interval["upper"]
+
+
+@pytest.mark.slow
+def test_pages_have_its_label_and_sort_it_from_below(
+    runs: Path, plugin: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "boards"
+    done = bench("publish", "--preview", "--runs", runs, "--out", out, "--plugin", plugin)
+    assert done.exit_code == 0, done.stderr
+    page = (out / "preview" / "index.html").read_text(encoding="utf-8")
+    assert "wrong answers in %" in page
+    (head,) = re.findall(r'<th [^>]*data-task="Odd"[^>]*>', page)
+    assert "data-lower" in head
+
+
+def test_the_check_of_a_suite_refuses_a_score_beyond_its_bounds(
+    plugin: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "odd.tsv").write_text(ROWS[-1], encoding="utf-8")
+    done = bench("suites", "--check", plugin, "--data", tmp_path)
+    assert done.exit_code == 0, done.stdout + done.stderr
+    plugin.write_text(odd_with_a_metric(("100 - 100 * float", "1e4 + float")), encoding="utf-8")
+    done = bench("suites", "--check", plugin, "--data", tmp_path)
+    assert done.exit_code == 1 and "expected 0 to 100" in done.stdout, done.stdout
+
+
+def test_a_metric_of_an_installed_package_is_found(
+    plugin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites.use_files([plugin])
+    found = suites.suite("odd")
+    suites.use_files([])
+    point = SimpleNamespace(name="odd", module="json", load=lambda: found, dist=None)
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point])
+    registry._points.cache_clear()
+    assert suites.find_metric("odd", "share-wrong").decimals == 1
+    assert suites.find_metric("odd", "accuracy") is ACCURACY
+    assert suites.find_metric("even", "share-wrong") == Metric(name="share-wrong")
+
+
+def test_a_metric_with_the_name_of_one_of_ours_is_refused(plugin: Path) -> None:
+    code = odd_with_a_metric(('name="share-wrong"', 'name="accuracy"'))
+    plugin.write_text(code, encoding="utf-8")
+    said = error_line(bench("suites", "--plugin", plugin))
+    assert "the task Odd has a metric of its own with the name 'accuracy'" in said
+
+
+def test_names_of_metrics_are_their_own() -> None:
+    assert {name: metric.name for name, metric in METRICS.items()} == {
+        name: name for name in METRICS
+    }
+    assert METRICS["accuracy"].label == "accuracy in %"
+    assert METRICS["alignment"].label == "alignment"

@@ -1,0 +1,57 @@
+"""matplotlib is an extra: what draws says so before it does anything, and all else works without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands import tree
+from forked import bench_process
+from made_runs import made_runs
+
+BLOCKED = "import sys; sys.modules['matplotlib'] = None"
+INSTALL = "in a clone of bench: pip install -c constraints.txt '.[publish]'"
+
+
+def blocked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return bench_process(
+        [*arguments],
+        folder,
+        {**os.environ, "COLUMNS": "200", "BENCH_CACHE": str(folder / "cache")},
+        BLOCKED,
+    )
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
+    return tmp_path
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("publish",),
+        ("publish", "--preview"),
+        ("reproduce", "promcse:figure1", "--backbone", "builtin", "--corpus", "builtin"),
+        ("reproduce", "focal-infonce:figure1"),
+    ],
+    ids=" ".join,
+)
+def test_what_draws_says_what_is_missing_and_writes_nothing(
+    here: Path, arguments: tuple[str, ...]
+) -> None:
+    before = tree(here)
+    done = blocked(here, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-2:] == [
+        f"error: bench {arguments[0]} draws figures with matplotlib, which is not installed",
+        f"try: {INSTALL}",
+    ]
+    assert {
+        name: seen for name, seen in tree(here).items() if not name.startswith("cache")
+    } == before
+    assert not (here / "leaderboards").exists()

@@ -1,0 +1,58 @@
+"""Tiny random causal language models with tokenizers of their own: a Llama and a Qwen2, as their
+makers save them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from models import TEXT, sentences
+
+PROMPTEOL = 'This sentence : "[X]" means in one word:"'
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+SIZES |= {"num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 64}
+
+
+def decoder(folder: Path, kind: str) -> str:
+    """A causal language model with a head, as its makers save it; the Llama's tokenizer puts <s>
+    before a text, the Qwen's nothing.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import (
+        LlamaConfig,
+        LlamaForCausalLM,
+        PreTrainedTokenizerFast,
+        Qwen2Config,
+        Qwen2ForCausalLM,
+    )
+
+    specials = ["<s>", "</s>", "<unk>"] if kind == "llama" else ["<|endoftext|>"]
+    fast = Tokenizer(models.BPE())
+    fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    fast.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=500, special_tokens=specials, initial_alphabet=alphabet
+    )
+    fast.train_from_iterator([TEXT, *sentences(100), PROMPTEOL], trainer)
+    if kind == "llama":
+        start = [("<s>", 0)]
+        fast.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=start)
+        tokens = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    else:
+        tokens = {"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=fast, **tokens)
+    torch.manual_seed(3)
+    model: Any
+    if kind == "llama":
+        model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **SIZES))  # type: ignore[arg-type]
+    else:
+        sizes: Any = SIZES | {"vocab_size": len(tokenizer), "tie_word_embeddings": True}
+        model = Qwen2ForCausalLM(Qwen2Config(**sizes))
+    for parameter in model.parameters():  # of a fresh model all states are nearly the same
+        torch.nn.init.normal_(parameter, std=0.3) if parameter.ndim > 1 else None
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
