@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark nightly tests as slow, and put the tests in the order in which they run.
 
+    Of a matrix, the first of every so many cases runs daily; the others are nightly.
+
     Engines come first: their tests wait, one after the other, while other workers compute. Then
     come quick tests, then slow ones, the longest first: no worker is left alone with it at the end.
     """
@@ -34,7 +37,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             -slow.kwargs.get("seconds", 0.0) if slow else 0.0,
         )
 
+    cases = Counter[str]()
     for item in items:
+        matrix = item.get_closest_marker("matrix")
+        if matrix is not None:
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % matrix.kwargs["every"] != 0:
+                item.add_marker("nightly")
+            cases[test] += 1
         if item.get_closest_marker("nightly") and not item.get_closest_marker("slow"):
             item.add_marker("slow")
     items.sort(key=order)

@@ -105,6 +105,7 @@ def test_a_table_says_something_false_5_times_in_100(name: str) -> None:
     assert simulate(WORLDS[name], 1000).wrong <= error_bound(name, 1000)
 
 
+@pytest.mark.matrix(every=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WORLDS)
 def test_all_that_a_table_says_is_right_as_often_as_the_page_says(name: str) -> None:

@@ -73,6 +73,7 @@ OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if REGISTRY[name].cls.ow
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
+@pytest.mark.matrix(every=8)
 @pytest.mark.parametrize(("name", "overrides"), OWN, ids=[name for name, _ in OWN])
 def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[str, str]) -> None:
     plugin = discover()[name]

@@ -77,6 +77,7 @@ def vector(method: ConPVP, sentence: str, text: str, debias: str) -> Tensor:
     return h - by_hand(method, ids, slots, mask, seen)
 
 
+@pytest.mark.matrix(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("debias", ["prompt-mask", "empty-template", "none"])
 @pytest.mark.parametrize("prototypes", ["both", "positive", "none"])

@@ -79,6 +79,7 @@ def one_by_one(folder: Path, texts: list[str], longest: int) -> np.ndarray:
     return np.stack(rows)
 
 
+@pytest.mark.matrix(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_the_vectors_are_those_of_transformers(kind: str, tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def by_hand(
     return h, state(before + after, [positions_from + p for p in shifted], len(before) + mask)
 
 
+@pytest.mark.matrix(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("delta_positions", ["repo", "aligned"])
 @pytest.mark.parametrize("variant", ["", "one-template", "no-debias", "one-template-no-debias"])

@@ -13,6 +13,7 @@ from commands import bench
 BOARDS = Path(__file__).parents[2] / "leaderboards"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=120)
 def test_the_comparison_comes_out_again() -> None:
     """Numbers and verdicts as ``bench compare`` has them; and as the published page has them, but for rows of two seeds, which are

@@ -106,6 +106,7 @@ def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.matrix(every=8)
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_path, monkeypatch):
     """Seven rows, three at a time, twice: what a method remembers of the first batch is part of the second loss."""

@@ -74,6 +74,7 @@ def promised(run: PlannedRun, chunk: int | None = None) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.matrix(every=5)
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize(
     ("name", "rows", "chunk"),
@@ -126,6 +127,7 @@ def most_alive_of_a_prompt(shape: dict[str, Any], rows: int, precision: str, mlm
 
 
 @pytest.mark.slow
+@pytest.mark.matrix(every=4)
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("mlm", [False, True])
 @pytest.mark.parametrize(("name", "rows"), [("base", 64), ("large", 256)])

@@ -121,6 +121,7 @@ def whole(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Training:
 
 
 @pytest.mark.slow
+@pytest.mark.matrix(every=3)
 @pytest.mark.parametrize("stops", [(0,), (7,), (10, 3), (25,), (31, 1, 1), (36,)])
 def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny, tmp_path, whole, stops):
     """Before the first step, inside a logging window, at a dev score, at a logging step, near the end; several times."""
@@ -205,6 +206,7 @@ DAMAGES = ["cut", "garbage", "empty", "one bit", "other tensors"]
 
 
 @pytest.mark.slow
+@pytest.mark.matrix(every=4)
 @pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize("stops", [(12, 11), (12,)], ids=["one before", "no other"])
 def test_a_damaged_state_gives_way_to_the_one_before_or_training_starts_anew(
