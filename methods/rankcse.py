@@ -176,9 +176,12 @@ def jensen_shannon(logits_BB: Tensor) -> Tensor:
     """
     log_p = logits_BB.log_softmax(1)
     log_q = logits_BB.T.log_softmax(1)
+    # before the middle: gradients are summed in the order of these lines, and the last digit follows
+    p = log_p.exp()
+    q = log_q.exp()
     log_middle = torch.logaddexp(log_p, log_q) - torch.log(torch.tensor(2.0, dtype=log_p.dtype))
-    from_p = (log_p.exp() * (log_p - log_middle)).sum(1)
-    from_q = (log_q.exp() * (log_q - log_middle)).sum(1)
+    from_p = (p * (log_p - log_middle)).sum(1)
+    from_q = (q * (log_q - log_middle)).sum(1)
     return (from_p + from_q).mean() / 2
 
 
