@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.base.text import one_value
-from bench.data.corpora.naming import BY_HASH
+from bench.data.corpora.naming import BY_HASH, parse_corpus
+from bench.data.sets import MADE_HERE
 from bench.records.record import public_name
 
 NOT_REPEATABLE = "not repeatable from here"
@@ -24,6 +25,9 @@ METHOD_NAME = re.compile(r"[a-z0-9-]+(\+[\w.-]+)?", re.ASCII)
 PLAIN_NAME = re.compile(r"\w[\w .@+=/-]*")
 SUITE_NAME = re.compile(r"[a-z0-9][a-z0-9-]*(:[\w.,@-]+)?", re.ASCII)
 CORPUS_NAME = re.compile(rf"builtin|hub:[\w./@:,#=-]+|{BY_HASH}[0-9a-f]{{64}}", re.ASCII)
+CORPUS_COLUMN = re.compile(
+    r"\w[\w .()+-]*=(?:sentence|label|score|negatives|sent[01]|hard_neg(?:_\d+)?)"
+)
 KEY = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _UNSAFE = re.compile(r"[;|&$`\\<>]")
 """Characters that no value may hold, although it is quoted: not every shell reads quotes alike."""
@@ -65,6 +69,20 @@ def checked_precision(value: object) -> str:
     if not isinstance(value, str) or value not in PRECISIONS:
         raise NotRepeatable
     return value
+
+
+def corpus_part_word(argument: object) -> str:
+    """Return one of several values of --corpus, with the columns that it may have.
+
+    Raises NotRepeatable.
+    """
+    if not isinstance(argument, str):
+        raise NotRepeatable
+    if argument in MADE_HERE or CORPUS_NAME.fullmatch(argument):
+        return argument
+    corpus = parse_corpus(argument)
+    columns = [checked_word(column, CORPUS_COLUMN) for column in corpus.columns]
+    return f"{checked_word(corpus.source, CORPUS_NAME)}:{','.join(columns)}"
 
 
 def value_word(value: object) -> str:

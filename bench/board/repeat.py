@@ -30,6 +30,7 @@ from bench.board.command_words import (
     checked_precision,
     checked_word,
     compose,
+    corpus_part_word,
     value_word,
     without_folder,
 )
@@ -37,6 +38,7 @@ from bench.data.corpora.naming import BY_HASH
 from bench.data.sets import MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.records.record import (
     AVERAGE,
+    CORPUS_PARTS,
     SET,
     SETTINGS,
     RecipeValue,
@@ -97,8 +99,11 @@ def _run_words(records: Sequence[RunRecord]) -> list[str]:
     words += ["--backbone", checked_word(_backbone(first), PLAIN_NAME)]
     if seeds := seed_ranges(record.seed for record in records):
         words += ["--seeds", seeds]
-    if corpus := _corpus(first):
-        words += ["--corpus", corpus, "--precision", checked_precision(determines.get("precision"))]
+    corpora = _corpora(first)
+    for corpus in corpora:
+        words += ["--corpus", corpus]
+    if corpora:
+        words += ["--precision", checked_precision(determines.get("precision"))]
     for value in _values(first, checked_mapping(determines.get("places"))):
         words += [SET, value]
     if ranks := determines.get("ranks"):
@@ -125,11 +130,13 @@ def _new_row_words(rows: Sequence[Sequence[RunRecord]], like: Sequence[RunRecord
     words += ["--backbone", checked_word(_backbone(first), PLAIN_NAME)]
     if seeds := seed_ranges(record.seed for record in like):
         words += ["--seeds", seeds]
-    corpus = _corpus(first)
-    if first.training is None or not corpus:
+    corpora = _corpora(first)
+    if first.training is None or not corpora:
         return [*words, *suites]
     precision = checked_precision(checked_mapping(first.provenance.determines).get("precision"))
-    words += ["--corpus", corpus, "--precision", precision]
+    for corpus in corpora:
+        words += ["--corpus", corpus]
+    words += ["--precision", precision]
     for key, text in _values_of_most(rows).items():
         words += ["--budget", text] if key == "budget" else [SET, f"{key}={text}"]
     return [*words, *suites]
@@ -191,12 +198,24 @@ def _suites(records: Sequence[RunRecord]) -> list[str]:
     return words
 
 
-def _corpus(record: RunRecord) -> str:
-    """Return the word for --corpus, "" if nothing was trained: a name that bench can find or fetch,
-    else a hash."""
+def _corpora(record: RunRecord) -> list[str]:
+    """Return the values of --corpus, one for each text; none if nothing was trained.
+
+    Raises NotRepeatable.
+    """
     name, sha256 = record.provenance.corpus.name, record.provenance.corpus.sha256
     if not name:
-        return ""
+        return []
+    parts = checked_mapping(record.provenance.determines).get(CORPUS_PARTS)
+    if parts is None:
+        return [_corpus(name, sha256)]
+    if not isinstance(parts, list | tuple) or not parts:
+        raise NotRepeatable
+    return [corpus_part_word(part) for part in parts]
+
+
+def _corpus(name: str, sha256: str | None) -> str:
+    """Return a name that bench can find or fetch, else a hash."""
     if name in MADE_HERE:
         return name
     if name == "builtin" or name.startswith("hub:"):

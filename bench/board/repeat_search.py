@@ -18,10 +18,11 @@ from bench.board.command_words import (
     checked_precision,
     checked_word,
     compose,
+    corpus_part_word,
     value_word,
     without_folder,
 )
-from bench.data.corpora.naming import BY_HASH
+from bench.data.corpora.naming import BY_HASH, HUB
 from bench.data.sets import MADE_HERE
 from bench.records.record import SET, SETTINGS, public_name
 from bench.records.searches import Search, Searched
@@ -46,7 +47,7 @@ def _search_words(search: Search) -> list[str]:
         raise NotRepeatable
     words = ["--method", ",".join(_searched_names(study.methods)), "--setting", first.setting]
     words += ["--backbone", checked_word(public_name(first.backbone), PLAIN_NAME)]
-    if corpus := _searched_corpus(first.corpus):
+    for corpus in _searched_corpora(first.corpus):
         words += ["--corpus", corpus]
     words += ["--trials", str(study.trials), "--seeds", seed_ranges(study.seeds)]
     words += ["--sampler", checked_word(study.sampler, SUITE_NAME)]
@@ -72,12 +73,23 @@ def _searched_names(methods: Mapping[str, Searched]) -> list[str]:
     return names
 
 
-def _searched_corpus(named: str) -> str:
-    """``named``: name@sha256."""
+def _searched_corpora(named: str) -> list[str]:
+    """Return the values of --corpus.
+
+    ``named``: name@sha256, or "names = value + value" if there were several texts, or if columns
+    were chosen.
+    """
+    _, equals, arguments = named.partition(" = ")
+    if equals:
+        return [corpus_part_word(argument) for argument in arguments.split(" + ")]
     name, _, sha256 = named.rpartition("@")
-    if name in ("", "builtin", *MADE_HERE):
-        return name
-    return checked_word(name if name.startswith("hub:") else f"{BY_HASH}{sha256}", CORPUS_NAME)
+    if not name:
+        return []
+    if name in ("builtin", *MADE_HERE):
+        return [name]
+    if name.startswith(HUB):
+        return [checked_word(name, CORPUS_NAME)]
+    return [checked_word(f"{BY_HASH}{sha256}", CORPUS_NAME)]
 
 
 def _fixed_value(key: str, methods: Mapping[str, Searched]) -> str:

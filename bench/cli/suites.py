@@ -112,7 +112,7 @@ def _describe_suite(suite: Suite) -> dict[str, Any]:
             {
                 "name": task.name,
                 "protocol": task.protocol,
-                "metric": task.metric,
+                "metric": task.metric.name,
                 "n": getattr(task, "n", None),
                 "data": list(getattr(task, "data", ())),
                 "subsets": getattr(task, "subsets", {}),

@@ -128,7 +128,7 @@ def test_the_example_keeps_the_contract(written: Bench) -> None:
 def test_the_example_trains_and_is_scored_from_the_command_line(
     written: Bench, tmp_path: Path, tiny: str
 ) -> None:
-    what = "run --plugin my_method.py --method cut-off --variant symmetric --suite check"
+    what = "run --plugin my_method.py --method cut-off+symmetric --suite check"
     more = f"--corpus builtin --set eval_steps=3 --set max_steps=6 --plain --backbone {tiny}"
     command = [*argv(f"{what} {more}"), "--set", "select_on=captions dev"]
     done = written(*command)

@@ -33,7 +33,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"^(python tests/|\.ci/)": "scripts that tests run: tests/project/test_workflows.py, tests/project/test_release.py, tests/compare/statistics",
     r"^git ": "another repository, or a tag",
     r"^bench data (fetch|overlap)": "a network, or data; stand-ins in tests/cli/test_data_fetch.py, tests/cli/test_data_overlap.py",
-    r"--plugin|(my_\w+|dcl|odd|pairs)\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
+    r"--plugin|(my_\w+|dcl|odd|pairs|mails)\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
     r"^bench evaluate ": "a model, a server or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library",
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
     r"--runs leaderboards/v4/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
