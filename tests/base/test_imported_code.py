@@ -181,6 +181,7 @@ def importers_of(changed: str, sources: Mapping[str, str]) -> set[str]:
         reached |= more
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_edit_of_each_module_of_methods_moves_the_methods_that_use_it(tmp_path: Path) -> None:
     copy = tmp_path / "methods"

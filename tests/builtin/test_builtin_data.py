@@ -29,6 +29,7 @@ def test_what_is_carried():
     assert sum(path.stat().st_size for path in DATA.iterdir()) < 500_000
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_made_again_it_is_the_same(shared: Path):
     again = make(

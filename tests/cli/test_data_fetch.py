@@ -81,6 +81,7 @@ def test_a_damaged_file_is_found_and_fetched_again(
     assert path.read_bytes() == good
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_corpus_of_another_length_is_trained_on_and_the_record_says_so(
     hub: StandInHub, cache: Path, tmp_path: Path
@@ -262,6 +263,7 @@ def without_sockets(line: str, tmp_path: Path) -> subprocess.CompletedProcess[st
     return subprocess.run(given, capture_output=True, text=True, timeout=240, env=env, cwd=tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_offline_run_opens_no_socket(tmp_path: Path) -> None:
     """Trained, selected on its dev set, scored, shown."""

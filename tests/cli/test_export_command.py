@@ -39,6 +39,7 @@ def push(finished: Finished, *arguments: str, token: str = "hf_good") -> Result:
     return export(finished, "--push", *arguments, HF_TOKEN=token, HF_HUB_OFFLINE="0")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_mteb_itself_evaluates_it(made: Path, finished: Finished, tmp_path: Path) -> None:
     from scipy.stats import spearmanr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import click
@@ -47,13 +48,14 @@ def test_what_pages_print_is_in_the_help() -> None:
     """Of every command in README and docs: its options are shown by the help of its verb."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     hidden = {}
+    help_of = cache(lambda verb: bench(verb, "--help").stdout)
     for page in pages:
         for line in re.findall(r"\bbench ([a-z]+)([^\n`|#]*)", page.read_text(encoding="utf-8")):
             verb, rest = line
             command = main.get_command(click.Context(main), verb)
             if command is None or isinstance(command, click.Group):
                 continue
-            shown = bench(verb, "--help").stdout
+            shown = help_of(verb)
             for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", rest):
                 if name not in shown:
                     hidden[f"{page.name}: bench {verb}"] = name

@@ -114,6 +114,7 @@ def bert_and_labelled_nli(
     return new_machine
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_table_is_run_again_where_nothing_is_prepared(
     bert_and_labelled_nli: StandInHub, tmp_path: Path, no_network: list[object]

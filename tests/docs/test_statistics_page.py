@@ -40,6 +40,7 @@ def test_the_command_prints_the_example() -> None:
         assert all(f"{number:.2f}".lstrip("-") in COMPARE for number in numbers)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_simulated_table() -> None:
     rows = dict(re.findall(r"^\| ([^|]+?) \| (0\.\d{3}) \|", ERRORS, flags=re.MULTILINE))

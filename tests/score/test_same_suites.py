@@ -84,6 +84,7 @@ def copied(folder: Path, *changes: tuple[str, str]) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=15)
 def test_an_edit_is_mapped_if_and_only_if_no_score_changes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
