@@ -57,7 +57,7 @@ from bench.methods.padding import on_the_left
 from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 
 if TYPE_CHECKING:
-    from bench.backbones import Reference
+    from bench.method import Reference
 
 POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

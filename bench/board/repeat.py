@@ -34,7 +34,7 @@ from bench.board.command_words import (
     value_word,
     without_folder,
 )
-from bench.data.corpora.naming import BY_HASH
+from bench.data.corpora.naming import BY_HASH, HUB
 from bench.data.sets import MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.records.record import (
     AVERAGE,
@@ -218,7 +218,7 @@ def _corpus(name: str, sha256: str | None) -> str:
     """Return a name that bench can find or fetch, else a hash."""
     if name in MADE_HERE:
         return name
-    if name == "builtin" or name.startswith("hub:"):
+    if name == "builtin" or name.startswith(HUB):
         return checked_word(name, CORPUS_NAME)
     hashes: set[tuple[str, str]] = set()
     for data_set in data_sets().values():

@@ -15,7 +15,7 @@ from bench.run.search.worker import SearchWorker
 
 
 class TrialReporter(Reporter, Protocol):
-    """Shows the progress of trials: a :class:`bench.cli.planning.RunReporter`, or one that says
+    """Shows the progress of trials: a :class:`bench.session.progress.RunReporter`, or one that says
     nothing.
     """
 
