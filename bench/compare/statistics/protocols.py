@@ -33,12 +33,20 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
             key for key in groups if key[:2] == (suite, protocol) and AVERAGE not in groups[key]
         ]:
             mixed = groups.pop(key) | mixed
-        forms = "\n".join(f"{task} {score.text}" for task, score in sorted(mixed.items()))
-        name = mixed[AVERAGE].text if AVERAGE in mixed else None
-        groups[
-            suite, protocol, name or f"other-{hashlib.sha256(forms.encode()).hexdigest()[:8]}"
-        ] = mixed
+        groups[suite, protocol, _common_form(mixed)] = mixed
     return groups
+
+
+def _common_form(scores: Mapping[str, Score]) -> str:
+    """Name the form of scores that belong together: that of their average, else the one that all
+    have, else a hash of all."""
+    if AVERAGE in scores and scores[AVERAGE].text:
+        return scores[AVERAGE].text
+    forms = {score.text or "" for score in scores.values()}
+    if len(forms) == 1:
+        return forms.pop()
+    listed = "\n".join(f"{task} {score.text}" for task, score in sorted(scores.items()))
+    return f"other-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
 
 
 def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...] | None:
