@@ -36,6 +36,8 @@ TABLES_BYTES = 256 * MIB
 """The tables.json of a version: two kilobytes for each row of a table."""
 SETTINGS_BYTES = 16 * MIB
 """A JSON file of a model: config, list of modules, or index of weights."""
+TOKENIZER_BYTES = 256 * MIB
+"""The tokenizer.json of a model: some megabytes for each 100,000 tokens."""
 MOST_FILES = 500_000
 """Files and folders below one folder that are looked at."""
 
@@ -97,6 +99,15 @@ def read_plain_file(path: Path | str, limit: int, inside: Path | None = None) ->
     if len(data) > limit:  # it grew, or its file system does not know its size
         raise NotPlainFile(errno.EFBIG, f"too large: the limit is {limit:,} bytes", str(path))
     return data
+
+
+def read_settings_text(path: Path, limit: int = SETTINGS_BYTES) -> str:
+    """Return the text of a settings file of a model, in UTF-8.
+
+    The file itself may be a link, as those of the hub's cache are. Raises UnicodeDecodeError, and
+    otherwise as :func:`open_plain_file`.
+    """
+    return read_plain_file(os.path.realpath(path), limit).decode("utf-8")
 
 
 def _read_on(handle: int, data: bytes, limit: int) -> bytes:
