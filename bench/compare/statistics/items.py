@@ -81,7 +81,7 @@ class Items:
             )
         scale = (self.freedom + 1) / self.freedom
         by_pair_RP = np.stack([np.bincount(self._pair_N, moved_N) for moved_N in moved_RN])
-        least_RR = by_pair_RP @ by_pair_RP.T
+        least_RR = np.asarray(by_pair_RP @ by_pair_RP.T, dtype=np.float64)
         # a matrix of thousands of runs has megabytes: it is scaled in its place
         least_RR *= scale
         if not self._two_N.any():  # both are the same

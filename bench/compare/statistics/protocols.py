@@ -40,8 +40,10 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
 def _common_form(scores: Mapping[str, Score]) -> str:
     """Name the form of scores that belong together: that of their average, else the one that all
     have, else a hash of all."""
-    if AVERAGE in scores and scores[AVERAGE].text:
-        return scores[AVERAGE].text
+    average = scores.get(AVERAGE)
+    of_average = average.text if average is not None else None
+    if of_average:
+        return of_average
     forms = {score.text or "" for score in scores.values()}
     if len(forms) == 1:
         return forms.pop()
