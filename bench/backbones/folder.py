@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bench.backbones.refusals import (
@@ -17,6 +18,7 @@ from bench.backbones.refusals import (
 )
 from bench.base.errors import NotAModel
 from bench.base.hashes import files_sha256
+from bench.base.reading import SETTINGS_BYTES, read_settings_text
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -49,7 +51,7 @@ def card_title(path: Path) -> str:
     It is "" without a card, or if sentence-transformers generated the name.
     """
     card = path / "README.md"
-    if not card.is_file():
+    if not card.is_file() or card.stat().st_size > SETTINGS_BYTES:
         return ""
     from huggingface_hub.repocard import metadata_load
 
@@ -88,19 +90,30 @@ def module_folders(path: Path) -> list[Path]:
     if not file.exists():
         return []
     with readable(file):
-        modules = [path / module["path"] for module in json.loads(file.read_text("utf-8"))]
-        if not modules:
+        names = [module["path"] for module in json.loads(read_settings_text(file))]
+        if not names:
             raise ValueError("it names no module")
-    return modules
+        for name in names:
+            _check_is_below(name, file)
+    return [path / name for name in names]
+
+
+def _check_is_below(name: str, file: Path) -> None:
+    """Raise NotAModel if a module's folder, named in ``file``, is outside of the model's folder."""
+    if PurePosixPath(name).is_absolute() or ".." in re.split(r"[/\\]", name) or ":" in name:
+        raise NotAModel(f"{file}: the module {name[:80]!r} is outside of the folder")
 
 
 def routed_folders(path: Path) -> list[Path]:
     """Return the folders of the modules behind the routers of a sentence-transformers folder."""
     found: list[Path] = []
     for folder in module_folders(path):
-        types = read_settings(folder / "router_config.json").get("types")
+        file = folder / "router_config.json"
+        types = read_settings(file).get("types")
         if isinstance(types, dict):
-            found += [folder / str(inner) for inner in types]
+            for inner in types:
+                _check_is_below(inner, file)
+                found.append(folder / inner)
     return found
 
 
@@ -169,8 +182,11 @@ def weight_files(folder: Path, weights: Sequence[str] = WEIGHTS) -> list[Path]:
 def weight_map(index: Path) -> dict[str, str]:
     """Return tensor name -> file from the index of weights in several files. Raises NotAModel."""
     with readable(index):
-        names = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
-    return {name: str(part) for name, part in names.items()}
+        names = dict(json.loads(read_settings_text(index))["weight_map"])
+    for part in names.values():
+        if not isinstance(part, str) or part in ("", "..") or re.search(r"[/\\]", part):
+            raise NotAModel(f"{index}: the weights {str(part)[:80]!r} are not in its folder")
+    return names
 
 
 ALIASES = {
@@ -188,7 +204,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     file = folder / "config.json"
     with readable(file):
-        config = dict(json.loads(file.read_text(encoding="utf-8")))
+        config = dict(json.loads(read_settings_text(file)))
     return {alias: config[key] for key, alias in ALIASES.items() if key in config} | config
 
 

@@ -18,6 +18,7 @@ from bench.backbones.pickles import read_pickled_tensors
 from bench.base.cache import build_folder, default_cache
 from bench.base.errors import NotAModel
 from bench.base.hashes import files_sha256
+from bench.base.reading import read_settings_text
 
 PICKLE, SAFE = PICKLES[0], WEIGHTS[0]
 ALLOW = "--allow-pickle reads only the tensors in it and stores them as safetensors"
@@ -61,7 +62,7 @@ def find_pickles(path: Path) -> list[Path]:
     if not file.is_file():
         return []
     with readable(file):
-        names = [str(module["path"]) for module in json.loads(file.read_text("utf-8"))]
+        names = [str(module["path"]) for module in json.loads(read_settings_text(file))]
     found: set[Path] = set()
     for name in names:
         module = PurePosixPath(name)

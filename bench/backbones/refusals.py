@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import NotAModel
+from bench.base.reading import read_settings_text
 
 POINTER = b"version https://git-lfs.github.com/spec/"
 POINTER_BYTES = 1024  # a pointer is smaller: three short lines
@@ -42,8 +43,10 @@ def read_settings(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = json.loads(read_settings_text(file))
+    except OSError as error:
+        raise NotAModel(f"{file} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
         raise NotAModel(f"{file} is damaged: {error}") from None
     if not isinstance(content, dict):
         raise NotAModel(f"{file} is damaged: expected an object, found {type(content).__name__}")
@@ -153,7 +156,7 @@ def module_types(path: Path) -> list[str]:
     Modules inside a router count. Raises NotAModel if modules.json is damaged.
     """
     try:
-        modules = json.loads((path / "modules.json").read_text(encoding="utf-8"))
+        modules = json.loads(read_settings_text(path / "modules.json"))
         found = [(str(module["type"]), path / str(module["path"])) for module in modules]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotAModel(f"{path / 'modules.json'} is damaged: {error}") from None

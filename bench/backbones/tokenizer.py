@@ -18,6 +18,7 @@ from typing import Any
 
 from bench.backbones.refusals import read_settings
 from bench.base.errors import NotAModel, one_line
+from bench.base.reading import TOKENIZER_BYTES, read_settings_text
 
 FILE = "tokenizer.json"
 PROBE = (
@@ -116,7 +117,7 @@ def declared_difference(tokenizer: Any, folder: Path) -> str:
     settings = read_settings(folder / "tokenizer_config.json")
     declared = {DECLARED[key]: settings[key] for key in DECLARED if settings.get(key) is not None}
     ends = [key for key in ENDS if settings.get(key) is not None]
-    content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    content = json.loads(read_settings_text(folder / FILE, TOKENIZER_BYTES))
     for part in ("normalizer", "pre_tokenizer"):
         _declare(content.get(part), declared)
     stored = _from_text(json.dumps(content))

@@ -1,8 +1,8 @@
 """Find absolute paths in texts and replace them by names: nothing published shows a user's folders.
 
-A path is absolute on any system, whatever this one is: ``/home/ada/x``, ``~/x``, ``C:\\x``,
-``\\\\server\\x``, ``file:///x``. The address of a web page, a hub's ``owner/name``, a relative path
-and a token such as ``</s>`` are no absolute paths.
+A path is absolute on any system, whatever this one is: ``/home/ada/x``, ``~/x``, ``$HOME/x``,
+``C:\\x``, ``%APPDATA%\\x``, ``\\\\server\\x``, ``file:///x``, ``ssh://server/x``. The address of a web
+page, a hub's ``owner/name``, a relative path and a token such as ``</s>`` are no absolute paths.
 """
 
 from __future__ import annotations
@@ -17,22 +17,29 @@ from typing import Any
 GENERIC = (".", "..", "~", "model", "checkpoint", "snapshot", "encoder", "")
 """Last parts of a path that identify nothing; the folder above is used instead."""
 
-_BEFORE = r"(?<![^\s'\"`=:;,(\[{|>@])"
+_BEFORE = r"(?<![^\s'\"`=:;,(\[{|<>@‘’‚“”„«»‹›\u200b-\u200f\u2060\ufeff])"
 """A path begins at the beginning of a text, or after a blank, a quote, a bracket or punctuation."""
 _NOT_IN_ADDRESS = r"(?<!:)"
 _PART = r"[^\s/\\'\"`,;:()<>|]"
-_SCHEME = r"(?i:(?:file|smb|nfs|afp|sftp)):[/\\]+"
+_SCHEME = r"(?i:(?:file|smb|cifs|nfs|afp|s?ftp|ssh|scp|rsync|vscode[a-z-]*)):[/\\]+"
+_VARIABLE = r"(?:\$\{?[A-Z_]{2,}\}?|(?i:\$env:\w+)|%[A-Z_]{2,}%)[\\/]"
+"""A folder that the environment names: ``$HOME/``, ``${SCRATCH}/``, ``%USERPROFILE%\\``."""
+_OF_PEOPLE = r"(?i:home|users|root|mnt|media|volumes|scratch)"
+"""Folders at the root of a disk that hold those of people."""
 _ROOT = (
-    rf"(?:{_SCHEME}|{_BEFORE}(?:[A-Za-z]:[\\/]|~[A-Za-z0-9_.-]*[\\/]"
-    rf"|\\\\(?=[^\s\\]+\\)|{_NOT_IN_ADDRESS}//(?={_PART}+/)))"
+    rf"(?:{_SCHEME}|{_BEFORE}(?:[A-Za-z]:(?:[\\/]|(?=[^\s\\/:]+\\))|~[A-Za-z0-9_.-]*[\\/]"
+    rf"|{_VARIABLE}|\\\\(?=[^\s\\]+\\)|{_NOT_IN_ADDRESS}//(?={_PART}+/)))"
 )
 _REST = r"[^\s'\"`,;()<>|]*"
 
-_SEVERAL_PARTS = re.compile(rf"{_ROOT}{_REST}|{_BEFORE}/{_PART}+/{_REST}")
+_PEOPLE = rf"(?<![\w.\\/])(?:[.\\/]*\.\.)?[\\/]{_OF_PEOPLE}[\\/]{_PART}{_REST}"
+_SEVERAL_PARTS = re.compile(rf"{_ROOT}{_REST}|{_BEFORE}/{_PART}+/{_REST}|{_PEOPLE}")
 """A path of at least two parts, if it begins with a single slash: "/no_think" in a prompt is no
 folder.
 """
-_WHOLE = re.compile(rf"(?:{_ROOT}.*|~(?:[A-Za-z_][\w-]*)?$|/{_PART}+/?$|/[^\s/][^/\n]*/[^\s/].*)")
+_WHOLE = re.compile(
+    rf"(?:{_ROOT}.*|{_PEOPLE}.*|~(?:[A-Za-z_][\w-]*)?$|/{_PART}+/?$|/[^\s/][^/\n]*/[^\s/].*)"
+)
 """A text that is nothing but a path. Its parts may hold blanks."""
 _VALUE = re.compile(r"^(?:-{1,2}[\w-]+=|[\w.+-]+=|vectors:)+")
 """The beginning of a word before a path: ``--data=``, ``teacher=``, ``NAME=``, ``vectors:``."""
@@ -87,7 +94,7 @@ def path_name(path: str) -> str:
     """Return the last telling part of a path: "/home/ada/mini/checkpoint" -> "mini"."""
     parts = [part for part in re.split(r"[/\\]+", path) if part not in GENERIC]
     for part in reversed(parts):
-        if not part.endswith(":") and not part.startswith("~"):
+        if not part.endswith((":", "%")) and not part.startswith(("~", "$")):
             return part
     return "local folder"
 
@@ -108,8 +115,8 @@ def recorded_path(path: str, folder: Path | None = None) -> str:
 def _relative(path: str, folder: Path) -> str | None:
     """Return the path from ``folder``; None if it is outside of it."""
     typed = os.path.expanduser(path)
-    if ":" in path.partition("/")[0] or "\\" in path:  # of another system
-        return None
+    if ":" in path.partition("/")[0] or "\\" in path or path.startswith(("$", "%")):
+        return None  # of another system, or of another environment
     expanded = os.path.normpath(folder / typed)
     for base in (os.path.normpath(folder), os.path.realpath(folder)):
         if expanded == base:

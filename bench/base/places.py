@@ -60,7 +60,7 @@ def _places_in(runs: Path) -> dict[str, str]:
         return places
     for line in lines:
         content, _, path = line.partition(" ")
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             known = json.loads(path)
             if _HASH.fullmatch(content) and isinstance(known, str):
                 places[content] = known

@@ -12,7 +12,9 @@ import contextlib
 import errno
 import os
 import stat
+from collections import OrderedDict
 from collections.abc import Iterator
+from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
 
@@ -34,6 +36,8 @@ TABLES_BYTES = 256 * MIB
 """The tables.json of a version: two kilobytes for each row of a table."""
 SETTINGS_BYTES = 16 * MIB
 """A JSON file of a model: config, list of modules, or index of weights."""
+TOKENIZER_BYTES = 256 * MIB
+"""The tokenizer.json of a model: some megabytes for each 100,000 tokens."""
 MOST_FILES = 500_000
 """Files and folders below one folder that are looked at."""
 
@@ -44,6 +48,14 @@ SPECIAL = "a pipe or a device, not a file"
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _FLAGS |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _STEPWISE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+KEPT_FOLDERS = 64
+"""Folders that are open at once while many files are read."""
+_kept_folders: ContextVar[OrderedDict[tuple[str, str], int] | None] = ContextVar(
+    "_kept_folders", default=None
+)
+"""(the folder below which no link is followed, path from there) -> the open folder; the one used last
+is at the end."""
 
 
 class NotPlainFile(OSError):
@@ -89,6 +101,15 @@ def read_plain_file(path: Path | str, limit: int, inside: Path | None = None) ->
     return data
 
 
+def read_settings_text(path: Path, limit: int = SETTINGS_BYTES) -> str:
+    """Return the text of a settings file of a model, in UTF-8.
+
+    The file itself may be a link, as those of the hub's cache are. Raises UnicodeDecodeError, and
+    otherwise as :func:`open_plain_file`.
+    """
+    return read_plain_file(os.path.realpath(path), limit).decode("utf-8")
+
+
 def _read_on(handle: int, data: bytes, limit: int) -> bytes:
     """Read what comes after ``data``, up to one byte more than ``limit``, and return all of it.
 
@@ -108,9 +129,9 @@ def _open_regular(path: Path | str, limit: int | None, inside: Path | None) -> t
     handle = _open_handle(path, inside or Path(path).parent)
     try:
         facts = os.fstat(handle)
-        if stat.S_ISDIR(facts.st_mode):
-            raise NotPlainFile(errno.EISDIR, "a folder, not a file", str(path))
         if not stat.S_ISREG(facts.st_mode):
+            if stat.S_ISDIR(facts.st_mode):
+                raise NotPlainFile(errno.EISDIR, "a folder, not a file", str(path))
             raise NotPlainFile(errno.EINVAL, SPECIAL, str(path))
         if limit is not None and facts.st_size > limit:
             why = f"too large: {facts.st_size:,} bytes, the limit is {limit:,}"
@@ -119,6 +140,23 @@ def _open_regular(path: Path | str, limit: int | None, inside: Path | None) -> t
         os.close(handle)
         raise
     return handle, facts.st_size
+
+
+@contextlib.contextmanager
+def kept_folders() -> Iterator[None]:
+    """Open each folder once in this context, however many of its files are read one after another.
+
+    For the files of thousands of runs. A file is still opened by its name in its folder, without
+    following links. A folder that is moved away in the meantime stays the one that was opened.
+    """
+    folders: OrderedDict[tuple[str, str], int] = OrderedDict()
+    before = _kept_folders.set(folders)
+    try:
+        yield
+    finally:
+        _kept_folders.reset(before)
+        for handle in folders.values():
+            os.close(handle)
 
 
 def is_plain_file(path: Path) -> bool:
@@ -176,29 +214,64 @@ def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def _open_handle(path: Path | str, inside: Path) -> int:
     """Open a file one part of its path after the other, starting at ``inside``. Raises OSError."""
-    name, start = os.fspath(path), os.fspath(inside).rstrip(os.sep) + os.sep
+    top, name = os.fspath(inside), os.fspath(path)
+    start = top.rstrip(os.sep) + os.sep
     if name.startswith(start):  # ten times as fast, for the files of thousands of runs
-        parts = tuple(name[len(start) :].split(os.sep))
+        below = name[len(start) :]
     else:
-        parts = Path(path).relative_to(inside).parts
-    if ".." in parts:
+        below = os.fspath(Path(path).relative_to(inside))
+    if ".." in below and ".." in below.split(os.sep):
         raise NotPlainFile(errno.EINVAL, "a path that leads out of its folder", str(path))
     if not _STEPWISE:
-        return _open_checked(Path(path), inside, parts)
+        return _open_checked(Path(path), inside, tuple(below.split(os.sep)))
+    folders, _, file = below.rpartition(os.sep)
+    kept = _kept_folders.get()
     try:
-        folder = os.open(inside, os.O_RDONLY | os.O_DIRECTORY)
+        if kept is not None:
+            return os.open(file, _FLAGS, dir_fd=_kept_folder(kept, top, folders))
+        folder = _open_folder(top, folders)
         try:
-            for part in parts[:-1]:
-                below = os.open(part, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
-                os.close(folder)
-                folder = below
-            return os.open(parts[-1], _FLAGS, dir_fd=folder)
+            return os.open(file, _FLAGS, dir_fd=folder)
         finally:
             os.close(folder)
     except ValueError as error:  # a zero byte in a name
         raise FileNotFoundError(errno.ENOENT, str(error), str(path)) from None
     except OSError as error:
         raise _named_error(error, Path(path), inside) from None
+
+
+def _open_folder(top: str, below: str) -> int:
+    """Open the folder with the path ``below`` from ``top``, without following links there.
+
+    Raises OSError.
+    """
+    folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    parts = below.split(os.sep) if below else []
+    try:
+        for part in parts:
+            next_folder = os.open(part, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
+            os.close(folder)
+            folder = next_folder
+    except BaseException:
+        os.close(folder)
+        raise
+    return folder
+
+
+def _kept_folder(kept: OrderedDict[tuple[str, str], int], top: str, below: str) -> int:
+    """Return the folder ``below`` from ``top``, open; it is opened now if it is not in ``kept``.
+
+    Of more than ``KEPT_FOLDERS`` the one that was used longest ago is closed.
+    """
+    key = (top, below)
+    if key in kept:
+        kept.move_to_end(key)
+        return kept[key]
+    folder = _open_folder(top, below)
+    kept[key] = folder
+    if len(kept) > KEPT_FOLDERS:
+        os.close(kept.popitem(last=False)[1])
+    return folder
 
 
 def _open_checked(path: Path, inside: Path, parts: tuple[str, ...]) -> int:

@@ -180,16 +180,17 @@ def compare(
         else:
             tables = list(make_tables(selected, options))
     page = ""
-    if html is not None or form == "html":
-        page = comparison(selected, tables)
-    if form == "html":
-        click.echo(page, nl=False)
-    elif form != "table":
-        click.echo(format_tables(tables, form), nl=False)
-    elif shows_first_only:
-        print_first_table(tables)
-    else:
-        print_all_tables(tables)
+    with no_collection():
+        if html is not None or form == "html":
+            page = comparison(selected, tables)
+        if form == "html":
+            click.echo(page, nl=False)
+        elif form != "table":
+            click.echo(format_tables(tables, form), nl=False)
+        elif shows_first_only:
+            print_first_table(tables)
+        else:
+            print_all_tables(tables)
     if html is not None:
         write_or_fail(html, page.encode(), hint="--html FILE in another folder")
         click.echo(f"page: {html}", err=form != "table")

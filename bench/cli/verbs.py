@@ -187,6 +187,10 @@ class Verbs(HelpfulGroup):
         except OSError as error:
             show_error(_system_error(error))
             ctx.exit(2)
+        except MemoryError as error:
+            what = " ".join(str(error).split()) or "there is no room for what was asked for"
+            show_error(BenchError(f"the memory does not suffice: {what}"))
+            ctx.exit(2)
         # a plugin's own code may fail, or exit, while it is imported
         except (Exception, SystemExit) as error:
             from bench.base.user_code import located, place_of

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.base.errors import BenchError, DataMissing
+from bench.base.reading import kept_folders
 from bench.base.text import list_names
 from bench.compare.jackknife import NoInterval, predicted_by_own_scorer
 from bench.compare.statistics.column import Answers, Borrowed, Column, column
@@ -148,38 +149,24 @@ def _read(
     ``missing`` gets the reason, and ``no_interval`` for each row the first one that is its metric.
     """
     cells: dict[Position, tuple[Predicted, Influence]] = {}
-    scores = {
-        run: scores_in_table(runs[run].record, table) for row in table.rows for run in row.runs
-    }
-    for j, task in enumerate(table.columns):
-        if task == AVERAGE:
-            continue
+    stored = _read_rows(table, runs)
+    for j in range(len(table.columns)):
         read: dict[int, Predicted] = {}
         reasons: dict[int, str] = {}
         first: Predicted | None = None
-        for i, row in enumerate(table.rows):
-            having = [
-                (runs[run], score)
-                for run in row.runs
-                if (score := scores[run].get(task)) is not None
-            ]
-            if not having:
-                continue
-            try:
-                score = having[0][1]
-                p = _predicted(having, find_metric(score.suite, score.metric))
-                first = first or p
-                same_items(first, p)
-                read[i] = p
-            except DataMissing:
-                reasons[i] = "no predictions"
-            except NoInterval as error:
-                reasons[i] = error.message
-                no_interval.setdefault(i, error.message)
-            except BenchError as error:
-                reasons[i] = error.message
-            except ValueError as error:
-                reasons[i] = str(error)
+        for i in range(len(table.rows)):
+            found = stored.get((i, j))
+            if isinstance(found, Predicted):
+                first = first or found
+                try:
+                    same_items(first, found)
+                    read[i] = found
+                except ValueError as error:
+                    reasons[i] = str(error)
+            elif found is not None:
+                reasons[i] = found.reason
+                if found.is_by_metric:
+                    no_interval.setdefault(i, found.reason)
         if first is not None:
             metric = find_metric(table.suite, first.metric)  # all have it: they have the same items
             moved_of = influences(list(read.values()), metric)
@@ -193,6 +180,42 @@ def _read(
         for i in sorted(reasons):
             missing[i, j] = reasons[i]
     return cells
+
+
+@dataclass(frozen=True)
+class _Unread:
+    """A cell without predictions that could be read."""
+
+    reason: str
+    is_by_metric: bool = False
+    """If its metric is the reason."""
+
+
+def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicted | _Unread]:
+    """Read the predictions behind each cell, or why there are none.
+
+    One row after the other: a run's folder is opened once for all of its tasks.
+    """
+    stored: dict[Position, Predicted | _Unread] = {}
+    with kept_folders():
+        for i, row in enumerate(table.rows):
+            scores = [(runs[run], scores_in_table(runs[run].record, table)) for run in row.runs]
+            for j, task in enumerate(table.columns):
+                having = [(run, of_run[task]) for run, of_run in scores if task in of_run]
+                if task == AVERAGE or not having:
+                    continue
+                score = having[0][1]
+                try:
+                    stored[i, j] = _predicted(having, find_metric(score.suite, score.metric))
+                except DataMissing:
+                    stored[i, j] = _Unread("no predictions")
+                except NoInterval as error:
+                    stored[i, j] = _Unread(error.message, is_by_metric=True)
+                except BenchError as error:
+                    stored[i, j] = _Unread(error.message)
+                except ValueError as error:
+                    stored[i, j] = _Unread(str(error))
+    return stored
 
 
 def _other_score(p: Predicted, moved: Influence, metric: Metric) -> str:

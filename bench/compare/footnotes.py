@@ -15,7 +15,13 @@ from bench.compare.statistics.table import (
     Footnote,
     Table,
 )
-from bench.compare.statistics.terms import DEV_SET, PRECISION, PROCESSES, SELECT_ON, terms_of
+from bench.compare.statistics.terms import (
+    DEV_SET,
+    PRECISION,
+    PROCESSES,
+    SELECT_ON,
+    determined_terms,
+)
 from bench.data.overlap import seen_tasks
 from bench.records.names import data_key
 from bench.records.record import RunRecord, Score, name_in_suites
@@ -186,10 +192,11 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
         name: str(packages.get(name, UNKNOWN))
         for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))
     }
+    has_codes = bool(record.provenance.execution.suites)
     for one in record.scores:
         if (one.suite, one.protocol) != (table.suite, table.protocol) or one.task == AVERAGE:
             continue
-        if code := _code_of(one, record):
+        if has_codes and (code := _code_of(one, record)):
             facts[f"code of {one.task}"] = code[:8]
         if table.text and one.text and (one.text == table.text or one.text.startswith("other-")):
             facts[f"text of {one.task}"] = one.text
@@ -261,7 +268,7 @@ def terms(record: RunRecord) -> dict[str, str]:
     }
     if "learning_rate" in record.recipe:
         words["steps"] = f"{done.steps:,}"
-    decides = terms_of(record)
+    decides = determined_terms(record)
     if PRECISION in decides:
         words[PRECISION] = decides[PRECISION].shown
         words[PROCESSES] = decides[PROCESSES].shown if PROCESSES in decides else "1"

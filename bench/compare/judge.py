@@ -56,20 +56,20 @@ def head_column(table: Table, runs: Mapping[str, Run]) -> tuple[Column, tuple[in
 
 def with_intervals(table: Table, columns: Columns) -> Table:
     """The table with the interval of every cell, and the notes of its columns."""
-    rows = list(table.rows)
+    cells = [list(row.cells) for row in table.rows]
     for j, (of, places) in columns.of_place.items():
         for i, half, se, covers in zip(places, *of.half_widths(), strict=True):
-            cell = rows[i].cells[j]
+            cell = cells[i][j]
             if cell is None or not covers:
                 continue
             low, high = cell.mean - float(half), cell.mean + float(half)
             if covers != "seeds":  # of predictions is known that no value lies outside
                 low, high = max(-100.0, low), min(100.0, high)
-            rows[i] = _with_cell(
-                rows[i],
-                j,
-                replace(cell, spread=Spread(low=low, high=high, covers=covers, se=float(se))),
-            )
+            spread = Spread(low=low, high=high, covers=covers, se=float(se))
+            cells[i][j] = replace(cell, spread=spread)
+    rows = []
+    for row, row_cells in zip(table.rows, cells, strict=True):
+        rows.append(replace(row, cells=tuple(row_cells)))
     return replace(table, rows=tuple(rows), notes=(*table.notes, *columns.notes))
 
 

@@ -7,6 +7,7 @@ a sender with the publisher's: see ``bench.compare.submitted``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,10 +71,12 @@ def with_senders(runs: Sequence[Run]) -> list[Run]:
     labels: dict[Path, str] = {}
     new: list[Run] = []
     for run in runs:
-        version = run.folder.absolute().parent.parent
         if read_sender(run.folder) is not None:
             new.append(run)
-        elif run.folder.absolute().parent.name == "runs":
+            continue
+        runs_folder = os.path.dirname(os.path.abspath(run.folder))
+        if os.path.basename(runs_folder) == "runs":
+            version = Path(os.path.dirname(runs_folder))
             if version not in versions:
                 versions[version] = published_senders(version)
             if (name := versions[version].get(run.record.run_id)) is not None:
@@ -89,7 +92,9 @@ def read_sender(folder: Path) -> str | None:
     """The name in a submission's folder, on one line; None if the folder is no submission. A file
     that holds no name still makes it one."""
     try:
-        text = read_plain_file(folder / SENDER_FILE, 4 * LONGEST_NAME).decode("utf-8")
+        text = read_plain_file(f"{folder}{os.sep}{SENDER_FILE}", 4 * LONGEST_NAME, folder).decode(
+            "utf-8"
+        )
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError):

@@ -37,14 +37,21 @@ def alone_in(folder: Path, prefix: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def folder_beside(folder: Path, prefix: str, hint: str) -> Iterator[Path]:
-    """A new folder in ``folder``, which is made if it is not there; removed at the end. Raises
-    BenchError for what cannot be written."""
+    """A new folder in ``folder``; removed at the end. ``folder`` is made if it is not there, and
+    removed as well if nothing was put into it. Raises BenchError for what cannot be written."""
     with contextlib.ExitStack() as made:
+        if not os.path.lexists(folder):
+            made.callback(_remove_empty, folder)
         with writing(folder, hint):
             folder.mkdir(parents=True, exist_ok=True)
             aside = tempfile.mkdtemp(prefix=prefix, dir=folder)
         made.callback(shutil.rmtree, aside, ignore_errors=True)
         yield Path(aside)
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # it has something in it
+        folder.rmdir()
 
 
 def move_to_place(made: Path, place: Path, hint: str) -> None:

@@ -30,6 +30,7 @@ from bench.publish.submissions import (
     check_submission,
     check_submitted_files,
     refuse,
+    refuse_array_paths,
     refuse_published_paths,
 )
 from bench.publish.suites import check_suite_names, keep_suites, leave_out_suites
@@ -278,6 +279,7 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
             refuse([check_stored_average(score, run.record)])
             continue
         arrays = run.predictions(score.key)
+        refuse_array_paths(score, arrays)
         refuse([check_hash(score, arrays), *check_score(score, arrays)])
         path = f"{folder}/{predictions_name(score.task, score.text, score.suite)}"
         stored[path] = _reduced(score, arrays)

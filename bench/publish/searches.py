@@ -30,16 +30,15 @@ def find_searches(
         name = search_of(record).get("name")
         if run_id not in board.senders and isinstance(name, str):
             named.setdefault(name, []).append(record)
-    files = [
-        *store.path.glob(f"*/{SUMMARY}"),
-        *store.path.absolute().parent.glob("searches/*.json"),
-    ]
+    version = store.path.absolute().parent
+    files = [(file, store.path) for file in store.path.glob(f"*/{SUMMARY}")]
+    files += [(file, version) for file in version.glob("searches/*.json")]
     if last is not None:
-        files += last.folder.glob("searches/*.json")
+        files += [(file, last.folder) for file in last.folder.glob("searches/*.json")]
     known: dict[str, Search] = {}
-    for file in files:
+    for file, inside in files:
         with contextlib.suppress(BenchError):
-            search = read_search(file)
+            search = read_search(file, inside)
             if search is not None:
                 known.setdefault(search.name, search)
     fitting: list[Search] = []

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bench.base.errors import DataDamaged, printable
+from bench.base.paths import find_path
 from bench.base.reading import read_plain_file
 from bench.compare.sender_rows import NUMBERED, plain_name
 from bench.compare.senders import LONGEST_NAME, SENDER_FILE
@@ -80,6 +81,8 @@ def check_name(text: str, must: str = "--by must be") -> str:
         raise DataDamaged(f"{must} {_EXPECTED}; it has no letter and no digit")
     if _most_marks(name) > MOST_MARKS or unicodedata.category(name[0])[0] == "M":
         raise DataDamaged(f"{must} {_EXPECTED}; it has too many marks on one letter")
+    if find_path(name) is not None:
+        raise DataDamaged(f"{must} a name, not the absolute path of a folder")
     if NUMBERED.search(name):
         raise DataDamaged(
             f"{must} a name without a number in brackets at its end: boards add those"

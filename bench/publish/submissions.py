@@ -14,16 +14,19 @@ before anything is computed; the rest is what ``bench verify`` checks of any run
 
 from __future__ import annotations
 
+import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
 from bench.base.findings import DIFFERS, UNCHECKED, Finding
-from bench.base.reading import CURVE_BYTES, open_plain_file, read_plain_file
+from bench.base.reading import CURVE_BYTES, RECORD_BYTES, open_plain_file, read_plain_file
 from bench.compare.together import TOGETHER_BYTES
 from bench.data.sets import DataFolder
 from bench.publish.senders import submitter_of
@@ -123,17 +126,68 @@ def check_submitted_files(folder: Path) -> None:
 
 
 def refuse_published_paths(run: Run) -> None:
-    """Raise DataDamaged for an absolute path in what is published of a run: its record and its
-    curve."""
+    """Raise DataDamaged for an absolute path in what is published of a run: the files of its record
+    and its curve, byte by byte as they are.
+
+    So what a reader of the record would pass over is refused as well: a field that has two values,
+    a line of the curve that is no entry.
+    """
     refuse_paths(run.record.to_json(), RECORD)
-    try:
-        curve = read_plain_file(run.folder / CURVE, CURVE_BYTES)
-    except FileNotFoundError:  # a method without training has no curve
+    record = _read_published(run, RECORD, RECORD_BYTES)
+    if record is not None:
+        refuse_paths(_parse_published(record, RECORD), RECORD)
+    curve = _read_published(run, CURVE, CURVE_BYTES)
+    if curve is None:  # a method without training has no curve
         return
+    for number, line in enumerate(curve.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        what = f"{CURVE}, line {number}"
+        entry = _parse_published(line, what)
+        if not isinstance(entry, dict) or not isinstance(entry.get("step"), int | float):
+            raise DataDamaged(f"{what}: not an entry of a curve: it has no step")
+        refuse_paths(entry, what)
+
+
+def refuse_array_paths(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
+    """Raise DataDamaged for an absolute path in the names or texts of a score's arrays.
+
+    Labels that are predicted are the data's own words, whatever they look like.
+    """
+    name = predictions_name(score.task, score.text, score.suite)
+    for key, values in arrays.items():
+        refuse_paths(key, f"the name of an array in {name}")
+        if values.dtype.kind == "U" and key not in ("prediction", "gold"):
+            for text in np.unique(values).tolist():
+                refuse_paths(text, f"{name}: {key}")
+
+
+def _read_published(run: Run, name: str, limit: int) -> bytes | None:
+    """Return the bytes of a file of a run's folder; None if there is none. Raises DataDamaged."""
+    try:
+        return read_plain_file(run.folder / name, limit, inside=run.folder)
+    except FileNotFoundError:
+        return None
     except OSError as error:
-        raise DataDamaged(f"{CURVE}: {error.strerror or error}") from None
-    for number, line in enumerate(curve.decode("utf-8", "replace").splitlines(), 1):
-        refuse_paths(line, f"{CURVE}, line {number}")
+        raise DataDamaged(f"{name}: {error.strerror or error}") from None
+
+
+def _parse_published(content: bytes, what: str) -> Any:
+    """Return the JSON value in UTF-8. Raises DataDamaged for anything else, and for an object that
+    gives a field twice: readers differ in which value they take.
+    """
+
+    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            (name, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+            raise DataDamaged(f"{what}: the field '{printable(name)[:40]}' has two values")
+        return values
+
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=fields)
+    except (ValueError, RecursionError) as error:
+        raise DataDamaged(f"{what}: not JSON: {one_line(error)}") from None
 
 
 def _check_sizes(run: Run) -> None:
@@ -150,7 +204,9 @@ def _check_sizes(run: Run) -> None:
             raise DataDamaged(f"its predictions unpack to more than {ALL_ARRAY_BYTES:,} bytes")
     for score in run.scores:
         if score.task != AVERAGE:
-            check_arrays(score, run.predictions(score.key))
+            arrays = run.predictions(score.key)
+            check_arrays(score, arrays)
+            refuse_array_paths(score, arrays)
 
 
 def predictions_size(path: Path) -> int:

@@ -79,12 +79,13 @@ def read_arrays(
 
 def _unpack(data: bytes, only: Container[str] | None, shared: bool) -> dict[str, np.ndarray]:
     """The arrays of an .npz file's bytes. Raises many kinds of errors for anything else."""
-    _check_directory(data)
     arrays: dict[str, np.ndarray] = {}
     names: set[str] = set()
     members = _list_members(data)
-    unpacked = sum(member.size for member in members)
-    if len(members) > MOST or unpacked > LARGEST:
+    unpacked = 0
+    for member in members:
+        unpacked += member.size
+    if unpacked > LARGEST:
         raise ValueError(f"{len(members)} arrays, {unpacked:,} bytes unpacked: too much")
     for member in members:
         name = member.file.removesuffix(".npy")
@@ -102,14 +103,6 @@ def _unpack(data: bytes, only: Container[str] | None, shared: bool) -> dict[str,
     return arrays
 
 
-def _check_directory(data: bytes) -> None:
-    """Raise ValueError for an archive with a list of members that would fill the memory."""
-    end = data.rfind(b"PK\x05\x06")
-    size = int.from_bytes(data[end + 12 : end + 16], "little")
-    if end < 0 or size > DIRECTORY_BYTES or data[end - 20 : end - 16] == b"PK\x06\x07":
-        raise ValueError("not an archive of a few arrays")
-
-
 class Member(NamedTuple):
     """A file in an archive, still packed."""
 
@@ -125,10 +118,15 @@ END_RECORD = struct.Struct("<4s4H2LH")
 """The end of an archive: signature, two disks, entries on this disk, entries, bytes and place of
 the list of members, length of a comment.
 """
-ENTRY = struct.Struct("<4s4B4HL2L5H2L")
-"""A member in that list."""
-LOCAL_HEADER = struct.Struct("<4s2B4HL2L2H")
-"""What stands before a member."""
+ENTRY = struct.Struct("<4s4x2H4x3L3H8xL")
+"""A member in that list: signature, flags, compression, CRC-32, packed and unpacked bytes, lengths of
+its name, of more fields and of a comment, and the place of its header. Two versions, a moment, a disk
+and attributes are left out.
+"""
+LOCAL_HEADER = struct.Struct("<4s22x2H")
+"""The header of a member: signature, and lengths of its name and of more fields. What the list says
+too is left out.
+"""
 
 
 def _list_members(data: bytes) -> list[Member]:
@@ -142,26 +140,24 @@ def _list_members(data: bytes) -> list[Member]:
     signature, *_, entries, size, start, comment = END_RECORD.unpack_from(data, place)
     if signature != b"PK\x05\x06" or comment or start + size != place:
         raise ValueError("not a plain archive")
-    if entries > MOST:
-        raise ValueError(f"{entries:,} arrays: too much")
+    if entries > MOST or size > DIRECTORY_BYTES:
+        raise ValueError(f"{entries:,} arrays in a list of {size:,} bytes: too much")
     members = []
     at = start
     for _ in range(entries):
-        # the versions (4 bytes), flags, compression, time, date, CRC-32, packed and unpacked bytes,
-        # lengths, and where the member stands
-        fields = ENTRY.unpack_from(data, at)
-        flags, compression = fields[5:7]
-        crc32, packed, unpacked = fields[9:12]
-        name_length, more_length, comment_length = fields[12:15]
-        before = fields[18]
-        if fields[0] != b"PK\x01\x02" or flags & ~HARMLESS:
+        mark, flags, compression, crc32, packed, unpacked, *lengths, before = ENTRY.unpack_from(
+            data, at
+        )
+        if mark != b"PK\x01\x02" or flags & ~HARMLESS:
             raise ValueError("not a plain archive")
-        name = data[at + ENTRY.size : at + ENTRY.size + name_length]
-        at += ENTRY.size + name_length + more_length + comment_length
-        header = LOCAL_HEADER.unpack_from(data, before)
-        first = before + LOCAL_HEADER.size + header[10] + header[11]
-        same_name = data[before + LOCAL_HEADER.size :][: header[10]] == name
-        if header[0] != b"PK\x03\x04" or not same_name or first + packed > start:
+        begin = at + ENTRY.size
+        name = data[begin : begin + lengths[0]]
+        at = begin + sum(lengths)
+        mark, name_length, more_length = LOCAL_HEADER.unpack_from(data, before)
+        begin = before + LOCAL_HEADER.size
+        first = begin + name_length + more_length
+        same_name = data[begin : begin + name_length] == name
+        if mark != b"PK\x03\x04" or not same_name or first + packed > start:
             raise ValueError("a member is not where the archive says")
         content = data[first : first + packed]
         members.append(Member(name.decode("utf-8"), compression, unpacked, crc32, content))

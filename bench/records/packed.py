@@ -20,7 +20,13 @@ from msgspec import Meta, Struct
 from bench.base.cache import default_cache
 from bench.base.errors import DataDamaged, DataMissing, one_line
 from bench.base.parquet import TooLarge, read_batches
-from bench.base.reading import MANIFEST_BYTES, is_plain_file, open_plain_file, read_plain_file
+from bench.base.reading import (
+    MANIFEST_BYTES,
+    PREDICTIONS_BYTES,
+    is_plain_file,
+    open_plain_file,
+    read_plain_file,
+)
 
 NAME = "predictions.parquet"
 MANIFEST = "MANIFEST.json"
@@ -264,7 +270,10 @@ def _values(table: Any, row: int) -> np.ndarray:
         texts = json.loads(data)
         if not all(isinstance(text, str) for text in texts):
             raise ValueError(f"row {row}: not a list of texts")
-        values = np.array(texts, dtype=f"<U{max(map(len, texts), default=1) or 1}")
+        longest = max(map(len, texts), default=1) or 1
+        if 4 * longest * len(texts) > PREDICTIONS_BYTES:  # numpy gives each the room of the longest
+            raise ValueError(f"row {row}: {len(texts):,} texts of up to {longest:,} letters")
+        values = np.array(texts, dtype=f"<U{longest}")
     else:
         values = np.frombuffer(data, f"<{dtype}").copy()
     if values.size != math.prod(shape):

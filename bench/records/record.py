@@ -409,14 +409,15 @@ class RunRecord(
                     f"scores[{i}]: the same cell as scores[{first[score.key]}]: "
                     f"{' '.join(map(str, score.key))}"
                 )
-        for path, value in (
-            *((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)),
-            *((f"recipe.{key}", value.value) for key, value in self.recipe.items()),
-            *((path, operator.attrgetter(path)(self)) for path in FREE),
-        ):
-            problem = _problem_of(value)
-            if problem:
-                raise RecordDamaged(f"{path}: {problem}")
+        for i, score in enumerate(self.scores):
+            if score.detail:
+                _check_free_value(f"scores[{i}].detail", score.detail)
+        for key, entry in self.recipe.items():
+            _check_free_value(f"recipe.{key}", entry.value)
+        for path, read in _FREE_FIELDS:
+            value = read(self)
+            if value:
+                _check_free_value(path, value)
         _check_determines(self.provenance.determines)
         return self
 
@@ -430,8 +431,16 @@ FREE = (
     "provenance.corpus.overlap",
 )
 """Fields that may hold any JSON, as the details of scores and the values of recipes do."""
+_FREE_FIELDS = [(path, operator.attrgetter(path)) for path in FREE]
 DEEPEST = 64
 """Objects and lists inside each other in a free field; real ones have four."""
+
+
+def _check_free_value(place: str, value: Any) -> None:
+    """Raise RecordDamaged for a value with a fault."""
+    problem = _problem_of(value)
+    if problem:
+        raise RecordDamaged(f"{place}: {problem}")
 
 
 def _problem_of(value: Any) -> str:
@@ -554,10 +563,13 @@ def _plain(value: Any) -> Any:
     raise ValueError(f"{type(value).__name__} cannot be stored as JSON")
 
 
-def read_record(path: Path) -> RunRecord:
-    """The record in one file. Raises RecordDamaged, naming the file and the field."""
+def read_record(path: Path | str, folder: Path | None = None) -> RunRecord:
+    """The record in one file. Raises RecordDamaged, naming the file and the field.
+
+    ``folder``: the file's own, if it is known.
+    """
     try:
-        return RunRecord.decode(read_plain_file(path, RECORD_BYTES))
+        return RunRecord.decode(read_plain_file(path, RECORD_BYTES, folder))
     except RecordDamaged as error:
         reason, hint = error.message, error.hint
     except OSError as error:

@@ -126,13 +126,15 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return record.method in self.trials and mine.items() <= {**search_of(record)}.items()
 
 
-def read_search(file: Path) -> Search | None:
+def read_search(file: Path, inside: Path | None = None) -> Search | None:
     """The search in a file ``search.json``; None if there is no file.
+
+    ``inside``: a folder above it, below which no link is followed; None: its own.
 
     Raises BenchError if it is damaged.
     """
     try:
-        return msgspec.json.decode(read_plain_file(file, SEARCH_BYTES), type=Search)
+        return msgspec.json.decode(read_plain_file(file, SEARCH_BYTES, inside), type=Search)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -234,7 +234,7 @@ class Plan:
             return cls(tuple(runs), question)
         except OSError as error:
             raise BenchError(f"--plan {file}: {error.strerror or error}") from None
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise BenchError(
                 f"--plan {file}: {error}", "bench run ... --dry-run --to FILE writes one"
             ) from None

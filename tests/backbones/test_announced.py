@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,13 @@ import torch
 from hub import StandInHub
 
 from bench.backbones import fetch_backbone, resolve
+from bench.backbones.folder import (
+    card_title,
+    module_folders,
+    read_config,
+    routed_folders,
+    weight_files,
+)
 from bench.backbones.module_pickles import convert_modules, find_pickles, pickled_modules
 from bench.base.errors import FetchFailed, NotAModel
 from bench.data.announced import check_answer, check_listing, has_hash
@@ -121,6 +129,35 @@ def test_a_module_outside_of_its_folder(tiny: str, tmp_path: Path) -> None:
     (folder / "modules.json").write_text(text)
     with pytest.raises(NotAModel, match="outside of the folder"):
         find_pickles(folder)
+    with pytest.raises(NotAModel, match="outside of the folder"):
+        module_folders(folder)
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "C:\\x", "..\\x"])
+def test_what_a_router_leads_to_is_in_its_folder(name: str, tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text('[{"type": "x.Router", "path": ""}]')
+    (tmp_path / "router_config.json").write_text(json.dumps({"types": {name: "Dense"}}))
+    with pytest.raises(NotAModel, match="outside of the folder"):
+        routed_folders(tmp_path)
+
+
+@pytest.mark.parametrize("part", ["../w.safetensors", "/dev/zero", "..", "", 1, ["a"], "a\\b"])
+def test_weights_in_several_files_are_in_the_folder(part: object, tmp_path: Path) -> None:
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"w": part}}))
+    with pytest.raises(NotAModel, match="are not in its folder"):
+        weight_files(tmp_path)
+
+
+def test_settings_of_a_size_that_none_has(tmp_path: Path) -> None:
+    (tmp_path / "blob").touch()
+    os.truncate(tmp_path / "blob", 20 << 30)  # a sparse file: no room is needed
+    for name in ("config.json", "modules.json", "model.safetensors.index.json", "README.md"):
+        (tmp_path / name).symlink_to("blob")
+    for read in (read_config, module_folders, weight_files):
+        with pytest.raises(NotAModel, match="too large"):
+            read(tmp_path)
+    assert card_title(tmp_path) == ""
 
 
 def test_pickles_in_a_listing() -> None:

@@ -48,6 +48,9 @@ UNSEEN = {
     "long": "x" * 121,
     "numbered": "Ada (2)",
     "hash": "Ada (0123abcd)",
+    "folder": "/home/ada",
+    "windows folder": "C:\\Users\\ada",
+    "folder in a name": "Ada (~/runs/x)",
 }
 ALIKE = [
     "ada lovelace",

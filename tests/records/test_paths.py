@@ -47,6 +47,20 @@ PATHS = [
     "/my texts/of/ada",
     "/home/ädä/x",
     "@/home/x/y",
+    "$HOME/x",
+    "${SCRATCH}/runs/x",
+    "%USERPROFILE%\\x",
+    "$env:APPDATA\\x",
+    "ssh://server/home/ada",
+    "vscode-remote://ssh-remote+gpu/home/ada",
+    "C:Users\\ada\\x",
+    "\\Users\\ada\\x",
+    "a;b&/home/ada/x",
+    "“/srv/ada/x”",
+    "</srv/ada/x>",
+    "\ufeff/srv/ada/x",
+    "../../home/ada/x",
+    "x&/Users/ada/x",
 ]
 NO_PATHS = [
     "",
@@ -69,6 +83,11 @@ NO_PATHS = [
     "C:",
     "10/10/2026",
     "\\alpha\\beta",
+    "http://localhost/home/ada",
+    "owner/home/x",
+    "$x/y$",
+    "5 %/h",
+    "US$/h",
 ]
 
 

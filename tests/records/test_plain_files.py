@@ -15,6 +15,7 @@ import pytest
 from commands import argv, bench
 from scored_run import finished_run
 
+from bench.base import reading
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.parquet import TooLarge, read_batches
 from bench.base.reading import (
@@ -28,6 +29,7 @@ from bench.base.reading import (
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
 from bench.records.curve import read_curve
+from bench.records.packed import Packed
 from bench.verify import check_manifest
 
 
@@ -41,6 +43,38 @@ def test_a_regular_file_is_read_and_a_link_above_its_folder_is_followed(tmp_path
     assert list_plain_files(linked) == [linked / "below" / "file"]
     with pytest.raises(FileNotFoundError):
         read_plain_file(run / "other", 3)
+
+
+def test_folders_that_are_kept_open_follow_no_link_and_are_closed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [tmp_path / "run" / f"below-{i}" for i in range(3)]
+    for folder in [*folders, tmp_path / "elsewhere"]:
+        folder.mkdir(parents=True)
+        (folder / "a").write_text(folder.name)
+    (tmp_path / "run" / "linked").symlink_to("../elsewhere")
+    opened: list[int] = []
+    open_folder = reading._open_folder
+
+    def counted(top: str, below: str) -> int:
+        opened.append(open_folder(top, below))
+        return opened[-1]
+
+    monkeypatch.setattr(reading, "_open_folder", counted)
+    monkeypatch.setattr(reading, "KEPT_FOLDERS", 2)
+    with reading.kept_folders():
+        for folder in [*folders, *folders[1:], *folders[1:]]:
+            found = read_plain_file(folder / "a", 99, inside=tmp_path / "run")
+            assert found == folder.name.encode()
+        assert len(opened) == 3
+        with pytest.raises(NotPlainFile, match="linked is a link"):
+            read_plain_file(tmp_path / "run/linked/a", 99, inside=tmp_path / "run")
+        with pytest.raises(FileNotFoundError):
+            read_plain_file(folders[2] / "b", 99, inside=tmp_path / "run")
+        assert os.fstat(opened[-1])
+    for handle in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(handle)
 
 
 def test_a_file_is_read_whole_if_each_read_gives_less(
@@ -150,6 +184,16 @@ def test_a_dictionary_of_one_long_text_is_counted_for_each_row(tmp_path: Path) -
     small = parquet.ParquetFile(tmp_path / "a.parquet")
     rows = sum(batch.num_rows for batch in read_batches(small, ["text"], 1 << 40))
     assert rows == 20_000
+
+
+def test_the_longest_text_of_an_array_is_counted_for_each_text(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    texts = json.dumps(["x" * 1_000_000, *[""] * 4999]).encode()
+    packed = Packed()
+    packed.rows.append(("runs/a/predictions/A.npz", "subset", "U", (5000,), texts, None))
+    packed.write(tmp_path / "predictions.parquet")
+    with pytest.raises(DataDamaged, match="5,000 texts of up to 1,000,000 letters"):
+        read_arrays(tmp_path / "runs/a/predictions/A.npz")
 
 
 def test_a_manifest_of_many_missing_files_names_ten(tmp_path: Path) -> None:

@@ -81,13 +81,16 @@ class Items:
             )
         scale = (self.freedom + 1) / self.freedom
         by_pair_RP = np.stack([np.bincount(self._pair_N, moved_N) for moved_N in moved_RN])
-        least_RR = by_pair_RP @ by_pair_RP.T
-        if (
-            not self._two_N.any()
-        ):  # both are the same: no second copy of a matrix of thousands of runs
-            return np.broadcast_to(scale * least_RR, (2, *least_RR.shape))
+        least_RR = np.asarray(by_pair_RP @ by_pair_RP.T, dtype=np.float64)
+        # a matrix of thousands of runs has megabytes: it is scaled in its place
+        least_RR *= scale
+        if not self._two_N.any():  # both are the same
+            return np.broadcast_to(least_RR, (2, *least_RR.shape))
         by_unit_RU = np.stack([self._by_unit(moved_N) for moved_N in moved_RN])
         twice = np.stack(
             [np.bincount(self._pair_N[self._two_N], moved_N[self._two_N]) for moved_N in moved_RN]
         )
-        return scale * np.stack([by_unit_RU @ by_unit_RU.T - twice @ twice.T, least_RR])
+        connected_RR = by_unit_RU @ by_unit_RU.T
+        connected_RR -= twice @ twice.T
+        connected_RR *= scale
+        return np.stack([connected_RR, least_RR])

@@ -33,12 +33,22 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
             key for key in groups if key[:2] == (suite, protocol) and AVERAGE not in groups[key]
         ]:
             mixed = groups.pop(key) | mixed
-        forms = "\n".join(f"{task} {score.text}" for task, score in sorted(mixed.items()))
-        name = mixed[AVERAGE].text if AVERAGE in mixed else None
-        groups[
-            suite, protocol, name or f"other-{hashlib.sha256(forms.encode()).hexdigest()[:8]}"
-        ] = mixed
+        groups[suite, protocol, _common_form(mixed)] = mixed
     return groups
+
+
+def _common_form(scores: Mapping[str, Score]) -> str:
+    """Name the form of scores that belong together: that of their average, else the one that all
+    have, else a hash of all."""
+    average = scores.get(AVERAGE)
+    of_average = average.text if average is not None else None
+    if of_average:
+        return of_average
+    forms = {score.text or "" for score in scores.values()}
+    if len(forms) == 1:
+        return forms.pop()
+    listed = "\n".join(f"{task} {score.text}" for task, score in sorted(scores.items()))
+    return f"other-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
 
 
 def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...] | None:

@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.records.fingerprint import CODE_NAME
-
 if TYPE_CHECKING:
     from bench.records.record import RunRecord
 
@@ -38,8 +36,7 @@ class Term(NamedTuple):
 def terms_of(record: RunRecord) -> dict[str, Term]:
     """Everything besides the seed and the code of the method that decides the result, by name."""
     about = record.provenance
-    determines = about.determines or {}
-    contents = determines.get("places")
+    contents = (about.determines or {}).get("places")
     contents = contents if isinstance(contents, Mapping) else {}
     terms = {}
     for key, value in record.recipe.items():
@@ -50,9 +47,21 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
         else:
             exact = _exact(value.value)
             terms[key] = Term(exact, shown, exact)
-    for key, value in determines.items():
-        # the hash of the corpus stands for its parts; a row has one code
-        if key in ("places", "corpus_parts", CODE_NAME) or value is None:
+    terms |= determined_terms(record)
+    if corpus := corpus_words(record):
+        sha256 = str(about.corpus.sha256)
+        terms[CORPUS] = Term(sha256, corpus, f"{about.corpus.name or 'corpus'}@{sha256}")
+    if revision := about.backbone.revision:
+        terms["backbone revision"] = Term(str(revision), str(revision)[:8], str(revision))
+    return terms
+
+
+def determined_terms(record: RunRecord) -> dict[str, Term]:
+    """The terms that are no recipe values, and neither the training text nor the backbone."""
+    terms = {}
+    for key, value in (record.provenance.determines or {}).items():
+        # the hash of the corpus covers its parts; a row has one code
+        if key in ("places", "corpus_parts", "plugin") or value is None:
             continue
         exact = _exact(value)
         if key == "dev":
@@ -60,11 +69,6 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
             terms[DEV_SET] = Term(exact, short, exact)
         else:
             terms[_TERMS.get(key, key)] = Term(exact, _short(value), exact)
-    if corpus := corpus_words(record):
-        sha256 = str(about.corpus.sha256)
-        terms[CORPUS] = Term(sha256, corpus, f"{about.corpus.name or 'corpus'}@{sha256}")
-    if revision := about.backbone.revision:
-        terms["backbone revision"] = Term(str(revision), str(revision)[:8], str(revision))
     return terms
 
 

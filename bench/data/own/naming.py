@@ -154,7 +154,7 @@ def read_description(path: Path) -> Description:
         return Description()
     try:
         return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Description)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BenchError(
             f"{file}: {error}",
             'a description has name = "...", scale = [0, 5], licence = "...", source = "...", '
