@@ -224,7 +224,8 @@ def _triplets(folder: Path) -> Path:
     return path
 
 
-def scores() -> dict[str, Any]:
+def scores(methods: Collection[str] = FINISHED) -> dict[str, Any]:
+    """Compute the scores of all encoders that nobody trained, or of the named ones."""
     from bench.data.sets import DataFolder
     from bench.method import SilentReporter
     from bench.records import RunsFolder
@@ -235,7 +236,7 @@ def scores() -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         runs = plan_config(
-            RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None)
+            RunConfig(methods=tuple(methods), suites=("check",)), discover(), DataFolder(None)
         )
         records = [
             execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0]
