@@ -187,6 +187,8 @@ class Verbs(HelpfulGroup):
         except OSError as error:
             show_error(_system_error(error))
             ctx.exit(2)
+        except click.exceptions.Exit:
+            raise
         # a plugin's own code may fail, or exit, while it is imported
         except (Exception, SystemExit) as error:
             from bench.base.user_code import located, place_of
