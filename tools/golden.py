@@ -68,7 +68,7 @@ def compare(form: str, *options: str) -> str:
     return result.stdout
 
 
-def plans() -> dict[str, Any]:
+def plans(backbones: Collection[str] = BACKBONES) -> dict[str, Any]:
     """Return "method+variant, setting, backbone" -> recipe, corpus, printed value and fingerprint.
 
     The entry is the message if planning ends with an error.
@@ -81,7 +81,7 @@ def plans() -> dict[str, Any]:
         cls = registry[name].cls
         for setting in (None, *cls.settings):
             for variant in ("", *cls.variants):
-                for backbone in BACKBONES if cls.own_backbone is None else BACKBONES[:1]:
+                for backbone in backbones if cls.own_backbone is None else BACKBONES[:1]:
                     key = (
                         f"{name}{'+' if variant else ''}{variant}, {setting or 'no setting'}, "
                         f"{backbone}"
