@@ -174,7 +174,6 @@ def test_a_line_names_own_files_and_suites_in_code(two_suites: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("short_check")
 def test_gold_values_of_own_files_are_published_and_no_word_of_a_text(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
