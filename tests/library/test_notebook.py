@@ -104,7 +104,7 @@ results""",
 def test_a_notebook_trains_on_a_dataset_and_plots(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a real kernel: the progress bar is drawn, tables and plots are what a cell shows."""
+    """In a real kernel: progress is one output; tables and plots are what a cell shows."""
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("datasets")
@@ -119,7 +119,7 @@ def test_a_notebook_trains_on_a_dataset_and_plots(
     ).execute()
     _, trained, plotted = (cell.outputs for cell in notebook.cells)
     assert [output.output_type for output in trained] == ["display_data", "execute_result"]
-    assert "2 of 2 finished" in trained[0].data["text/html"]
+    assert "(2 of 2): done: own" in trained[0].data["text/html"]
     table = trained[1].data["text/html"]
     assert "<table>" in table and "simcse" in table
     assert "\nsimcse " in trained[1].data["text/plain"], (
