@@ -86,7 +86,7 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     score = record.scores[0]
     stored = read_arrays(store.predictions_path(record.run_id, score.task, score.text, score.suite))
     rng = np.random.default_rng(11)
-    rows = [rng.integers(score.n, size=score.n) for _ in range(1000)]
+    rows = [rng.integers(score.n, size=score.n) for _ in range(2000)]
     drawn = [spearmanr(stored["prediction"][r], stored["gold"][r]).statistic for r in rows]
     plain = 100 * np.percentile(drawn, [2.5, 97.5])
     text = scores_table(Run(record, store.folder(record.run_id)))
