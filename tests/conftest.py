@@ -142,16 +142,16 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def short_check(tmp_path: Path) -> Iterator[None]:
-    """Cut the suite ``check`` to the 831 of its 4,742 pairs that belong to each fifth image."""
+@pytest.fixture(scope="session")
+def _fifth_of_check(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """Write the data of ``check`` with the 831 of its 4,742 pairs that belong to each fifth image."""
     import lzma
     import shutil
 
     from bench.data.sets import DataFolder
     from bench.score.suites import check
 
-    folder, file = tmp_path / "check", "check-test.tsv.xz"
+    folder, file = tmp_path_factory.mktemp("fifth") / "check", "check-test.tsv.xz"
     shutil.copytree(check.CHECK_DATA, folder)
     pairs: Any = check.CHECK_TASK.load(DataFolder(None))
     first, second = pairs.data.caption1.tolist(), pairs.data.caption2.tolist()
@@ -163,7 +163,16 @@ def short_check(tmp_path: Path) -> Iterator[None]:
         if image[a] % 5 == image[b] % 5 == 0
     ]
     (folder / file).write_bytes(lzma.compress("\n".join([head, *kept, ""]).encode()))
+    return folder, len(kept)
+
+
+@pytest.fixture
+def short_check(_fifth_of_check: tuple[Path, int]) -> Iterator[None]:
+    """Cut the suite ``check`` to a fifth of its images."""
+    from bench.score.suites import check
+
+    folder, count = _fifth_of_check
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "CHECK_DATA", folder)
-        patch.setitem(vars(check.CHECK_TASK), "n", len(kept))
+        patch.setitem(vars(check.CHECK_TASK), "n", count)
         yield

@@ -68,7 +68,7 @@ def compare(form: str, *options: str) -> str:
     return result.stdout
 
 
-def plans() -> dict[str, Any]:
+def plans(backbones: Collection[str] = BACKBONES) -> dict[str, Any]:
     """Return "method+variant, setting, backbone" -> recipe, corpus, printed value and fingerprint.
 
     The entry is the message if planning ends with an error.
@@ -81,7 +81,7 @@ def plans() -> dict[str, Any]:
         cls = registry[name].cls
         for setting in (None, *cls.settings):
             for variant in ("", *cls.variants):
-                for backbone in BACKBONES if cls.own_backbone is None else BACKBONES[:1]:
+                for backbone in backbones if cls.own_backbone is None else BACKBONES[:1]:
                     key = (
                         f"{name}{'+' if variant else ''}{variant}, {setting or 'no setting'}, "
                         f"{backbone}"
@@ -224,7 +224,8 @@ def _triplets(folder: Path) -> Path:
     return path
 
 
-def scores() -> dict[str, Any]:
+def scores(methods: Collection[str] = FINISHED) -> dict[str, Any]:
+    """Compute the scores of all encoders that nobody trained, or of the named ones."""
     from bench.data.sets import DataFolder
     from bench.method import SilentReporter
     from bench.records import RunsFolder
@@ -235,7 +236,7 @@ def scores() -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         runs = plan_config(
-            RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None)
+            RunConfig(methods=tuple(methods), suites=("check",)), discover(), DataFolder(None)
         )
         records = [
             execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0]

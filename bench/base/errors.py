@@ -73,6 +73,8 @@ class UnknownName(BenchError):
             most_listed = 3
         else:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+            if not near:
+                near = _nearest_but_for_case(name, names)
             most_listed = 12
         if near:
             others = f"nearest: {', '.join(near)}"
@@ -90,6 +92,13 @@ class UnknownName(BenchError):
         self.kind = kind
         self.name = name
         self.near = near
+
+
+def _nearest_but_for_case(name: str, names: Sequence[str]) -> list[str]:
+    """Return at most three names that are near if capitals and small letters are the same."""
+    folded = {known.casefold(): known for known in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
+    return [folded[known] for known in near]
 
 
 def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:

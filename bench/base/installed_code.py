@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from bench.base.import_scope import CodeFile
@@ -70,9 +70,20 @@ def method_points() -> list[importlib.metadata.EntryPoint]:
 
 def distribution_of(point: importlib.metadata.EntryPoint) -> str:
     """Return the name of the distribution that registers an entry point."""
+    return distribution_and_version(point)[0]
+
+
+def distribution_and_version(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
+    """Return name and version of the distribution that registers an entry point."""
     if point.dist is None:
-        return "?"
-    return point.dist.name
+        return "?", ""
+    return _name_and_version(point.dist)
+
+
+# each question for a name parses a file, and a distribution may have 40 entry points
+@lru_cache(maxsize=32)
+def _name_and_version(distribution: importlib.metadata.Distribution) -> tuple[str, str]:
+    return distribution.name, distribution.version
 
 
 def _names_in(file: CodeFile) -> Iterator[str]:

@@ -24,6 +24,7 @@ from bench.cli.run_options import (
     typed_options,
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
+from bench.data.corpora.records import LINES, PARQUET, format_of
 from bench.data.sets import DataFolder
 from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
 from bench.records import RunRecord, RunsFolder
@@ -138,6 +139,11 @@ def evaluate(
             "expected one or more models, or only --list-sentences FILE",
             "bench evaluate MODEL --suite sts",
         )
+    for model in models:
+        if format_of(model) in (*LINES, PARQUET) and Path(model).is_file():
+            raise BenchError(
+                f"{model} is a file of data, and no model", f"--suite {model} scores on it"
+            )
     session = Session.begin(
         plan_from_options((), typed_options(options)),
         terminal_reporter(plain or as_json),

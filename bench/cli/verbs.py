@@ -191,6 +191,8 @@ class Verbs(HelpfulGroup):
             what = " ".join(str(error).split()) or "there is no room for what was asked for"
             show_error(BenchError(f"the memory does not suffice: {what}"))
             ctx.exit(2)
+        except click.exceptions.Exit:
+            raise
         # a plugin's own code may fail, or exit, while it is imported
         except (Exception, SystemExit) as error:
             from bench.base.user_code import located, place_of

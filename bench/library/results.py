@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,25 @@ WIDTH = 120
 STYLE = "<style>th, td { text-align: left } th.number, td.number { text-align: right }</style>"
 
 
+def print_to_text(drawn: Any) -> str:
+    """Return what rich prints of an object, without colours and blanks at the ends of lines.
+
+    In a notebook, too, where a console of rich would show it instead of writing it.
+    """
+    console = Console(
+        file=StringIO(),
+        width=WIDTH,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        force_jupyter=False,
+        force_terminal=False,
+    )
+    with console.capture() as printed:
+        console.print(drawn)
+    return "\n".join(line.rstrip() for line in printed.get().rstrip("\n").split("\n"))
+
+
 @dataclass(frozen=True, repr=False)
 class Tables:
     """Score tables: drawn by rich in a terminal, HTML in a notebook, text by ``print``."""
@@ -50,9 +69,7 @@ class Tables:
         )
 
     def __repr__(self) -> str:
-        text = io.StringIO()
-        Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False).print(self)
-        return "\n".join(line.rstrip() for line in text.getvalue().rstrip("\n").split("\n"))
+        return print_to_text(self)
 
     def _repr_html_(self) -> str:
         return STYLE + "\n".join(as_html(score_grid(table)) for table in self.tables)

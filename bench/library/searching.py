@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rich.console import Console
 from rich.text import Text
 
 from bench.base.errors import BenchError, UnknownName
@@ -31,7 +29,7 @@ from bench.library.arguments import (
 from bench.library.corpora import corpus_place
 from bench.library.libraries import import_pandas
 from bench.library.plots import plot_trials
-from bench.library.results import STYLE, WIDTH
+from bench.library.results import STYLE, print_to_text
 from bench.library.running import choose_reporter
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, Trial, best_trial
@@ -115,9 +113,7 @@ class SearchResult:
         yield from terminal_lines(self._grid(), options.max_width, console.encoding)
 
     def __repr__(self) -> str:
-        text = io.StringIO()
-        Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False).print(self)
-        return "\n".join(line.rstrip() for line in text.getvalue().rstrip("\n").split("\n"))
+        return print_to_text(self)
 
     def _repr_html_(self) -> str:
         return STYLE + as_html(self._grid())

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.text import Text
 
 from bench.base.findings import UNCHECKED, Finding
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.library.libraries import import_pandas
-from bench.library.results import STYLE, WIDTH, Result
+from bench.library.results import STYLE, Result, print_to_text
 from bench.records.store import RunsFolder
 from bench.show.markup import as_html
 from bench.show.tables.verified import report_grids
@@ -59,9 +57,7 @@ class Reports(tuple[RunReport, ...]):
             yield Text("")
 
     def __repr__(self) -> str:
-        text = io.StringIO()
-        Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False).print(self)
-        return "\n".join(line.rstrip() for line in text.getvalue().rstrip("\n").split("\n"))
+        return print_to_text(self)
 
     def _repr_html_(self) -> str:
         return STYLE + "\n".join(as_html(grid) for grid in report_grids(self))

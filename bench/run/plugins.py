@@ -24,7 +24,7 @@ from bench.base.class_code import has_changed_since_import, hash_class, is_typed
 from bench.base.class_parts import file_of_module
 from bench.base.errors import BenchError, UnknownName
 from bench.base.imported_code import hash_file, hash_module
-from bench.base.installed_code import distribution_of, method_points
+from bench.base.installed_code import distribution_and_version, distribution_of, method_points
 from bench.base.plugin_files import check_plugin_files, import_file
 from bench.base.user_code import located, place_of_code
 from bench.method.contract import SETTINGS, Method
@@ -106,9 +106,7 @@ def discover(files: Sequence[Path] = ()) -> Registry:
     warnings: list[str] = []
     for point in method_points():
         try:
-            methods = _plugins_of(
-                point.load(), distribution_of(point), point.dist.version if point.dist else ""
-            )
+            methods = _plugins_of(point.load(), *distribution_and_version(point))
             if not methods:
                 raise TypeError("it defines no method")
             _add(plugins, methods)

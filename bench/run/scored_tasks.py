@@ -67,7 +67,12 @@ def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
     """One line for all of them, with the command that fetches them, if there is one."""
     first, others = missing[0], len(missing) - 1
     names = " ".join(dict.fromkeys(error.name for error in missing if error.name))
+    more = ""
+    if others == 1:
+        more = "; nor is one other set"
+    elif others:
+        more = f"; nor are {others} other sets"
     return DataMissing(
-        first.message + (f"; nor are {others} other sets" if others else ""),
+        first.message + more,
         (first.hint or "").replace(f"data fetch {first.name}", f"data fetch {names}"),
     )

@@ -16,7 +16,7 @@ from bench.records.packed import PredictionsElsewhere
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
 from bench.records.selection import known_sets
-from bench.score.suites import GIVEN, Arrays, average, rescore, suite, suite_names
+from bench.score.suites import GIVEN, OWN, Arrays, average, rescore, suite, suite_names
 from bench.verify.findings import NotChecked, make_finding, name_score
 
 SCHEMA = "bench.given/1"
@@ -166,7 +166,7 @@ def _gold_difference(score: Score, arrays: Arrays) -> str:
     """
     expected = given_of(score)
     if expected is None:
-        source = "mteb" if score.suite == "mteb" else "this set"
+        source = {"mteb": "mteb", OWN: "somebody's own file"}.get(score.suite, "this set")
         raise NotChecked(f"bench has no hashes of the gold values of {source}")
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:

@@ -54,19 +54,22 @@ def test_every_python_gives_this_hash() -> None:
     assert hashed(EXAMPLE) == "4f3a62a8c0e742c8a7c76346d7ffb98e65efa052356c8ecc99f6f5226573a2e4"
 
 
+FOLDERS = [["methods"], pytest.param(["bench", "tests"], marks=pytest.mark.nightly)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["3.11.7", "3.12.1", "3.13.0"])
-def test_the_other_pythons_of_this_machine_agree(version: str) -> None:
-    """On all files of the package and of the tests."""
+@pytest.mark.parametrize("folders", FOLDERS, ids=",".join)
+def test_the_other_pythons_of_this_machine_agree(folders: list[str], version: str) -> None:
     python = Path.home() / ".pyenv" / "versions" / version / "bin" / "python"
     if not python.exists():
         pytest.skip(f"no Python {version} here")
-    code = """
+    code = f"""
 import hashlib, sys
 from pathlib import Path
 from bench.base.syntax import hash_tree, parse_source
 digest = hashlib.sha256()
-for folder in ("bench", "methods", "tests"):
+for folder in {folders}:
     for path in sorted(Path(folder).rglob("*.py")):
         digest.update(hash_tree(parse_source(path.read_bytes())).encode())
 print(digest.hexdigest())

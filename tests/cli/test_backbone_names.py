@@ -32,6 +32,7 @@ def encoders(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
 def test_two_encoders_are_two_named_rows_of_one_table(
     encoders: tuple[Path, Path], tmp_path: Path
 ) -> None:

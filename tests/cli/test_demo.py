@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from commands import argv, bench, tree
 from factories import record
-from forked import bench_process
 from msgspec.structs import replace
 
 from bench.cli.demo import show_demo
@@ -84,42 +83,74 @@ def refuse(*_, **__):
 socket.socket.connect = refuse
 socket.create_connection = refuse
 """
+DEMO = [*argv("demo --steps 3 --seeds 1 --out"), "a demo"]
+UNTRAINED = {
+    "first-last-avg": 61.13,
+    "last-avg": 59.95,
+    "embedding-last-avg": 60.76,
+    "cls": 54.12,
+}
 
 
-@pytest.mark.slow(seconds=20)
-def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
-    """One seed of three steps; again; and what it says to do next, done. The first process starts cold, the others are forked."""
-    environment = {**os.environ, "COLUMNS": "80", "BENCH_CACHE": str(tmp_path / "cache")}
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return bench_process([*arguments], tmp_path, environment, BLOCKED)
-
-    demo = [*argv("demo --steps 3 --seeds 1 --out"), "a demo"]
-    cold = [sys.executable, "-c", f"{BLOCKED}\nfrom bench.cli import main; main()", *demo]
+def demo_process(folder: Path, before: str = "") -> tuple[str, list[RunRecord]]:
+    """Run the demo, one seed of three steps, in a process that starts cold after ``before``."""
+    code = f"{BLOCKED}\n{before}\nfrom bench.cli import main; main()"
+    environment = {**os.environ, "COLUMNS": "80", "BENCH_CACHE": str(folder / "cache")}
     how = {"capture_output": True, "text": True, "timeout": 600}
-    done = subprocess.run(cold, cwd=tmp_path, env=environment, **how)
+    command = [sys.executable, "-c", code, *DEMO]
+    done = subprocess.run(command, cwd=folder, env=environment, **how)
     assert done.returncode == 0, done.stderr
-    runs = tmp_path / "a demo" / "runs"
-    records, damaged = RunsFolder(runs).records()
+    records, damaged = RunsFolder(folder / "a demo" / "runs").records()
     assert damaged == []
     assert [(one.method, one.seed) for one in records if one.seed] == [("simcse", 1)]
+    assert {one.method for one in records} == {*UNTRAINED, "simcse"}
+    return done.stdout, records
+
+
+@pytest.mark.nightly
+@pytest.mark.slow(seconds=30)
+def test_the_whole_of_it_gives_the_numbers_that_the_readme_of_the_data_names(
+    tmp_path: Path,
+) -> None:
+    _, records = demo_process(tmp_path)
     values = {one.method: one.scores[0].value for one in records}
-    untrained = {"first-last-avg": 61.13, "embedding-last-avg": 60.76}
-    untrained |= {"last-avg": 59.95, "cls": 54.12}
-    assert {name: values[name] for name in untrained} == pytest.approx(untrained, abs=0.3)
+    assert {name: values[name] for name in UNTRAINED} == pytest.approx(UNTRAINED, abs=0.3)
     assert all(one.scores[0].protocol == "check/2" and one.scores[0].n == 4742 for one in records)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
+def test_it_runs_as_a_process_again_and_what_it_says_to_do_next_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a part of the suite: a process that starts cold, then the same and the next steps here."""
+    from bench.score.suites import check
+
+    cut = f"""
+from pathlib import Path
+from bench.score.suites import check
+check.CHECK_DATA = Path({str(check.CHECK_DATA)!r})
+vars(check.CHECK_TASK)["n"] = {check.CHECK_TASK.n}
+"""
+    printed, records = demo_process(tmp_path, cut)
+    assert {one.scores[0].n for one in records} == {check.CHECK_TASK.n}
+    runs = tmp_path / "a demo" / "runs"
     for line in ("baseline: first-last-avg", "simcse ", str(runs.parent / "index.html")):
-        assert line in done.stdout
-    before, again = tree(runs), run(*demo)
-    assert again.returncode == 0 and again.stdout == done.stdout and tree(runs) == before
+        assert line in printed
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("a connection was opened"))
+    before, again = tree(runs), bench(*DEMO, COLUMNS="80")
+    assert again.exit_code == 0 and again.stdout == printed and tree(runs) == before
     assert again.stderr.count("was done already, nothing repeated") == 5
-    lines = done.stdout.partition("next:")[2].splitlines()
+    lines = printed.partition("next:")[2].splitlines()
     commands = [shlex.split(line)[1:] for line in lines if line.strip().startswith("bench ")]
     (tmp_path / "sentences.txt").write_text("A dog runs.\nA cat sleeps.\n")
     by_verb = {command[0]: command for command in commands}
-    told = run(*by_verb["encode"])
-    assert told.returncode == 0, told.stderr
+    told = bench(*by_verb["encode"])
+    assert told.exit_code == 0, told.stderr
     assert np.load(tmp_path / "vectors.npy").shape == (2, 256)
-    planned = run(*by_verb["run"][:-1], str(tmp_path), "--dry-run")
+    planned = bench(*by_verb["run"][:-1], tmp_path, "--dry-run")
     assert "STS" in planned.stderr + planned.stdout
     assert "no such option" not in planned.stderr.lower()

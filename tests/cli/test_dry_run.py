@@ -132,6 +132,7 @@ def test_the_first_line_names_device_and_precision() -> None:
     assert lines[0] == "device A100 (80 GB), precision bf16"
 
 
+@pytest.mark.usefixtures("short_check")
 def test_a_disk_that_is_too_full_is_one_line_before_anything_is_trained(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,16 @@ def test_a_missing_plugin_file_is_one_line(tmp_path: Path) -> None:
     assert "nowhere.py" in error_line(bench("compare", "nowhere.py", "--runs", tmp_path))
 
 
+def test_data_among_the_models_is_for_the_option_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t1\n")
+    done = bench("evaluate", "builtin", "pairs.tsv")
+    assert error_line(done) == "error: pairs.tsv is a file of data, and no model"
+    assert "--suite pairs.tsv scores on it" in done.stderr
+
+
 def test_what_pages_print_is_in_the_help() -> None:
     """Of every command in README and docs: its options are shown by the help of its verb."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -49,11 +49,12 @@ def test_a_corpus_may_be_called_as_recipes_call_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_of_a_plugin_says_which_and_the_hint_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(MINE)
-    made = bench(*argv("run --method mine --plugin mine.py --suite check --json"))
+    run = argv("run --method mine --plugin mine.py --suite check --json")
+    made = bench(*run, "--backbone", tiny)
     assert made.exit_code == 0, made.stderr
     (run_id,) = RunsFolder(tmp_path / "runs").ids()
     Path("text.txt").write_text("a line\n")

@@ -14,6 +14,7 @@ from made_runs import made_runs
 from bench.base.errors import BenchError
 from bench.cli import VERBS
 from bench.cli.methods import year_of
+from bench.conformance.methods import SENTENCES
 from bench.run.plugins import discover
 from bench.run.recipes import variants_of
 from bench.score.suites import suite_names
@@ -95,7 +96,7 @@ def test_everything_about_one_method(snapshot: object) -> None:
 
 
 @pytest.mark.slow
-def test_a_plugin_is_checked(tmp_path: Path) -> None:
+def test_a_plugin_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     done = bench("methods", "--check", file, "--json")
@@ -103,6 +104,9 @@ def test_a_plugin_is_checked(tmp_path: Path) -> None:
     assert done.exit_code == 0 and report["name"] == "mine"
     assert all(finding["outcome"] == "agrees" for finding in report["findings"])
     file.write_text(PLUGIN.replace("[:, 0]", ".mean(1)"))
+    monkeypatch.setattr(  # another process was started above
+        "bench.conformance.methods.encode_elsewhere", lambda case: case.build().encode(SENTENCES)
+    )
     done = bench("methods", "--check", file)
     assert done.exit_code == 1 and done.stdout.splitlines()[-1] == "1 failed"
     assert re.search(r"FAILED +none +encode ignores batch size and padding", done.stdout)

@@ -91,6 +91,7 @@ def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[s
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("here")
 def test_infersent_keeps_the_contract(tmp_path: Path) -> None:
     """A batch that is cut included: of methods with vectors of their own no other test looks at their gradients."""
     (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")
@@ -255,8 +256,12 @@ class Hashed(Method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("source", "passes"), [("hash", False), ("len", True)])
+@pytest.mark.parametrize(
+    ("source", "passes"),
+    [("hash", False), pytest.param("len", True, marks=pytest.mark.nightly)],
+)
 def test_vectors_that_differ_between_processes_are_caught(tmp_path, source, passes):
+    """The checks of tests/cli/test_lists.py pass in another process every day."""
     (tmp_path / "hashed.py").write_text(HASHED.replace("SOURCE", source), encoding="utf-8")
     (plugin,) = from_file(tmp_path / "hashed.py")
     (found,) = [

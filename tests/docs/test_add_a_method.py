@@ -1,4 +1,4 @@
-"""docs/add-a-method.md does what it says: its code and its commands, as a reader would use them, each in a process of its own."""
+"""docs/add-a-method.md does what it says: its code and its commands, as a reader would use them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import Result
 from commands import argv
-from forked import bench_process
+from commands import bench as command_line
+
+from bench.conformance.methods import SENTENCES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "add-a-method.md"
-Bench = Callable[..., subprocess.CompletedProcess[str]]
+Bench = Callable[..., Result]
 
 
 def blocks(language: str) -> list[str]:
@@ -29,26 +32,9 @@ def blocks(language: str) -> list[str]:
     )
 
 
-def bench_in(folder: Path) -> Bench:
-    """``bench`` as a process in that folder, with runs and caches of its own and no data."""
-    own = {"BENCH_RUNS": str(folder / "runs"), "BENCH_CACHE": str(folder / "cache")}
-    own |= {"COLUMNS": "160", "OMP_NUM_THREADS": "1"}
-
-    def bench(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        without_data = {key: value for key, value in os.environ.items() if key != "BENCH_DATA"}
-        env = {**without_data, **own, **more}
-        if "PYTHONPATH" not in more:
-            return bench_process([*arguments], folder, env)
-        command = [sys.executable, "-c", "from bench.cli import main; main()", *arguments]
-        how = {"capture_output": True, "text": True, "timeout": 300}
-        return subprocess.run(command, cwd=folder, env=env, **how)
-
-    return bench
-
-
 @pytest.fixture
-def written(tmp_path: Path) -> Bench:
-    """The folder of somebody who followed the page: method and recipe copied out of it."""
+def written(tmp_path: Path, short_check: None, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """``bench`` in the folder of somebody who followed the page: method and recipe copied out of it."""
     dcl, code, ready = blocks("python")
     (tmp_path / "dcl.py").write_text(dcl, encoding="utf-8")
     (tmp_path / "slow_copy.py").write_text(ready, encoding="utf-8")
@@ -57,14 +43,10 @@ def written(tmp_path: Path) -> Bench:
     (tmp_path / "recipes" / "cut-off.toml").write_text(
         "\n".join(blocks("toml")[:2]), encoding="utf-8"
     )
-    return bench_in(tmp_path)
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
-    from bench.conformance.methods import tiny_backbone
-
-    return tiny_backbone(tmp_path_factory.mktemp("backbone") / "tiny")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BENCH_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    return command_line
 
 
 def loaded(file: Path) -> Any:
@@ -102,24 +84,28 @@ def test_the_commands_of_another_loss_check_train_and_compare_it(
 ) -> None:
     check, run, compare = [shlex.split(line)[1:] for line in blocks("sh")[0].splitlines()]
     done = written(*check)
-    assert done.returncode == 0 and "FAILED" not in done.stdout, done.stdout + done.stderr
+    assert done.exit_code == 0 and "FAILED" not in done.stdout, done.stdout + done.stderr
     done = written(
         *run, "--backbone", tiny, "--set", "max_steps=2", "--set", "select_on=last", "--plain"
     )
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     records = [json.loads(file.read_text()) for file in (tmp_path / "runs").glob("*/run.json")]
     assert sorted((one["method"], one["seed"]) for one in records) == [
         (name, seed) for name in ("dcl", "simcse") for seed in (1, 2, 3)
     ]
     done = written(*compare)
-    assert done.returncode == 0 and "baseline: simcse" in done.stdout
+    assert done.exit_code == 0 and "baseline: simcse" in done.stdout
     assert "minus simcse" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.slow
-def test_the_example_keeps_the_contract(written: Bench) -> None:
+def test_the_example_keeps_the_contract(written: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of the page encode in another process; here that is not done again."""
+    monkeypatch.setattr(
+        "bench.conformance.methods.encode_elsewhere", lambda case: case.build().encode(SENTENCES)
+    )
     done = written("methods", "--check", "my_method.py")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.exit_code == 0, done.stdout + done.stderr
     assert "the contract is kept" in done.stdout and "FAILED" not in done.stdout
     assert done.stdout.count("ok  ") >= 9
 
@@ -132,7 +118,7 @@ def test_the_example_trains_and_is_scored_from_the_command_line(
     more = f"--corpus builtin --set eval_steps=3 --set max_steps=6 --plain --backbone {tiny}"
     command = [*argv(f"{what} {more}"), "--set", "select_on=captions dev"]
     done = written(*command)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.exit_code == 0, done.stdout + done.stderr
     (file,) = (tmp_path / "runs").glob("*/run.json")
     record = json.loads(file.read_text())
     found = [record[key] for key in ("method", "variant", "status")]
@@ -145,7 +131,7 @@ def test_the_example_trains_and_is_scored_from_the_command_line(
     curve = [json.loads(line) for line in (file.parent / "curve.jsonl").read_text().splitlines()]
     assert {"loss", "forth", "back"} <= set().union(*curve)
     again = written(*command)
-    assert again.returncode == 0 and "nothing repeated" in again.stdout + again.stderr
+    assert again.exit_code == 0 and "nothing repeated" in again.stdout + again.stderr
 
 
 def install(
@@ -170,7 +156,7 @@ def install(
 def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothing_down(
     tmp_path: Path,
 ) -> None:
-    site, bench = tmp_path / "site", bench_in(tmp_path)
+    site = tmp_path / "site"
     code, toml = blocks("python")[1], blocks("toml")
     table = re.search(r'^cut-off = "(.*?)"', toml[2], flags=re.M)
     assert table and '[project.entry-points."bench.methods"]' in toml[2]
@@ -179,11 +165,14 @@ def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothin
     points = "[bench.methods]\nbroken = broken_methods.method\n"
     install(site, "broken_methods", "raise RuntimeError('built for another version')", points)
 
-    listed = bench("methods", PYTHONPATH=str(site))
+    command = [sys.executable, "-c", "from bench.cli import main; main()", "methods"]
+    environment = {**os.environ, "COLUMNS": "160", "PYTHONPATH": str(site)}
+    how = {"capture_output": True, "text": True, "timeout": 300}
+    listed = subprocess.run(command, cwd=tmp_path, env=environment, **how)
     assert listed.returncode == 0 and "Traceback" not in listed.stderr, listed.stderr
     names = [line.split()[0] for line in listed.stdout.splitlines() if line.strip()]
     assert {"cut-off", "simcse", "glove-avg"} <= set(names) and "broken" not in names
     (warning,) = [line for line in listed.stderr.splitlines() if line.startswith("warning")]
     assert "broken" in warning and "RuntimeError: built for another version" in warning
-    without = bench("methods", "cut-off")
-    assert without.returncode == 2 and "unknown method 'cut-off'" in without.stderr
+    without = command_line("methods", "cut-off")
+    assert without.exit_code == 2 and "unknown method 'cut-off'" in without.stderr

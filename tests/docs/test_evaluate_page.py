@@ -22,6 +22,7 @@ def cells() -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

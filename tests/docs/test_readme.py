@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -45,11 +46,16 @@ def test_every_link_leads_somewhere_and_every_page_of_docs_is_reached_from_it() 
     assert {page for page in (ROOT / "docs").rglob("*.md")} <= seen
 
 
-@pytest.fixture(scope="module")
-def pasted(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, str, str]]:
-    """The five lines in one fresh shell, which finds `bench` nowhere but in the environment `.venv` of the folder: line, exit code,
-    and both outputs. The line that trains goes as far as its plan, for a test of the demo trains the same."""
-    folder = tmp_path_factory.mktemp("clone")
+def only_planned(line: str) -> str:
+    """Let the line that trains go as far as its plan: a test of the demo trains the same."""
+    return line + " --dry-run" * (" run " in line and "--dry-run" not in line)
+
+
+def pasted(lines: list[str], folder: Path) -> list[tuple[str, int, str, str]]:
+    """Run lines in one fresh shell, which finds `bench` nowhere but in the environment `.venv`.
+
+    Returns of each the line, its exit code, and both outputs.
+    """
     (folder / "leaderboards").symlink_to(ROOT / "leaderboards")
     venv.create(folder / ".venv", symlinks=True)
     (folder / ".venv" / "bin" / "bench").symlink_to(Path(sys.executable).parent / "bench")
@@ -57,7 +63,7 @@ def pasted(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, str
     environment = {name: os.environ[name] for name in passed if name in os.environ}
     environment |= {"PATH": os.defpath, "HOME": str(folder), "COLUMNS": "200"}
     assert shutil.which("bench", path=os.defpath) is None
-    lines = [line + " --dry-run" * (" run " in line and "--dry-run" not in line) for line in FIVE]
+    lines = [only_planned(line) for line in lines]
     script = (f"{{ {x}; }} > out.{i} 2> err.{i}; echo $? > code.{i}" for i, x in enumerate(lines))
     how = {"cwd": folder, "env": environment, "text": True, "timeout": 600, "check": True}
     subprocess.run(["/bin/sh"], input="\n".join(script), **how)
@@ -68,13 +74,29 @@ def pasted(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, str
     return [(x, int(told("code", i)), told("out", i), told("err", i)) for i, x in enumerate(lines)]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=15)
-def test_the_five_commands_run_in_a_fresh_shell(pasted: list[tuple[str, int, str, str]]) -> None:
+def test_the_five_commands_run_in_a_fresh_shell(tmp_path: Path) -> None:
     """Tests open no connection: of roberta-large the plan is shown, with what would be fetched."""
-    assert len(pasted) == 5
-    for line, code, out, err in pasted:
+    assert len(FIVE) == 5
+    for line, code, out, err in pasted(FIVE, tmp_path):
         assert code == 0 and out.strip(), (line, err)
         assert "roberta-large" not in line or "promcse" in out and "FacebookAI/roberta-large" in out
+
+
+@pytest.mark.slow
+def test_the_first_command_runs_in_a_fresh_shell_and_the_others_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((line, code, out, err),) = pasted(FIVE[:1], tmp_path)
+    assert code == 0 and "simcse" in out, (line, err)
+    monkeypatch.chdir(tmp_path)
+    for line in FIVE[1:]:
+        program, *words = shlex.split(only_planned(line))
+        done = bench(*words)
+        assert program == "bench" and done.exit_code == 0 and done.stdout.strip(), (line, done)
+        if "roberta-large" in line:
+            assert "promcse" in done.stdout and "FacebookAI/roberta-large" in done.stdout
 
 
 @pytest.mark.slow

@@ -30,9 +30,35 @@ def alike(a: str, b: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in golden.FILES if name != "losses.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "compare.json",
+        pytest.param("plans.json", marks=pytest.mark.nightly),
+        pytest.param("scores.json", marks=pytest.mark.nightly),
+    ],
+)
 def test_what_must_not_move_has_not_moved(name: str) -> None:
     assert moved(golden.held(name), golden.as_text(golden.FILES[name]())) == []
+
+
+@pytest.mark.slow
+def test_the_plans_of_two_backbones_have_not_moved() -> None:
+    """The built-in one, with fingerprints, and the largest; nightly those of all five."""
+    backbones = ("builtin", "roberta-large")
+    every = json.loads(golden.held("plans.json"))
+    held = {key: plan for key, plan in every.items() if key.endswith(backbones)}
+    now = golden.plans(backbones)
+    assert len(now) > 100
+    assert moved(golden.as_text(held), golden.as_text(now)) == []
+
+
+@pytest.mark.slow
+def test_the_score_of_one_encoder_has_not_moved() -> None:
+    """Nightly those of all four."""
+    held = json.loads(golden.held("scores.json"))["first-last-avg"]
+    now = golden.scores(["first-last-avg"])["first-last-avg"]
+    assert moved(json.dumps(held), json.dumps(now)) == []
 
 
 def test_a_move_is_noticed() -> None:

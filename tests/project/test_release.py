@@ -91,11 +91,14 @@ def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("from_wheel", [True, False])
+@pytest.mark.parametrize("from_wheel", [pytest.param(True, marks=pytest.mark.nightly), False])
 def test_a_users_folder_methods_hides_nothing(
     built: Path, from_wheel: bool, tmp_path: Path
 ) -> None:
-    """``python -m bench`` looks in the working directory first; of the wheel, and of the clone that is installed for development."""
+    """``python -m bench`` looks in the working directory first.
+
+    Daily of what is installed, which in tox is the wheel and else the clone.
+    """
     (tmp_path / "methods").mkdir()
     (tmp_path / "methods" / "__init__.py").write_text("raise SystemExit('the wrong folder')")
     (tmp_path / "mine.py").write_text(

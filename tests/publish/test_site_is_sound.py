@@ -16,8 +16,9 @@ from published import publish
 from valid_html import ADDRESSES, broken_links, faults
 
 
-@pytest.fixture(params=["site", "hostile_site"])
+@pytest.fixture(params=[pytest.param("site", marks=pytest.mark.nightly), "hostile_site"])
 def version(request: pytest.FixtureRequest) -> Path:
+    """A version of many tables, nightly, and one of runs that wish us ill."""
     found: Path = request.getfixturevalue(request.param)
     return found
 

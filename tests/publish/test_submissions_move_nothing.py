@@ -76,6 +76,13 @@ def made_board(
     return build_board([*mine, *theirs], version="v1", title="T", senders=senders)
 
 
+@pytest.fixture(scope="module")
+def beside_all(
+    own: tuple[Path, list[RunRecord]], junk: tuple[Path, list[tuple[RunRecord, str]]]
+) -> Board:
+    return made_board(own, junk, 40)
+
+
 def sections(page: str) -> list[str]:
     """The publisher's tables of a page, with their legends and notes, and the headline."""
     found = re.findall(r'<section class="scores".*?</section>', page, flags=re.DOTALL)
@@ -84,13 +91,15 @@ def sections(page: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [2, 40])
+@pytest.mark.parametrize("count", [pytest.param(2, marks=pytest.mark.nightly), 40])
 def test_the_publishers_part_of_a_board_is_the_same(
     own: tuple[Path, list[RunRecord]],
     junk: tuple[Path, list[tuple[RunRecord, str]]],
+    beside_all: Board,
     count: int,
 ) -> None:
-    without, beside = made_board(own, junk, 0), made_board(own, junk, count)
+    without = made_board(own, junk, 0)
+    beside = beside_all if count == 40 else made_board(own, junk, count)
     assert beside.answer == without.answer and "submitted" not in without.answer
     before, now = (json.loads(board_json(one)) for one in (without, beside))
     ours = [one for one in now["tables"] if "submitted_by" not in one["table"]]
@@ -122,9 +131,11 @@ def rows(tables: Sequence[dict[str, Any]], sender: str) -> dict[str, dict[str, A
 
 @pytest.mark.slow
 def test_submitted_rows_are_compared_with_the_publishers_baseline(
-    own: tuple[Path, list[RunRecord]], junk: tuple[Path, list[tuple[RunRecord, str]]]
+    own: tuple[Path, list[RunRecord]],
+    junk: tuple[Path, list[tuple[RunRecord, str]]],
+    beside_all: Board,
 ) -> None:
-    tables = json.loads(board_json(made_board(own, junk, 40)))["tables"]
+    tables = json.loads(board_json(beside_all))["tables"]
     mallory = rows(tables, "Mallory")
     row = mallory["sts new unsupervised builtin"]
     assert row["against"]["verdict"] == "better" and not row["may_be_best"]

@@ -6,8 +6,8 @@ import importlib.metadata
 import sys
 from pathlib import Path
 from textwrap import dedent
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -101,10 +101,17 @@ def test_a_file_that_is_no_plugin_is_one_line(tmp_path: Path, text: str, said: s
     assert not left or "does not import" not in said
 
 
+class Distribution(NamedTuple):
+    """A stand-in for an installed package."""
+
+    name: str
+    version: str
+
+
 class Point:
     """A stand-in for an installed package's entry point."""
 
-    dist = SimpleNamespace(name="their-package", version="9.1")
+    dist = Distribution("their-package", "9.1")
 
     def __init__(self, name: str, found: Any) -> None:
         self.name, self._found = name, found
@@ -164,7 +171,7 @@ def test_a_package_cannot_take_the_name_of_a_built_in_method(
         from_file(plugin(tmp_path, name=name, file=f"{name}.py")) for name in ("simcse", "zero")
     )
     later = Point("zero", zero.cls)
-    later.dist = SimpleNamespace(name="zz-package", version="1")
+    later.dist = Distribution("zz-package", "1")
     with_points(
         monkeypatch,
         later,

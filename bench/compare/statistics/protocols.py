@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bench.compare.statistics.table import AVERAGE
+from bench.score.suites.registry import OWN
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord, Score
@@ -17,12 +18,15 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
 
     Each set of a third tokenisation has a form of its own ("other-" and a hash), and a set in which
     there was nothing to split a known one; they belong together, under the name of their average's
-    form.
+    form. A user's files do not belong together: each is compared by itself, whatever other files a
+    run was scored on.
     """
     groups: dict[tuple[str, str, str], dict[str, Score]] = {}
     for score in record.scores:
         groups.setdefault((score.suite, score.protocol, score.text or ""), {})[score.task] = score
     for suite, protocol in {key[:2] for key in groups}:
+        if suite == OWN:
+            continue
         others = [
             key for key in groups if key[:2] == (suite, protocol) and key[2].startswith("other-")
         ]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.base.errors import CorpusError
+from bench.base.errors import CorpusError, printable
 from bench.base.parquet import TooLarge, limit_of, read_batches
 
 LINES = (".txt", ".csv", ".tsv", ".jsonl", ".json")  # formats of lines
@@ -24,9 +24,12 @@ MOST_TIMES = 1000
 """
 LONGEST_LINE = 1 << 20  # bytes; a longer line is not one sentence, and would be held in memory
 TEXT_ONLY = (
-    "expected UTF-8 text, plain or compressed (named .gz or .xz); UTF-16: iconv -f UTF-16 -t UTF-8"
+    "expected UTF-8 text, plain or compressed (named .gz or .xz); another encoding: "
+    "iconv -f UTF-16 -t UTF-8, or -f WINDOWS-1252"
 )
 ENDS = r"only LF and CR LF end a line; to make both of CR alone: perl -pe 's/\r\n?/\n/g' OLD > NEW"
+SEPARATORS = {";": "semicolons", "|": "|", "\t": "tabs", ",": "commas"}
+"""What columns of other files are separated by -> its name."""
 Seen = Callable[[bytes], object] | None
 """Called with every block of a file's (decompressed) content."""
 Record = dict[str, Any]
@@ -107,6 +110,7 @@ def _with_header(
     where: str, numbered: Iterator[tuple[int, list[str]]]
 ) -> Iterator[tuple[int, Record]]:
     _, header = next(numbered, (1, []))
+    _check_separator(where, header)
     twice = [name for name in header if header.count(name) > 1]
     if twice:
         raise CorpusError(
@@ -120,6 +124,20 @@ def _with_header(
                 "an empty cell needs its separator too",
             )
         yield number, dict(zip(header, cells, strict=True))
+
+
+def _check_separator(where: str, header: list[str]) -> None:
+    """Raise CorpusError if a header of one name holds what other programs separate columns by."""
+    if len(header) != 1:
+        return
+    for separator, name in SEPARATORS.items():
+        if separator in header[0]:
+            raise CorpusError(
+                f"{where}: line 1 is one name, '{printable(header[0])[:60]}': its columns are "
+                f"separated by {name}",
+                "expected commas in a .csv file and tabs in a .tsv file (with a decimal point in "
+                "numbers); save it so",
+            )
 
 
 def _json(where: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:

@@ -74,6 +74,7 @@ def read_pairs(own: OwnFile) -> SentencePairs:
     """
     scale = read_description(own.path).scale
     items = _scored_items(own, _read_items(own))
+    _check_sentences(own, items)
     gold = np.array([_rating(own, item, scale) for item in items], dtype=np.float64)
     if len(items) < 2:
         raise DataDamaged(f"{own.path}: one pair; a correlation needs at least two", "add pairs")
@@ -224,6 +225,15 @@ def _split(own: OwnFile, row: FileRow, columns: FileColumns) -> str | None:
             "rename the split, or drop the column",
         )
     return split
+
+
+def _check_sentences(own: OwnFile, items: Sequence[FileItem]) -> None:
+    """Raise DataDamaged for a pair that lacks a sentence: nobody can have rated it."""
+    for item in items:
+        if not all(item.texts):
+            raise DataDamaged(
+                f"{own.path}: {item.place} has an empty sentence", "drop pairs without a sentence"
+            )
 
 
 def _rating(own: OwnFile, item: FileItem, scale: tuple[float, float] | None) -> float:

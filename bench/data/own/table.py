@@ -42,6 +42,10 @@ def column_names(path: Path) -> list[str]:
 
 def no_rows(path: Path) -> DataDamaged:
     """Return the error for a file without rows."""
+    if path.is_file() and path.stat().st_size == 0:
+        return DataDamaged(
+            f"{path} is empty", "expected names of columns, and one item in each row"
+        )
     return DataDamaged(f"{path}: it has no rows below its header", "expected one item in each row")
 
 

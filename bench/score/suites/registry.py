@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.imported_code import hash_file, hash_module
+from bench.base.installed_code import installed_methods
 from bench.base.plugin_files import check_plugin_files, import_file
 from bench.base.user_code import located
 from bench.data.own.naming import is_own_file
@@ -202,12 +203,10 @@ def check_suite_name(name: str) -> None:
     owner = _suite_with_task(name)
     if owner is not None:
         raise BenchError(f"{name} is a task of the suite {owner}", f"--suite {owner}:{name}")
-    raise UnknownName(
-        "suite",
-        name,
-        known,
-        hint="bench suites; your own data: --suite FILE; your own code: --plugin FILE.py",
-    )
+    hint = "bench suites; your own data: --suite FILE; your own code: --plugin FILE.py"
+    if name.lower() in installed_methods():
+        hint = f"{name.lower()} is a method: bench run {name.lower()}; the suites: bench suites"
+    raise UnknownName("suite", name, known, hint=hint)
 
 
 def _suite_with_task(name: str) -> str | None:

@@ -13,7 +13,7 @@ from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.baseline import with_baseline
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
-from bench.records import Code, CorpusUsed, RunRecord
+from bench.records import Code, CorpusUsed, RunRecord, Score
 
 
 def only(tables: tuple[Table, ...]) -> Table:
@@ -173,3 +173,31 @@ def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
     variant = record("simcse", 1, base=80, variant="eh")
     assert compared([variant, *made]).baseline == "simcse"
     assert compared([variant], "simcse").baseline == "simcse+eh"
+
+
+def test_a_file_of_ones_own_is_compared_whatever_other_files_a_run_was_scored_on() -> None:
+    """One table for each file; a file that was changed is another one."""
+
+    def own(task: str, text: str) -> Score:
+        return Score(
+            suite="own",
+            task=task,
+            protocol="own-pairs/1",
+            text=text,
+            metric="spearman",
+            value=50.0,
+            n=10,
+        )
+
+    pairs, more, changed = own("pairs", "other-1"), own("more", "other-2"), own("pairs", "other-3")
+    records = [
+        record("simcse", 1, scores=(pairs,)),
+        record("promcse", 1, scores=(pairs, more)),
+        record("ct", 1, scores=(pairs, changed)),
+    ]
+    found = {table.text: (table.columns, len(table.rows)) for table in summarise(records)}
+    assert found == {
+        "other-1": (("pairs",), 3),
+        "other-2": (("more",), 1),
+        "other-3": (("pairs",), 1),
+    }

@@ -255,6 +255,15 @@ WRONG = [
         '{"sentence1": "a", "sentence2": "b", "score": 1}\n{"sentence1": "a", "score": 2}\n',
         "line 2 has no 'sentence2'",
     ),
+    (
+        "pairs.csv",
+        "sentence1;sentence2;score\na;b;1,5\n",
+        "its columns are separated by semicolons",
+    ),
+    ("pairs.csv", "sentence1\tsentence2\tscore\na\tb\t1\n", "its columns are separated by tabs"),
+    ("pairs.tsv", "sentence1,sentence2,score\na,b,1\n", "its columns are separated by commas"),
+    ("pairs.csv", "sentence1,sentence2,score\na,b,1\n,d,2\n", "line 3 has an empty sentence"),
+    ("pairs.csv", "", "pairs.csv is empty"),
     ("pairs.jsonl", "not json\n", "line 1 is not a JSON object"),
     ("pairs.parquet", "not parquet\n", "not a readable Parquet file"),
     ("texts.csv", "text,label\na,1\nb,2\n", "has labels"),
@@ -270,6 +279,9 @@ WRONG = [
     ("pairs.tsv:a,b", "a\tb\tc\nx\ty\t1\n", "has labels"),
     ("pairs.tsv:a,b,rating", "a\tb\tc\nx\ty\t1\n", "has no column 'rating'; it has a, b, c"),
     ("missing.tsv", None, "no file at missing.tsv"),
+    ("STS", None, "unknown suite 'STS'; nearest: sts"),
+    ("sts:sts12", None, "unknown task 'sts12' in suite sts; nearest: STS12"),
+    ("SimCSE", None, "simcse is a method: bench run simcse"),
 ]
 
 
