@@ -19,7 +19,7 @@ from bench.backbones import load, resolve
 from bench.backbones.families import FAMILIES, check_mlm_head
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Recipe, Value
-from bench.run.planner import check_dropout
+from bench.run.fit import check_dropout
 
 Models = Callable[[str], str]
 EVERY = pytest.mark.parametrize("name", COLUMNS)
