@@ -1,6 +1,6 @@
 """The families of encoders: known facts, and checks before anything is started.
 
-A family that is not listed is not refused: what it cannot do shows when the method is built.
+A family that is not listed is not refused: if it lacks something, building the method fails.
 """
 
 from __future__ import annotations
