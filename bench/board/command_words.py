@@ -1,5 +1,6 @@
-"""The words of commands that pages print: each is of the form that its option takes, or there is no
-command."""
+"""The words of commands that pages print: each has the form that its option takes, or there is no
+command.
+"""
 
 from __future__ import annotations
 

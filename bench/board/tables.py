@@ -42,7 +42,8 @@ class BoardTable:
 def judged_tables(
     runs: Sequence[Run], *, baseline: str | None = None, extras: bool = True
 ) -> tuple[Table, ...]:
-    """Compare these runs as ``bench compare`` does, and leave out what a board does not show.
+    """Compare these runs as ``bench compare`` does, and leave out everything that a board does not
+    show.
 
     ``extras``: with printed values. A table of ``SAMPLE`` is left out if all of its runs have
     another table, and costs of submitted runs are: nobody saw them.
