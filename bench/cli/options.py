@@ -73,7 +73,7 @@ plugin_option = click.option(
 def _split_names(
     context: click.Context, option: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the names in all of the texts, each of which may hold several with commas between."""
+    """Return the names in all of the texts; a text may hold several with commas between."""
     return comma_list(",".join(texts))
 
 
