@@ -53,8 +53,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Lenders:
-    """Rows from which the rows of a table borrow their spread over seeds, while they lend nothing
-    themselves."""
+    """Rows that lend their spread over seeds to the rows of a table, and borrow nothing."""
 
     inside: frozenset[int]
     """Places of those that are rows of the table."""

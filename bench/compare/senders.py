@@ -1,8 +1,8 @@
 """The senders of submitted runs.
 
 A submission has the file ``submitted_by.txt`` next to its record. In a published version,
-``tables.json`` names the sender of each run. Tables never mix the runs of two senders, nor those of
-a sender with the publisher's: see ``bench.compare.submitted``.
+``tables.json`` names the sender of each run. No table has the runs of two senders, or of a sender
+and the publisher: see ``bench.compare.submitted``.
 """
 
 from __future__ import annotations

@@ -147,8 +147,9 @@ def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
 
 
 def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
-    """Return log variances, corrected so that their expected mean is that of the true ones (Smyth
-    2004, section 6.2). At least one variance must be positive."""
+    """Return log variances, corrected so that their expected mean equals the mean of the true ones
+    (Smyth 2004, section 6.2). At least one variance must be positive.
+    """
     from scipy.special import digamma
 
     usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
