@@ -208,7 +208,7 @@ def seen_tasks(stored: Any, suite: str) -> list[str]:
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
     """Return ``provenance.corpus.overlap`` of a record.
 
-    It has these counts, and those of an earlier record (``before``) for other tasks.
+    It has these counts, and for other tasks the counts of an earlier record (``before``).
     """
     cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
     if isinstance(before, dict) and before.get("rule") == RULE:

@@ -347,7 +347,7 @@ def _is_plural(name: str) -> bool:
 
 
 def _refusal(where: str, names: Sequence[str]) -> CorpusError:
-    """The error for a file whose columns make no known kind of training text."""
+    """Return the error for a file with columns that make no known kind of training text."""
     listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
     hint = "rename or drop columns; or name those to read of a file, --corpus FILE:COLUMN,COLUMN"
     if any(not name.strip() or name.startswith("Unnamed: ") for name in names):

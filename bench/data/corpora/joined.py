@@ -15,7 +15,7 @@ SHOWN = 3  # names of texts that the name of them all has
 
 
 class JoinedCorpus(Corpus):
-    """Several texts with the same columns as one. No row is left out: what stands in two of them is
+    """Several texts with the same columns as one. No row is left out: a row in two of them is
     trained on twice.
 
     ``JoinedCorpus([open_corpus_file("a.txt"), open_corpus_file("b.csv", columns=["title"])])``

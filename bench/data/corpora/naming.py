@@ -125,8 +125,8 @@ def split_columns(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def parse_columns(columns: Sequence[str], where: str) -> ChosenColumns:
-    """Find what each column that a user named stands for: as ``NAME=score`` says, by the names if
-    all are known, else by their order.
+    """Find the role of each column that a user named: as ``NAME=score`` says, by the names if all
+    are known, else by their order.
 
     ``where`` names the text in messages. Raises CorpusError if they make no training text, or if
     one is named twice.

@@ -75,7 +75,7 @@ class TokenisedColumn:
 class TokenisedCorpus:
     """A corpus as ids, as :func:`tokenise` returns it.
 
-    ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows.
+    ``columns`` and ``sha256`` are the corpus's; len() counts rows.
     """
 
     def __init__(self, path: Path, meta: dict[str, Any], columns: list[TokenisedColumn]) -> None:
@@ -100,13 +100,13 @@ def tokenise(
     cache: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TokenisedCorpus:
-    """The corpus as ids, from the cache or built now.
+    """Return the corpus as ids, from the cache or built now.
 
     ``encode`` turns a list of sentences into their ids without special tokens; ``tokenizer_key``
     names everything that decides these (two tokenizers that differ need different keys); ids beyond
     MAX_TOKENS a sentence are dropped. ``progress(done, total)`` counts rows. A damaged cache is
-    built again; of two processes that build, the second waits and takes what the first made; one
-    that is killed leaves nothing that could be taken for whole. Raises BenchError when the cache
+    built again; of two processes that build, the second waits and uses the cache of the first; a
+    process that is killed leaves nothing that looks complete. Raises BenchError when the cache
     cannot be written, CorpusError when the text cannot be read.
     """
     about = {

@@ -2,7 +2,7 @@
 25,000 COCO captions.
 
 Two layouts in ``DIR/cxc``: a table with the captions written in (``sts_test.tsv``, tokenised), or
-the file as published, which has caption ids only (``sts_test.csv``), beside COCO's captions
+the file as published, which has caption ids only (``sts_test.csv``), with COCO's captions
 (``captions_val2014.json``). The first gives the text form "tokenised", the second "raw". Captions
 are split on white space and joined by single spaces, nothing else is changed.
 

@@ -1,7 +1,7 @@
 """Readers of the semantic textual similarity sets: STS12-16, STS-B and SICK-R, in SentEval's own
 files; and their shared sentences.
 
-As the papers read them: a pair whose gold line is empty was never annotated and is dropped (STS15,
+As the papers read them: a pair with an empty gold line was never annotated and is dropped (STS15,
 STS16); sentences are split on white space and joined by single spaces; nothing is lower-cased here;
 STS13 comes without its fourth set, SMT.
 """
