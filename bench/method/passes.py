@@ -87,9 +87,9 @@ def by_rows(
 def with_same_draws(function: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
     """Return ``function`` such that every later call on this device draws the numbers of the first.
 
-    torch's checkpoint restores the generators of the CPU and of CUDA itself. It leaves that of
-    Apple's mps alone, because ``torch.mps`` lacks the attribute ``_initialized`` that checkpoint
-    asks for.
+    torch's checkpoint restores the generators of the CPU and of CUDA itself. It does not restore
+    Apple's mps generator, because ``torch.mps`` lacks the attribute ``_initialized`` that
+    checkpoint asks for.
     """
     module: Any = getattr(torch, device.type, None)
     if device.type == "cpu" or hasattr(module, "_initialized"):
