@@ -1,4 +1,4 @@
-"""The page of all versions, and what else lies next to their folders."""
+"""The page of all versions, and the other files next to their folders."""
 
 from __future__ import annotations
 

@@ -137,8 +137,9 @@ def refuse_altered(out: Path) -> None:
 
 
 def seal(version: Path, hashes: Mapping[str, str], predictions: Path, url: str | None) -> None:
-    """Write ``MANIFEST.json``, which lists every file but itself; predictions that will lie at
-    ``url`` by hash, size and address."""
+    """Write ``MANIFEST.json``, which lists every file but itself; predictions that will be at
+    ``url`` by hash, size and address.
+    """
     digest, size = file_sha256(predictions), predictions.stat().st_size
     listed = hashes if url else {**hashes, NAME: digest}
     content: dict[str, Any] = {"files": dict(sorted(listed.items()))}
