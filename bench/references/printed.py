@@ -221,7 +221,7 @@ def line_of(cell: ReferenceResult) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PrintedGain:
-    """A method's STS average, and that of SimCSE as the same paper ran it itself.
+    """A method's STS average, and the average of SimCSE as the same paper ran it itself.
 
     Both are in the same setting and on the same backbone.
     """
