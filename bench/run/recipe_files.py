@@ -39,7 +39,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class RecipeDisagreement:
-    """A point on which a paper and its authors' code disagree, and what is done here."""
+    """A difference between a paper and its authors' code, and the choice made here."""
 
     topic: str
     paper: str
@@ -48,7 +48,7 @@ class RecipeDisagreement:
 
 
 class SpaceTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """:mod:`bench.run.search` says what the values mean."""
+    """:mod:`bench.run.search` explains the values."""
 
     values: Annotated[dict[str, Any], Meta(min_length=1)]
     setting: Settings = None
