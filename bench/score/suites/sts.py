@@ -100,7 +100,7 @@ class LoadedPairs(LoadedTask):
 
 
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
-    """Read STS-B dev, 1,500 pairs on which checkpoints are selected.
+    """Read STS-B dev, 1,500 pairs that select checkpoints.
 
     Takes the tokenised form if it is available, else another one.
     """

@@ -161,7 +161,7 @@ class RunPlace:
 class LoadedTask(ABC):
     """A task with its data, read and checked.
 
-    Form, hash and size are those of ``data``, unless a class overrides them.
+    Form, hash and size come from ``data``, unless a class overrides them.
     """
 
     task: Task
