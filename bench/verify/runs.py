@@ -99,12 +99,12 @@ def verify_run(
     data: DataFolder | None = None,
     more: More | None = None,
 ) -> RunReport:
-    """Check what agrees and what differs in one run's folder. Damaged files are findings, never
+    """Compare everything in one run's folder with its record. Damaged files are findings, never
     exceptions.
 
     ``data``: also compare with the data sets in that folder. ``more``: further findings, such as
-    those of encoding again. A run that is locked by a process is not checked: its files may be
-    newer than its record.
+    the results of encoding again. A run that is locked by a process is not checked: its files may
+    be newer than its record.
     """
     folder = folder.absolute()
     store = RunsFolder(folder.parent)
