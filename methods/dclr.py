@@ -226,7 +226,7 @@ def debiased(
 ) -> Tensor:
     """Return the loss of n anchors among C candidates, in nats.
 
-    N candidates are of the batch, with their weights, and C - N are noise vectors, of weight 1.
+    N candidates come from the batch, with their weights, and C - N are noise vectors, of weight 1.
     """
     n, C = cosines_nC.shape
     weights = nn.functional.pad(weights_nN, (0, C - weights_nN.shape[1]), value=1)

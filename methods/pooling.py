@@ -1,11 +1,11 @@
 """Poolers: (hidden states of all layers, mask) -> one vector a sentence.
 
-n sentences, T tokens, H hidden size.  states[0] is the embedding layer's output, states[l] that of
-layer l, states[-1] the last. Special tokens count in every mean. A sentence without a token, which
-is an empty text if the tokenizer adds none, is the zero vector in every pooler, as in
+n sentences, T tokens, H hidden size.  states[0] is the embedding layer's output, states[l] the
+output of layer l, states[-1] the last. Special tokens count in every mean. A sentence without a
+token, which is an empty text if the tokenizer adds none, is the zero vector in every pooler, as in
 sentence-transformers. "First-last" has two meanings in the literature, and so two names here:
 ``avg_emb_last`` is the old one (the 56.70 that the papers print for BERT), ``avg_first_last`` the
-one of SimCSE's code since January 2022 (about 4 points higher).
+one in SimCSE's code since January 2022 (about 4 points higher).
 """
 
 from __future__ import annotations

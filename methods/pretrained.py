@@ -310,7 +310,7 @@ class Pretrained(TorchMethod):
         return ""
 
     def _prompts(self) -> list[str]:
-        """Return the method's prompt and those of tasks, each once."""
+        """Return the method's prompt and the tasks' prompts, each once."""
         by_task = json.loads(self.recipe.get("prompts") or "{}")
         return list(dict.fromkeys([self.text_prompt or "", *by_task.values()]))
 

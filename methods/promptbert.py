@@ -166,8 +166,8 @@ class PromptBERT(TorchMethod):
         self.at_dev = False
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Return the ids that a sentence has inside the filled template; at dev those of the
-        sentence alone.
+        """Return the ids of a sentence inside the filled template; at dev the ids of the sentence
+        alone.
         """
         texts = []
         for sentence in sentences:

@@ -171,8 +171,8 @@ class RankCSE(TorchMethod):
 
 
 def jensen_shannon(logits_BB: Tensor) -> Tensor:
-    """Return the divergence of each row's softmax and that of the same column: mean over the rows,
-    in nats.
+    """Return the divergence between the softmax of each row and of the same column: mean over the
+    rows, in nats.
     """
     log_p = logits_BB.log_softmax(1)
     log_q = logits_BB.T.log_softmax(1)
