@@ -92,7 +92,7 @@ def read_plain_file(path: Path | str, limit: int, inside: Path | None = None) ->
 def _read_on(handle: int, data: bytes, limit: int) -> bytes:
     """Read what comes after ``data``, up to one byte more than ``limit``, and return all of it.
 
-    One read may give less than it was asked for.
+    One read may return less than requested.
     """
     parts = [data]
     size = len(data)
