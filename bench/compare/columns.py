@@ -45,7 +45,7 @@ class Columns:
     """Place of a column -> what its methods say together, and the places of the rows that take
     part."""
     notes: tuple[str, ...]
-    """Why cells have no statistics, and what the statistics do not know."""
+    """The reasons why cells have no statistics, and the gaps in the statistics."""
     no_interval: Mapping[int, str]
     """Row of the table -> why nobody can say how far other items would move its score, if its
     metric is the reason."""

@@ -1,5 +1,6 @@
-"""How many seeds find a difference of a given size, from the spreads over seeds and over items that
-a table has at hand."""
+"""Finds how many seeds show a difference of a given size, from a table's spreads over seeds and
+over items.
+"""
 
 from __future__ import annotations
 

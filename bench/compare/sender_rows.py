@@ -15,7 +15,7 @@ from bench.compare.statistics.terms import configuration
 from bench.records.record import RunRecord
 
 NUMBERED = re.compile(r"\((?:\d+|[0-9a-f]{8})\)$")
-"""How bench ends the names of rows that must stand apart."""
+"""The ending of the names of rows that must be kept apart."""
 
 
 def plain_name(label: str) -> str:

@@ -25,7 +25,7 @@ SENDER_FILE = "submitted_by.txt"
 LONGEST_NAME = 120
 """Characters of who submits."""
 NAMELESS = "somebody"
-"""The sender of a folder that is a submission but does not say whose."""
+"""The sender of a submitted folder that does not name its sender."""
 BOARD = "bench.board/"
 """How the name of the schema of a version's tables.json begins."""
 

@@ -1,4 +1,4 @@
-"""Which items depend on each other, and what that makes of the variance over items.
+"""Finds items that depend on each other, and the variance over items that follows.
 
 Two pairs that share a sentence are hard or easy together, whatever their tasks. Their
 influences are summed by sentence before they are squared; pairs that are the same, which share two,

@@ -30,9 +30,10 @@ the others' keeps its own variance."""
 
 MOST_BORROWED = 2.0
 """Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this
-limit, three seeds that happen to lie close together are given the spread of the others, and a
-method that spreads three to five times as far is called better or worse too often
-(docs/statistics.md, "How often a table is wrong")."""
+limit, three seeds that happen to be close together get the spread of the others, and a method that
+spreads three to five times as far is called better or worse too often (docs/statistics.md, "How
+often a table is wrong").
+"""
 
 
 def seed_variances(

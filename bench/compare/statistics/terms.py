@@ -28,9 +28,9 @@ class Term(NamedTuple):
     exact: str
     """Equal for two runs exactly if the fingerprint takes them to be equal in it."""
     shown: str
-    """As it is printed; two exact values may be printed alike."""
+    """As it is printed; two exact values may print the same."""
     unlike: str
-    """As it is printed if another exact value would be printed alike."""
+    """The printed form, because another exact value may print the same."""
 
 
 def terms_of(record: RunRecord) -> dict[str, Term]:
@@ -49,7 +49,7 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
             exact = _exact(value.value)
             terms[key] = Term(exact, shown, exact)
     for key, value in determines.items():
-        # the hash of the corpus stands for its parts
+        # the hash of the corpus covers its parts
         if key in ("places", "corpus_parts") or value is None:
             continue
         exact = _exact(value)
@@ -67,7 +67,7 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
 
 
 _TERMS = {"ranks": PROCESSES}
-"""What ``provenance.determines`` calls a thing -> what a row calls it."""
+"""A name in ``provenance.determines`` -> the name that a row uses."""
 
 
 def configuration(record: RunRecord) -> dict[str, str]:
