@@ -35,7 +35,7 @@ def unpack(
             if most_bytes < 0 or to in written.values():
                 raise ValueError(f"it is larger than allowed, or has {to.name} twice")
             to.parent.mkdir(parents=True, exist_ok=True)
-            to.unlink(missing_ok=True)  # never through a link that lies there
+            to.unlink(missing_ok=True)  # never through a link at that place
             written[name] = to
             with content() as source, to.open("xb") as file:
                 shutil.copyfileobj(source, file, BLOCK)

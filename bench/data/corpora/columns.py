@@ -22,7 +22,7 @@ KINDS: dict[tuple[str, ...], str] = {
     ("sent0", "sent1", "label"): "labelled",
     ("sent0", "sent1", "score"): "graded",
 }
-"""The columns that a corpus may have, and the word with which a method says that it needs them."""
+"""The columns that a corpus may have, and the word that a method uses to ask for them."""
 COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
 NUMBERS = ("label", "score")  # columns that hold no text
 LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2}  # their ids in the hub's SNLI and MNLI
@@ -179,7 +179,7 @@ class Layout:
     def row(self, number: int, record: Record) -> Row:
         """Return the cells of a record in the order of ``columns``.
 
-        A missing cell, or one with nothing but white space, is one space, as in the training
+        A missing cell, or a cell with nothing but white space, is one space, as in the training
         scripts of SimCSE and PromCSE; of several hard negatives none may be missing. A label is its
         word, a score its number as Python writes it. Raises CorpusError, naming the line.
         """

@@ -79,7 +79,7 @@ def check_same_columns(parts: Sequence[Corpus]) -> None:
 
 
 def joined_name(parts: Sequence[Corpus]) -> str:
-    """Return the name of several texts: as one types them, but no more than three."""
+    """Return the name of several texts: as a user types them, but no more than three."""
     names = ",".join(part.name for part in parts[:SHOWN])
     if len(parts) > SHOWN:
         return f"{names} and {len(parts) - SHOWN} more"

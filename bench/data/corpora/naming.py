@@ -57,15 +57,15 @@ class CorpusName:
 
     @property
     def text(self) -> str:
-        """The name as one types it."""
+        """The name as a user types it."""
         if not self.columns:
             return self.source
         return f"{self.source}:{','.join(self.columns)}"
 
 
 def split_corpora(text: str) -> list[CorpusName]:
-    """Split names at their commas. A part behind a name with columns is one more column, unless it
-    is plainly a file or a name of its own.
+    """Split names at their commas. A part after a name with columns is another column, unless it is
+    clearly a file or another name.
 
     "pairs.csv:a,b,notes.txt" -> pairs.csv with the columns a and b, and notes.txt. A path that
     exists as it is written is never split. Raises CorpusError if a name or a column is empty.
@@ -94,7 +94,7 @@ def split_corpora(text: str) -> list[CorpusName]:
 
 
 def parse_corpus(text: str) -> CorpusName:
-    """Take ``SOURCE[:COLUMN,COLUMN]`` apart at the first colon that is none of the path.
+    """Split ``SOURCE[:COLUMN,COLUMN]`` at the first colon that is not part of the path.
 
     A path that exists as it is written is whole.
     """
@@ -104,8 +104,8 @@ def parse_corpus(text: str) -> CorpusName:
 
 
 def split_columns(text: str) -> tuple[str, tuple[str, ...]]:
-    """Split ``FILE:COLUMN,COLUMN`` at the first colon that is none of the path; () if there is no
-    such colon.
+    """Split ``FILE:COLUMN,COLUMN`` at the first colon that is not part of the path; () if there is
+    no such colon.
 
     A drive and ``sha256:`` have a colon of their own. A path that exists may hold more of them.
     """

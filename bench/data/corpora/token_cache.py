@@ -1,11 +1,10 @@
-"""A corpus as memory-mapped token ids: built once per content and tokenizer, opened at once ever
-after.
+"""A corpus as memory-mapped token ids: built once per content and tokenizer, and opened at once
+from then on.
 
 One folder a corpus and tokenizer, ``CACHE/tokenised/<corpus hash>-<key>/``:
 
-    meta.json          what it was made from; sha256 of each file
-    <column>.ids       all ids behind one another, little-endian uint8, uint16 (vocabulary up to
-    65,536) or uint32
+    meta.json          what it was made from; sha256 of each file <column>.ids       all ids in a
+    row, little-endian uint8, uint16 (vocabulary up to 65,536) or uint32
                        label: the number of the label; score: the number itself, little-endian
                        float64
     <column>.offsets   (rows + 1,) little-endian int64: row i is ids[offsets[i]:offsets[i + 1]]
@@ -40,7 +39,7 @@ Encode = Callable[[list[str]], Sequence[Sequence[int]]]
 
 
 class TokenisedColumn:
-    """One column: ids behind one another and where each row starts.
+    """One column: ids in a row, and the start of each text.
 
     The ids are a tokenizer's, or the bytes of the text.
     """
@@ -136,7 +135,7 @@ def tokenise(
             ) from None
         tokenised = _open(folder, about)
     assert tokenised is not None, f"{folder} was written and cannot be read"
-    tokenised.name = corpus.name  # the same text may lie under two names
+    tokenised.name = corpus.name  # the same text may have two names
     return tokenised
 
 
@@ -204,7 +203,7 @@ def _build(
 def _encoded(
     texts: list[str], encode: Encode, about: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All ids of the texts behind one another, and how many each has."""
+    """Return all ids of the texts in a row, and the number of ids of each."""
     longest, vocab_size = about["max_tokens"], about["vocab_size"]
     encoded = encode(texts)
     if len(encoded) != len(texts):
@@ -225,9 +224,7 @@ def _encoded(
 
 
 def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
-    """Open the corpus in the folder; None if it is missing, not whole, or made from another
-    text.
-    """
+    """Open the corpus in the folder; None if it is missing, incomplete, or made from another text."""
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         if any(meta[key] != value for key, value in about.items()):

@@ -1,6 +1,6 @@
 """Makes checked data of the rows of a user's file: rated pairs, or texts with a class each.
 
-Every check names the row. Text stays as it is but for white space: words are joined by single
+Every check names the row. Text is unchanged except for white space: words are joined by single
 spaces, as in the papers' sets.
 """
 

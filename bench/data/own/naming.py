@@ -1,5 +1,6 @@
-"""Which file ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` means, and which of its columns hold
-what."""
+"""Finds the file that ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` names, and the roles of its
+columns.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def is_own_file(text: str) -> bool:
 
 
 def split_files(text: str) -> list[str]:
-    """Split files at commas; a part that names no file is one more column of the file before it.
+    """Split files at commas; a part that names no file is another column of the file before it.
 
     "pairs.tsv:a,b,rating,more.csv" -> ["pairs.tsv:a,b,rating", "more.csv"].
     """
@@ -279,7 +280,7 @@ def _missing(own: OwnFile, there: Sequence[str], needed: str) -> BenchError:
 
 
 def _first_of(known: Sequence[str], there: Sequence[str]) -> str | None:
-    """The file's name of the first of the ``known`` columns that it has, whatever its case."""
+    """Return the file's own name of the first of the ``known`` columns that it has, in any case."""
     names = {name.strip().lower(): name for name in there}
     for name in known:
         if name in names:

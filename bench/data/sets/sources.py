@@ -26,8 +26,9 @@ class SourcePart:
     """How one file of ours comes out of a source."""
 
     paths: tuple[str, ...]
-    """In the source, or in its archive; ``*`` stands for any characters in the name of a file of
-    the hub."""
+    """In the source, or in its archive; ``*`` matches any characters in the name of a file of the
+    hub.
+    """
     conversion: str = "as is"
     sha256: tuple[str, ...] = ()
     """Of the source's own files, where they are converted."""

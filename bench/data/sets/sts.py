@@ -56,7 +56,7 @@ def read_sts(
     split: str = "test",
     keep_spaces: bool = False,
 ) -> SentencePairs:
-    """The pairs of an STS task, checked against what is known of its files.
+    """Return the pairs of an STS task, checked against the known facts about its files.
 
     ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is
     there. ``split``: "test"; STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev
