@@ -39,7 +39,7 @@ from bench.show.tables.data import table_data
 TITLE = "Sentence embeddings, compared"
 PLAN_BYTES = 1 << 20
 TEMPORARY = ".publishing-"
-"""How the name of a folder begins in which a version is written."""
+"""The beginning of the name of a folder that a version is written in."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ _CYRILLIC = str.maketrans("абвгдеёзіїјкмнорсстԛухһԁԝѕ�
 _GREEK = str.maketrans("αβγδεζηικμνορτυχω", "abydezhlkuvoptuxw")
 _OTHERS = str.maketrans("օոսհցıłøđǀɑ01i|!5", "onuhgllodlaolllls")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
-"""Scripts whose letters look alike."""
+"""Scripts with letters that look alike."""
 
 
 def submitter_of(folder: Path) -> str:
@@ -144,7 +144,7 @@ def refuse_look_alike(name: str, known: Iterable[str]) -> None:
 
 
 def look_alikes_last(names: Mapping[str, str]) -> list[str]:
-    """The ids of submitted runs in the order in which they are looked at. ``names``: id -> sender.
+    """Return the ids of submitted runs in the order of their checks. ``names``: id -> sender.
 
     Plain names come first, so that it is the look-alike that is refused, not the one that it looks
     like.

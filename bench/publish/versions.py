@@ -29,7 +29,7 @@ from bench.verify.findings import RunReport
 RUNS = "runs"
 """The folder of a version's runs."""
 PLAN = "plan.md"
-"""The plan in a version: what was to be found out, written before the runs."""
+"""The plan in a version: the question of the comparison, written before the runs."""
 PLANS = "plans"
 """The folder of plans next to the versions: plans/vN.md."""
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
