@@ -1,7 +1,7 @@
 """One run id in several folders: copies of one run count once, two different runs are refused.
 
-An id names what determines a result, and that does not determine it wholly: a budget in minutes,
-another machine or another library gives other numbers under the same id.
+An id covers what determines a result, but not completely: a budget in minutes, another machine or
+another library gives other numbers under the same id.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _difference(first: Run, second: Run) -> str:
         files = first.predictions_file(score.key), second.predictions_file(score.key)
         try:
             one, other = (read_plain_file(file, PREDICTIONS_BYTES) for file in files)
-        except OSError:  # one may lack it; what cannot be read is told of when it is needed
+        except OSError:  # one may lack it; an unreadable file is reported when it is needed
             continue
         if one != other:
             return f"whose predictions of {score.task} differ"

@@ -1,4 +1,4 @@
-"""How much of the disk the runs of a folder take, and what of it can be made again."""
+"""Measures the disk space of the runs of a folder, and the part that can be made again."""
 
 from __future__ import annotations
 
