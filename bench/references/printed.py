@@ -85,7 +85,7 @@ class ReferenceResult:
     task: str
     metric: str
     value: float
-    # the value as it is printed, with its zeros: "74.40"
+    # the value as printed, with its zeros: "74.40"
     printed: str
     std: float | None
     # False: copied from an earlier paper
