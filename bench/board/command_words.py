@@ -31,7 +31,7 @@ CORPUS_COLUMN = re.compile(
 )
 KEY = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _UNSAFE = re.compile(r"[;|&$`\\<>]")
-"""Characters that no value may hold, although it is quoted: not every shell reads quotes alike."""
+"""Characters that no value may hold, although it is quoted: shells read quotes differently."""
 _TOKEN = re.compile(r"</?(?:mask|s|pad|unk)>")
 """RoBERTa's tokens, which prompts hold."""
 

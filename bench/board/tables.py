@@ -66,7 +66,7 @@ def judged_tables(
 def board_tables(
     judged: Sequence[Table], records: Mapping[str, RunRecord]
 ) -> tuple[BoardTable, ...]:
-    """Put tables into their order, and give each its address and what is said about it.
+    """Sort tables, and give each its address and its notes.
 
     ``judged``: as :func:`judged_tables` makes them; ``records``: by run id.
     """
