@@ -53,10 +53,12 @@ HARD_NEGATIVE = re.compile(r"(?:hard)?neg(?:ative)?(s?)(\d*)")
 A plural is a list of texts.
 """
 NEARLY_KNOWN = re.compile(
-    r"(sent|sentence|text|anchor|positive|pos|premise|hypothesis|label|goldlabel|score|similarity|similarityscore)s?\d*"
+    r"(sent|sentence|text|anchor|positive|pos|premise|hypothesis|label|goldlabel|score|similarity"
+    r"|similarityscore)s?\d*"
 )
-"""Names of which a file with one of our columns can mean nothing but training text: such a column
-is never ignored."""
+"""Names that can only mean training text in a file with one of our columns: such a column is never
+ignored.
+"""
 EXPECTED = (
     "expected sentence, or sent0,sent1, or these two with hard_neg (or hard_neg_1, hard_neg_2, "
     "...), label or score"

@@ -3,8 +3,9 @@ from then on.
 
 One folder a corpus and tokenizer, ``CACHE/tokenised/<corpus hash>-<key>/``:
 
-    meta.json          what it was made from; sha256 of each file <column>.ids       all ids in a
-    row, little-endian uint8, uint16 (vocabulary up to 65,536) or uint32
+    meta.json          the text and tokenizer that it was made from; sha256 of each file
+    <column>.ids       all ids in a row, little-endian uint8, uint16 (vocabulary up to 65,536) or
+                       uint32
                        label: the number of the label; score: the number itself, little-endian
                        float64
     <column>.offsets   (rows + 1,) little-endian int64: row i is ids[offsets[i]:offsets[i + 1]]
@@ -224,7 +225,7 @@ def _encoded(
 
 
 def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
-    """Open the corpus in the folder; None if it is missing, incomplete, or made from another text."""
+    """Open the corpus in the folder; None if it is missing, incomplete, or from another text."""
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         if any(meta[key] != value for key, value in about.items()):

@@ -270,12 +270,13 @@ _NEEDED = {
 
 
 def _missing(own: OwnFile, there: Sequence[str], needed: str) -> BenchError:
-    """The error for a file in which the columns of its kind are not found by their names."""
+    """Return the error for a file without the columns of its kind, found by their names."""
+    names, _, _ = _NEEDED[own.kind].partition(" (")
+    columns = names.replace(", ", ",").replace(" ", "_")
     return BenchError(
         f"{own.path}: expected {needed}; it has the columns "
         f"{', '.join(name[:30] for name in there)}",
-        "name them, in this order: --suite "
-        f"{own.kind}:{own.path.name}:{_NEEDED[own.kind].partition(' (')[0].replace(', ', ',').replace(' ', '_')}",
+        f"name them, in this order: --suite {own.kind}:{own.path.name}:{columns}",
     )
 
 
