@@ -31,7 +31,7 @@ def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> Planned
     """Return the run, with another id if this id belongs to an object that answers otherwise.
 
     The next ids are tried in turn. Runs of anything but an object that is known only by its answers
-    are returned as they are. Raises RunLocked if another process works on the run.
+    are returned unchanged. Raises RunLocked if another process works on the run.
     """
     cls = run.plugin.cls
     if not issubclass(cls, ObjectModel) or cls.identify().by != ANSWERS or config.fresh:

@@ -64,7 +64,7 @@ class ServerOptions:
     dimensions: int | None = None
     # the environment variable with the key; None: the usual one of the server
     key_env: str | None = None
-    # sent in place of an empty text; None: empty texts are sent as they are
+    # sent in place of an empty text; None: empty texts are sent unchanged
     empty_text: str | None = None
 
 
