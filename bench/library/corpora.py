@@ -31,7 +31,7 @@ EXPECTED = (
 def corpus_place(corpus: Any) -> str | tuple[str, ...] | None:
     """Return the value of ``--corpus`` for a corpus of ``bench.train``.
 
-    A path or a name stays as it is, and a list of Paths means several; anything else becomes a file
+    A path or a name is unchanged, and a list of Paths means several; anything else becomes a file
     in the cache, named by a hash of its content: the same rows are the same corpus. Sentences
     without line breaks become a .txt, as a file with these lines would be. Raises CorpusError,
     which names the row, for anything that is no training text.
