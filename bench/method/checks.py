@@ -60,7 +60,7 @@ def check_beyond_first_token(method: Any) -> None:
 
 
 def check_last_batch(method: Method | type[Method], recipe: Recipe, rows: int) -> None:
-    """Raise BenchError if a training of so many rows comes to a batch that is too small for the
+    """Raise BenchError if a training on ``rows`` rows has a batch that is too small for the
     method's loss.
     """
     size = recipe.get("batch_size")

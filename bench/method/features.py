@@ -90,7 +90,7 @@ def take(features: Features, rows: Tensor, length: int) -> Features:
 
 
 def map_rows(features: Features, change: Callable[[Tensor], Tensor]) -> Features:
-    """Apply a change to every tensor with rows; numbers without a dimension stay as they are."""
+    """Apply a change to every tensor with rows; numbers without a dimension are unchanged."""
     return {key: change(value) if value.ndim else value for key, value in features.items()}
 
 

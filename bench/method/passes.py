@@ -32,8 +32,7 @@ def use_attention(encoder: Any, name: str) -> Iterator[None]:
 
 @contextmanager
 def float32_products(*, tf32: bool) -> Iterator[None]:
-    """Let a GPU multiply float32 matrices as they are, or rounded to TF32 (10 bits of 23), while
-    open.
+    """Let a GPU multiply float32 matrices in full, or rounded to TF32 (10 bits of 23), while open.
 
     This includes cuDNN's convolutions and LSTMs, which have a switch of their own.
     """
