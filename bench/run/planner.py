@@ -56,7 +56,7 @@ class TrainingInputs:
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans the runs of a config from what all of them share."""
+    """Plans the runs of a config from the parts that all of them share."""
 
     config: RunConfig
     scored: ScoredTasks
@@ -278,7 +278,7 @@ class Planner:
         Raises BenchError for a key or a value that is not valid.
 
         The dev set is the built-in one if nobody named another, and the backbone or the corpus is
-        built in, or STS-B is not at hand.
+        built in, or STS-B is not available.
         """
         cls = plugin.cls
         trained = learns(cls, setting)
@@ -296,7 +296,7 @@ class Planner:
         return with_budget_source(recipe, self.config)
 
     def _lacks_stsb(self) -> bool:
-        """Return True if STS-B dev is neither on this machine nor to be fetched."""
+        """Return True if STS-B dev is not on this machine and cannot be fetched."""
         try:
             open_dev_task(STSB_DEV, self.data)
         except NotFetchedYet:
@@ -334,8 +334,8 @@ class Planner:
     ) -> tuple[Recipe, dict[str, str | None]]:
         """Check the recipe, and put the files of word vectors into it.
 
-        Also returns, for each key that names a file, a folder or a backbone, what names its
-        content: ABSENT if it is not fetched yet, None if the recipe gives none.
+        Also returns, for each key that names a file, a folder or a backbone, the hash or revision
+        of its content: ABSENT if it is not fetched yet, None if the recipe gives none.
         """
         keys = [key for key in cls.places if key in recipe]
         values = recipe.values_with_source()
@@ -367,8 +367,8 @@ class Planner:
 def choose_setting(
     plugin: Plugin, recipes: Sequence[Entry], requested: str | None, backbone: str, variant: str
 ) -> str:
-    """Return the requested setting, else the first that trains: one with a recipe for the backbone
-    before all others.
+    """Return the requested setting, else the first that trains; settings with a recipe for the
+    backbone come first.
 
     Raises UnknownName if the method has no such setting.
     """
@@ -396,7 +396,7 @@ def is_provisional(
 
 
 def with_budget_source(recipe: Recipe, config: RunConfig) -> Recipe:
-    """Return the recipe, in which the value that --budget gave says so."""
+    """Return the recipe, with --budget as the source of the value that it gave."""
     if config.budget is None:
         return recipe
     values = recipe.values_with_source()

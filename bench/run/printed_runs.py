@@ -40,7 +40,7 @@ def runs_of(
     backbones: Sequence[str] = (),
     released: bool = False,
 ) -> tuple[TableRun, ...]:
-    """List the runs of a table or a figure, in its order; rows that mean the same run are one.
+    """List the runs of a table or a figure, in its order; rows that mean the same run count once.
 
     Those that cannot be run say why.
 

@@ -15,7 +15,7 @@ from bench.base.errors import BenchError
 from bench.base.same_code import equivalent_code
 from bench.method.recipe import Value
 
-NO_SOURCE = "no source"  # of a value for which the file names none
+NO_SOURCE = "no source"  # the source of a value if the file names none
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Raised by reading a file that is not a recipe."""
 Names = str | list[str] | None
@@ -129,7 +129,7 @@ def fits_selector(names: str | Sequence[str] | None, name: str) -> bool:
 
 class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, if
-    a search chose them, ``[search]``. The command or the method gives what is missing.
+    a search chose them, ``[search]``. The command or the method gives the missing ones.
     """
 
     method: str

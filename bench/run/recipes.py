@@ -89,7 +89,7 @@ def choose_entry(
     """The recipe for a backbone, or for the nearest one that has a recipe: same family, then
     nearest size.
 
-    Of two that are equally near, the one for the variant; a recipe without a variant holds for all.
+    If two are equally near, the one for the variant; a recipe without a variant holds for all.
     ``shape``: family and hidden size of the backbone, if its config has them; else they are guessed
     from its name.
     """
