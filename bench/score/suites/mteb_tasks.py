@@ -178,7 +178,7 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
 
 
 class _Answering(MtebEncoder):
-    """The model as it is, except that its vectors were computed already."""
+    """The unchanged model, except that its vectors were computed already."""
 
     def __init__(self, model: Any, vectors: Vectors) -> None:
         self._model, self._vectors = model, vectors

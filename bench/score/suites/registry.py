@@ -211,7 +211,7 @@ def check_suite_name(name: str) -> None:
 
 
 def _suite_with_task(name: str) -> str | None:
-    """The first suite of this package that has a task of that name, whatever its case."""
+    """Return the first suite of this package that has a task of that name, in any case."""
     for known in BUILT_IN:
         if any(task.name.lower() == name.lower() for task in suite(known).tasks):
             return known

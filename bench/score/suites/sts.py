@@ -164,7 +164,7 @@ class LoadedCleanDev(LoadedTask):
 
 
 def pair_key(*pair: str) -> frozenset[str]:
-    """Letters and digits of a pair, lower-cased, whatever its order and punctuation."""
+    """Letters and digits of a pair, lower-cased, without its order and punctuation."""
     return frozenset("".join(filter(str.isalnum, sentence.lower())) for sentence in pair)
 
 
