@@ -28,7 +28,7 @@ TAIL = 4000
 """Characters that are shown of the output of a rank that failed."""
 
 LOST = 4
-"""Exit code of a rank that ended because another one had."""
+"""Exit code of a rank that ended because another rank ended."""
 
 
 def launch(arguments: Sequence[str], count: int) -> int:
@@ -112,7 +112,7 @@ class RankProcess:
     """The processes that train together; None if this one was not started as one of several."""
 
     exit_code: int = 0
-    """The code with which a process that is one of several ends."""
+    """Return the exit code of a process that is one of several."""
 
 
 @contextmanager
