@@ -32,7 +32,7 @@ from bench.training.trainer import Trainer
 def train_method(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
     """Call the method's ``fit``, then run the loop unless ``fit`` was all.
 
-    Raises what :func:`run_loop` raises.
+    Raises the errors of :func:`run_loop`.
     """
     report = method.fit(corpus, context)
     if report is not None:
