@@ -1,5 +1,6 @@
-"""Is a run the one that its record describes? All checks of one run: scores, data, files,
-checkpoint and fingerprint."""
+"""Check that a run is the one that its record describes. All checks of one run: scores, data,
+files, checkpoint and fingerprint.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
 
 
 def check_hash(score: Score, arrays: Arrays) -> Finding:
-    """Check if the arrays are those that were recorded."""
+    """Check that the arrays are the recorded ones."""
     return make_finding("predictions", name_score(score), _hash_difference, score, arrays)
 
 
@@ -118,7 +118,7 @@ def _metrics(score: Score) -> list[str]:
 
 
 def close(recorded: Any, again: Any) -> bool:
-    """Say if two numbers are equal up to the last digits, in which machines differ."""
+    """Say if two numbers are equal up to the last digits, which differ between machines."""
     return (
         isinstance(recorded, int | float)
         and isinstance(again, int | float)
