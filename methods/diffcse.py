@@ -145,7 +145,7 @@ class DiffCSE(TorchMethod):
 
         The latter are (n, T).
         """
-        # (2n, T): each row under dropout masks of its own, one encoder pass
+        # (2n, T): each row under its own dropout masks, one encoder pass
         texts = join(batch.columns * 2, self.pad_id)
         cls = self.embed(texts)
         edited, replaced = self.edit(texts)

@@ -21,7 +21,7 @@ from torch import Tensor
 def across_ranks(views: Sequence[Tensor], faithful: bool = False) -> list[Tensor]:
     """Return the vectors that a contrastive loss compares, (N, D) each.
 
-    They are the views as they are; with ``faithful``, with 1 / W of their gradient.
+    They are the unchanged views; with ``faithful``, with 1 / W of their gradient.
     """
     return (
         [_Lessened.apply(view, processes()) for view in views]

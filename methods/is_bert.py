@@ -12,7 +12,7 @@ Jensen-Shannon estimate of their mutual information (eq. 4),
 where "own" pairs a token with its own sentence and "others" a token with every other sentence of
 the batch. The loss is -I.
 
-The global feature is scored: 3 x 256 = 768 numbers, whatever the backbone's width. States at
+The global feature is scored: 3 x 256 = 768 numbers, for any width of the backbone. States at
 padding are set to 0 before the convolutions, so that a vector depends on no other sentence; the
 authors' code lets the last tokens see them.
 """

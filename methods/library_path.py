@@ -32,7 +32,7 @@ ROUNDING = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.02}
 
 
 def long_text(tokens: int | None) -> str:
-    """Return a text of more than so many tokens."""
+    """Return a text of more than ``tokens`` tokens."""
     words = min(tokens or LONG_WORDS, MOST_TOKENS) + 10
     return SENTENCE * (words // len(SENTENCE.split()) + 1)
 

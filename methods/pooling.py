@@ -34,7 +34,7 @@ def first_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
 
 
 def last_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
-    """Return the state of each row's last token, (n, H), whatever the side of padding; else 0."""
+    """Return the state of each row's last token, (n, H), with padding on either side; else 0."""
     positions = torch.arange(1, mask_nT.shape[1] + 1, device=mask_nT.device)
     rows = torch.arange(len(mask_nT), device=mask_nT.device)
     states = states_nTH[rows, (mask_nT * positions).argmax(1)]

@@ -176,7 +176,8 @@ def jensen_shannon(logits_BB: Tensor) -> Tensor:
     """
     log_p = logits_BB.log_softmax(1)
     log_q = logits_BB.T.log_softmax(1)
-    # before the middle: gradients are summed in the order of these lines, and the last digit follows
+    # before the middle: gradients are summed in the order of these lines, which decides the last
+    # digit
     p = log_p.exp()
     q = log_q.exp()
     log_middle = torch.logaddexp(log_p, log_q) - torch.log(torch.tensor(2.0, dtype=log_p.dtype))
