@@ -67,7 +67,7 @@ class _Written(bytes):
 
 
 def _written(*words: str | bytes) -> _Written:
-    """Return the words, each after its length, so that no two lists of words give the same bytes."""
+    """Return the words, each after its length, so that different lists give different bytes."""
     parts = []
     for word in words:
         encoded = word if isinstance(word, bytes) else word.encode("utf-8", "surrogatepass")
