@@ -119,12 +119,7 @@ def reproduce(
     if name is None:
         _list_parts(as_json)
         return
-    part = find_part(name)
-    if part.how == NO:
-        raise BenchError(
-            f"{part.part} of {part.paper} cannot be run again: {part.why}",
-            "bench reproduce lists every table and figure",
-        )
+    part = _find_runnable_part(name)
     config = plan_from_options((), typed_options(options)).runs[0]
     registry = known_methods(config.plugins)
     if part.how in (RECIPES, TEMPLATES):
@@ -138,10 +133,8 @@ def reproduce(
     if part.how != SCORES and not dry_run:
         _check_drawing_library()
     session = Session.begin(Plan((config,)), terminal_reporter(plain or as_json), only_look=dry_run)
-    config = replace(
-        session.config, seeds=options["seeds"] or (), budget=None, wait_seconds=FOR_EVER
-    )
-    session = replace(session, plan=Plan((config,)))
+    # without --seeds each printed row has its own
+    session = _with_config(session, seeds=options["seeds"] or (), budget=None)
     if dry_run:
         _print_table_plan(
             name,
@@ -155,18 +148,35 @@ def reproduce(
     with session.reporter.display():
         code = _run_stages(session, order, registry)
     if part.how == SCORES:
-        print_comparison(table_runs, session.store, config.text, as_json)
+        print_comparison(table_runs, session.store, session.config.text, as_json)
     page = html
     if page is None and part.how != SCORES:
         page = session.store.path / f"reproduced-{name.replace(':', '-')}.html"
     if page is not None:
-        write_comparison_page(page, part, table_runs, session.store, config.text)
+        write_comparison_page(page, part, table_runs, session.store, session.config.text)
         click.echo(f"page: {page}", err=as_json)
     raise click.exceptions.Exit(code)
 
 
+def _find_runnable_part(name: str) -> Part:
+    """Return the table or figure of that name. Raises BenchError if it cannot be run again."""
+    part = find_part(name)
+    if part.how == NO:
+        raise BenchError(
+            f"{part.part} of {part.paper} cannot be run again: {part.why}",
+            "bench reproduce lists every table and figure",
+        )
+    return part
+
+
+def _with_config(session: Session, **values: Any) -> Session:
+    """Return the session with these values in its config; it waits for other processes' runs."""
+    config = replace(session.config, wait_seconds=FOR_EVER, **values)
+    return replace(session, plan=Plan((config,)))
+
+
 def _print_our_recipes(part: Part, registry: Registry) -> None:
-    """Print what a table of recipes or templates shows, with the source of each value."""
+    """Print our recipes or templates for a table of them, with the source of each value."""
     say(f"{part.part} of {part.paper}: {part.shows}")
     print_method_part(describe_method(registry[part.paper]), part.how)
 
