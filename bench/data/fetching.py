@@ -342,7 +342,9 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
 
 
 def check_network(urls: Iterable[str]) -> None:
-    """Raises FetchFailed if none of these servers gives any answer to a request for its front page."""
+    """Raises FetchFailed if none of these servers answers at all to a request for its front
+    page.
+    """
     from huggingface_hub import get_session
 
     problems: dict[str, str] = {}
