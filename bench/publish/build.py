@@ -77,7 +77,7 @@ def publish_version(
     then nothing is written.
 
     ``runs``: a runs folder, also that of a version (leaderboards/v4/runs). ``title``, ``note``:
-    None takes those of the last version, "" the default or none. ``predictions_url``: the future
+    None keeps the last version's, "" takes the default or none. ``predictions_url``: the future
     address of the predictions, if not in the version. ``leave_out``: suites to publish neither
     scores nor predictions of. ``plugins``: files of methods, which say on the pages what they are.
     """

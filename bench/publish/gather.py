@@ -102,10 +102,10 @@ def gather(
 ) -> Gathered:
     """Gather finished runs with scores that follow from their predictions.
 
-    ``runs``: their folder, which may be that of a version (leaderboards/v4/runs). ``submissions``:
-    also the runs in this folder. ``published``: run id -> who submitted it, in the last version.
-    ``spoilers``: run id -> why a run is left out although its scores are right. ``leave_out``:
-    suites to publish no score of.
+    ``runs``: their folder, also of a version (leaderboards/v4/runs). ``submissions``: also the runs
+    in this folder. ``published``: run id -> who submitted it, in the last version. ``spoilers``:
+    run id -> why a run is left out although its scores are right. ``leave_out``: suites to publish
+    no score of.
 
     Raises BenchError if there are no runs at all, or if a folder cannot be read.
     """
@@ -305,7 +305,8 @@ def _encode(record: RunRecord) -> bytes:
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Reduce predictions to what the score needs, if the record has the hash of the result.
+    """Reduce predictions to the part that the score needs, if the record has the hash of the
+    result.
 
     For a rank correlation that is ranks in 16 bits.
     """
