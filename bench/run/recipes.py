@@ -3,8 +3,8 @@
 harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this
 setting and backbone < variant < ``--set``
 
-A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper
-and authors' code disagree::
+A method's recipes are in ``recipes/<name>.toml`` next to its module, with the differences between
+the paper and the authors' code::
 
     family = "contrastive"           # optional: a filter of the pages; any word
 
