@@ -246,7 +246,7 @@ class _Ranks:
 
 
 def _group_weights(group_N: NDArray[np.generic]) -> Floats:
-    """Return (N,) weights that give every group (query, fold) the same total, shared by its items."""
+    """Return (N,) weights that give every group (query, fold) the same total."""
     _, index_N, size_G = np.unique(np.asarray(group_N), return_inverse=True, return_counts=True)
     return 1 / (len(size_G) * size_G[index_N])
 
