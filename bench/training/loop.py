@@ -1,7 +1,7 @@
 """The training loop that every method runs in: from a tokenised corpus to the checkpoint with the
 best dev score.
 
-It does what the papers' scripts do, which descend from SimCSE's: AdamW, linear decay to 0,
+It trains as the papers' scripts do, which descend from SimCSE's: AdamW, linear decay to 0,
 gradients clipped at a global norm, a dev score every ``eval_steps`` optimiser steps, and the
 checkpoint kept if its score is strictly better than all before. The seed fixes order, initial
 weights and dropout; a run that was interrupted ends with the same weights as one that was not.
