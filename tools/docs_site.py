@@ -94,7 +94,9 @@ def _place(path: str) -> str:
 
 
 def _tab(match: re.Match[str]) -> str:
-    """Return a marked block of code as a tab; a code host, which has no tabs, shows one block below the other."""
+    """Return a marked block of code as a tab; a code host, which has no tabs, shows one block below
+    the other.
+    """
     title, block = match.groups()
     lines = [f'=== "{title}"', ""]
     for line in block.splitlines():

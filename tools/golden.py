@@ -1,8 +1,8 @@
 """Golden files: outputs that a refactoring must not change.
 
 ``python tools/golden.py [NAME ...]`` writes ``tests/golden/`` anew, compressed.
-tests/golden/test_golden.py computes the same and compares. A change that is meant is a commit of its own,
-which says what moved and why.
+tests/golden/test_golden.py computes the same and compares. A change that is meant is a commit of
+its own, which says what moved and why.
 
 * ``compare.json``: every table of leaderboards/v4, as the command line prints it with simcse as
   baseline.
