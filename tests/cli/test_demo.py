@@ -1,4 +1,6 @@
-"""``bench demo``: what it says follows from its numbers, its page has the same sentence, and the whole of it as a real process."""
+"""``bench demo``: what it says follows from its numbers, its page has the same sentence, and the
+whole of it as a real process.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ STRAY = np.random.default_rng(1).normal(size=N)
 
 
 def scored(store: RunsFolder, method: str, seed: int | None, noise: float) -> RunRecord:
-    """A run whose cosines follow the ratings but for ``noise``; most of what they stray by is the same for all methods."""
+    """A run whose cosines follow the ratings but for ``noise``; most of what they stray by is the
+    same for all methods.
+    """
     from scipy.stats import spearmanr
 
     own = np.random.default_rng([seed or 0, len(method)]).normal(size=N)
@@ -88,7 +92,9 @@ socket.create_connection = refuse
 
 @pytest.mark.slow(seconds=20)
 def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
-    """One seed of three steps; again; and what it says to do next, done. The first process starts cold, the others are forked."""
+    """One seed of three steps; again; and what it says to do next, done. The first process starts
+    cold, the others are forked.
+    """
     environment = {**os.environ, "COLUMNS": "80", "BENCH_CACHE": str(tmp_path / "cache")}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:

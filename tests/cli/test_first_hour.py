@@ -1,4 +1,6 @@
-"""Mistakes of the first hour: each is one clear line with what helps, and what helps is tried here."""
+"""Mistakes of the first hour: each is one clear line with what helps, and what helps is tried
+here.
+"""
 
 from __future__ import annotations
 
