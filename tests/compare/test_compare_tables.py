@@ -1,4 +1,6 @@
-"""Tables with statistics: computed apart from the code under test, drawn in every form, and refused where they must be."""
+"""Tables with statistics: computed apart from the code under test, drawn in every form, and refused
+where they must be.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +184,9 @@ def test_unusable_predictions_cost_their_cell_its_statistics(
 
 
 def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
-    """Rows of fewer than three seeds and rows without predictions are not judged; the others are, and what is not random needs no seeds."""
+    """Rows of fewer than three seeds and rows without predictions are not judged; the others are,
+    and what is not random needs no seeds.
+    """
     made = [
         *family(tmp_path, {"five": 0.4, "more": 0.4}, seeds=SEEDS),
         *family(tmp_path, {"two": 0.01}, seeds=(1, 2)),
