@@ -1,4 +1,6 @@
-"""Data sets from their sources: announced, checked, from the next source where one fails, trusted on first use where it must be."""
+"""Data sets from their sources: announced, checked, from the next source where one fails, trusted
+on first use where it must be.
+"""
 
 from __future__ import annotations
 
@@ -499,7 +501,9 @@ def nli_archives() -> dict[str, bytes]:
 def test_labelled_nli_is_built_from_the_two_archives(
     hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From archives with the known checksums alone; pairs without a gold label are left out; what was built is held against later."""
+    """From archives with the known checksums alone; pairs without a gold label are left out; what
+    was built is held against later.
+    """
     name = "nli_labelled.csv"
     wanted, source = data_set("nli-labelled"), all_sources()[name]
     for place, data in nli_archives().items():
