@@ -1,4 +1,6 @@
-"""docs/add-a-method.md does what it says: its code and its commands, as a reader would use them, each in a process of its own."""
+"""docs/add-a-method.md does what it says: its code and its commands, as a reader would use them,
+each in a process of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The README: short, its links lead somewhere, its first commands run as they stand, and its rows are what the command prints."""
+"""The README: short, its links lead somewhere, its first commands run as they stand, and its rows
+are what the command prints.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,10 @@ def test_every_link_leads_somewhere_and_every_page_of_docs_is_reached_from_it() 
 
 @pytest.fixture(scope="module")
 def pasted(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, str, str]]:
-    """The five lines in one fresh shell, which finds `bench` nowhere but in the environment `.venv` of the folder: line, exit code,
-    and both outputs. The line that trains goes as far as its plan, for a test of the demo trains the same."""
+    """The five lines in one fresh shell, which finds `bench` nowhere but in the environment `.venv`
+    of the folder: line, exit code, and both outputs. The line that trains goes as far as its plan,
+    for a test of the demo trains the same.
+    """
     folder = tmp_path_factory.mktemp("clone")
     (folder / "leaderboards").symlink_to(ROOT / "leaderboards")
     venv.create(folder / ".venv", symlinks=True)

@@ -1,4 +1,6 @@
-"""The documentation site: it builds without a warning, lies whole on a disk, and is found through; the reference is made from the code."""
+"""The documentation site: it builds without a warning, lies whole on a disk, and is found through;
+the reference is made from the code.
+"""
 
 from __future__ import annotations
 
