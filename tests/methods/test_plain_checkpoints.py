@@ -1,4 +1,6 @@
-"""A plain transformers checkpoint: the vectors of transformers, one text at a time and nothing padded, whatever its family."""
+"""A plain transformers checkpoint: the vectors of transformers, one text at a time and nothing
+padded, whatever its family.
+"""
 
 from __future__ import annotations
 
