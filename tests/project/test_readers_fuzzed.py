@@ -1,6 +1,6 @@
-"""Every reader of files that others write, on files that were changed at random: an error of ours or
-an answer, never a traceback, soon, and within bounded memory. ``tools/fuzz.py`` makes any number of
-changes.
+"""Every reader of files that others write, on files that were changed at random: an error of ours
+or an answer, never a traceback, soon, and within bounded memory. ``tools/fuzz.py`` makes any number
+of changes.
 
 ``BENCH_FUZZ_CHANGES`` (100,000) and ``BENCH_FUZZ_SECONDS`` (30, of the processor) bound the changes
 of all readers together. ``BENCH_FUZZ_START`` (0): the number of the first change of each.

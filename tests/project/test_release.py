@@ -1,4 +1,6 @@
-"""What is released: from a tag, the same bytes twice, with everything that it needs, and it works in an empty environment."""
+"""What is released: from a tag, the same bytes twice, with everything that it needs, and it works
+in an empty environment.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,9 @@ def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
 def test_a_users_folder_methods_hides_nothing(
     built: Path, from_wheel: bool, tmp_path: Path
 ) -> None:
-    """``python -m bench`` looks in the working directory first; of the wheel, and of the clone that is installed for development."""
+    """``python -m bench`` looks in the working directory first; of the wheel, and of the clone that
+    is installed for development.
+    """
     (tmp_path / "methods").mkdir()
     (tmp_path / "methods" / "__init__.py").write_text("raise SystemExit('the wrong folder')")
     (tmp_path / "mine.py").write_text(
