@@ -1,4 +1,6 @@
-"""A submission is a folder that anybody may have written: what is refused, why, and at what cost; and how ``bench submit`` writes one."""
+"""A submission is a folder that anybody may have written: what is refused, why, and at what cost;
+and how ``bench submit`` writes one.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def theirs(tmp_path: Path) -> RunsFolder:
 
 
 def as_submission(store: RunsFolder) -> Path:
-    """The only folder of a runs folder, as somebody submits it who does not use ``bench submit``."""
+    """The only folder of a runs folder, as somebody submits it who does not use ``bench
+    submit``.
+    """
     (folder,) = store.path.iterdir()
     shutil.rmtree(folder / "checkpoint", ignore_errors=True)
     (folder / SENDER_FILE).write_text("Eve\n")

@@ -1,4 +1,6 @@
-"""Versions: made whole or not at all, the same bytes for the same runs, never changed afterwards, verified from the folder alone."""
+"""Versions: made whole or not at all, the same bytes for the same runs, never changed afterwards,
+verified from the folder alone.
+"""
 
 from __future__ import annotations
 
@@ -289,7 +291,9 @@ def test_arrays_are_the_same_when_read_again(
 
 
 def test_ranks_that_are_stored_as_differences_are_the_same_when_read_again(tmp_path: Path) -> None:
-    """Also where a difference needs all 16 bits, where two runs agree, and of the first run of a method."""
+    """Also where a difference needs all 16 bits, where two runs agree, and of the first run of a
+    method.
+    """
     draw = np.random.default_rng(1)
     near = np.arange(400, dtype=np.int16)
     ranks = {
