@@ -98,11 +98,6 @@ def test_a_run_on_a_disk_that_fails_at_any_write(run: Command, tmp_path: Path, o
     assert failed >= 4 and told >= 2
 
 
-# --- clocks ---
-
-
-# --- rights ---
-
 SAID = """
 import json, sys
 from click.testing import CliRunner
