@@ -1,8 +1,8 @@
 """Find absolute paths in texts and replace them by names: nothing published shows a user's folders.
 
-A path is absolute on any system, whatever this one is: ``/home/ada/x``, ``~/x``, ``C:\\x``,
-``\\\\server\\x``, ``file:///x``. The address of a web page, a hub's ``owner/name``, a relative path
-and a token such as ``</s>`` are no absolute paths.
+A path counts as absolute if it is on any system, not only on this one: ``/home/ada/x``, ``~/x``,
+``C:\\x``, ``\\\\server\\x``, ``file:///x``. The address of a web page, a hub's ``owner/name``, a
+relative path and a token such as ``</s>`` are no absolute paths.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def read_plain_file(path: Path | str, limit: int, inside: Path | None = None) ->
     """Return the bytes of a regular file, at most ``limit``. Raises as :func:`open_plain_file`."""
     handle, size = _open_regular(path, limit, inside)
     try:
-        data = os.read(handle, size + 1)  # not limit + 1, for which memory would be set aside
+        data = os.read(handle, size + 1)  # not limit + 1: memory would be reserved for it
         if len(data) != size:
             data = _read_on(handle, data, limit)
     except OSError as error:
