@@ -80,7 +80,7 @@ def new_row(rows: Sequence[Sequence[RunRecord]], like: Sequence[RunRecord]) -> s
 
     It has the seeds, the backbone, the training text and the precision of the row ``like``, and of
     the recipe what does not belong to a method: the budget and other values of the training that
-    most rows were given alike. ``rows``: the runs of each, by seed.
+    most rows share. ``rows``: the runs of each, by seed.
     """
     try:
         return compose(["bench", *_new_row_words(rows, like)])
@@ -150,7 +150,7 @@ def _suites_of_most(rows: Sequence[Sequence[RunRecord]]) -> set[str]:
 
 def _values_of_most(rows: Sequence[Sequence[RunRecord]]) -> dict[str, str]:
     """Return key -> text of the training's values that more than half of the trained rows were
-    given alike.
+    given.
 
     Values that a search chose are not among them.
     """
