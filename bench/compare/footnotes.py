@@ -125,7 +125,7 @@ def _with_differences(
                     name += f" ({noun} {', '.join(map(str, seeds))})"
                 row_marks.append(len(footnotes))
                 names.append(name)
-            if names:  # else only rows of the table beside it have this value
+            if names:  # else only rows of the publisher's table have this value
                 footnotes.append(Footnote(setting, value, list_names(names), usual))
     return replace(
         table,

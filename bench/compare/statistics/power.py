@@ -55,7 +55,7 @@ def power(planned: Planned, seeds: int, base_seeds: int, *, base_again: bool = F
     new row and of the baseline.
 
     ``base_again``: the baseline is trained again too, so that its sample variance is another one;
-    else it is the one at hand.
+    else it is the given one.
     """
     from scipy.special import chdtri, ndtr
 
@@ -94,7 +94,8 @@ def power(planned: Planned, seeds: int, base_seeds: int, *, base_again: bool = F
 
 def seeds_needed(planned: Planned, base_seeds: int | None) -> int | None:
     """The fewest seeds of the new row with a power of 0.8; None if ``MOST`` are not enough.
-    ``base_seeds``: of the baseline as it is; None: as many as of the new row, all trained anew."""
+    ``base_seeds``: of the unchanged baseline; None: as many as of the new row, all trained anew.
+    """
 
     def enough(seeds: int) -> bool:
         if base_seeds is None:

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score]]:
     """Group scores that may be compared: (suite, protocol, text form) -> task -> score.
 
-    Each set of a third tokenisation has a form of its own ("other-" and a hash), and a set in which
-    there was nothing to split a known one; they belong together, under the name of their average's
-    form.
+    Each set in a third tokenisation has its own form ("other-" and a hash), and a set with nothing
+    to split has a known one; they belong together, under the name of their average's form.
     """
     groups: dict[tuple[str, str, str], dict[str, Score]] = {}
     for score in record.scores:

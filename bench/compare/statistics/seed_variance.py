@@ -119,9 +119,9 @@ def raise_variances(
     toward it by the fraction borrowed from the prior.
 
     With few methods the prior is uncertain, and a variance that is small by chance would cause
-    false differences. A method with little information of its own is raised to the mean; one with
-    much keeps its own value, so that a single method that varies much does not hide all differences
-    of a table. Fractions are on the log scale.
+    false differences. A method with little own information is raised to the mean; one with much
+    keeps its own value, so that a single method that varies much does not hide all differences of a
+    table. Fractions are on the log scale.
     """
     share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
     return np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))

@@ -71,7 +71,7 @@ _TERMS = {"ranks": PROCESSES}
 
 
 def configuration(record: RunRecord) -> dict[str, str]:
-    """Return the terms of a run as they are printed."""
+    """Return the terms of a run as printed."""
     return {key: term.shown for key, term in terms_of(record).items()}
 
 
