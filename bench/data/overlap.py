@@ -39,7 +39,7 @@ class OfTask:
 
 @dataclass(frozen=True)
 class ScoredSentences(OfTask):
-    """The sentences of a task, as they are scored; repetitions allowed."""
+    """The sentences of a task, as scored; repetitions allowed."""
 
     sentences: Sequence[str] = field(repr=False)
 

@@ -39,7 +39,7 @@ def unpack(
             written[name] = to
             with content() as source, to.open("xb") as file:
                 shutil.copyfileobj(source, file, BLOCK)
-    except Exception as error:  # whatever the bytes of a damaged archive lead to
+    except Exception as error:  # the bytes of a damaged archive may raise any error
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # the disk
             raise
         for path in written.values():

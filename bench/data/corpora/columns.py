@@ -109,7 +109,7 @@ def kind_of(columns: Sequence[str]) -> str:
 
 
 def negative_names(count: int) -> tuple[str, ...]:
-    """Return the names of so many hard negatives: hard_neg, hard_neg_2, hard_neg_3, ..."""
+    """Return the names of ``count`` hard negatives: hard_neg, hard_neg_2, hard_neg_3, ..."""
     return ("hard_neg", *(f"hard_neg_{i}" for i in range(2, count + 1)))[:count]
 
 
@@ -305,7 +305,9 @@ def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
 
 
 def _is_of(columns: Sequence[str], texts: Collection[str], negatives: int) -> bool:
-    """Return whether a kind of corpus has the columns ``texts`` and so many hard negatives."""
+    """Return True if a kind of corpus has the columns ``texts`` and this number of hard
+    negatives.
+    """
     plain = [column for column in columns if not column.startswith("hard_neg")]
     wanted = len(columns) - len(plain)
     return sorted(plain) == sorted(texts) and wanted == min(negatives, 2)

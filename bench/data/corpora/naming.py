@@ -33,7 +33,7 @@ class ChosenColumns:
     """What the user typed."""
 
     theirs: tuple[str, ...]
-    """The file's names, in the order in which the user named them."""
+    """The file's names, in the user's order."""
     ours: tuple[str, ...]
     """Our names, in the same order; "negatives" for a list of hard negatives."""
 
@@ -184,8 +184,9 @@ def _has_columns(name: CorpusName) -> bool:
 
 
 def _is_source(piece: str) -> bool:
-    """Say if a part behind a column is plainly no column: a file by its suffix, a saved folder, a
-    name of the hub, or a hash."""
+    """Say if a part after a column is clearly no column: a file by its suffix, a saved folder, a
+    name of the hub, or a hash.
+    """
     piece = piece.strip()
     if piece.startswith((HUB, BY_HASH)):
         return True
@@ -194,7 +195,7 @@ def _is_source(piece: str) -> bool:
 
 
 def path_exists(text: str) -> bool:
-    """Say if there is a file or folder of that name. Raises nothing, whatever the text is."""
+    """Say if there is a file or folder of that name. Raises nothing for any text."""
     try:
         return bool(text) and Path(text).expanduser().exists()
     except (OSError, RuntimeError, ValueError):

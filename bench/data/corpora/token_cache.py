@@ -33,7 +33,7 @@ from bench.data.corpora.columns import LABELS, NUMBERS
 LAYOUT = 3
 MAX_TOKENS = 512  # ids kept of one sentence, without special tokens: no backbone here reads more
 MAX_BYTES = 4096  # of one sentence that is kept as text
-AS_TEXT = "utf-8"  # the "tokenizer" of a corpus whose sentences are kept as they are
+AS_TEXT = "utf-8"  # the "tokenizer" of a corpus with sentences kept as text
 CHUNK = 10_000  # rows tokenised at once
 
 Encode = Callable[[list[str]], Sequence[Sequence[int]]]
@@ -143,7 +143,7 @@ def tokenise(
 def as_text(
     corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None
 ) -> TokenisedCorpus:
-    """The corpus with its sentences as they are:
+    """Return the corpus with its sentences as text:
 
     ``column(i).rows(rows)`` gives strings, cut at MAX_BYTES bytes.
     """

@@ -155,8 +155,9 @@ def read_classed(own: OwnFile) -> ClassedTexts:
 
 
 def own_form(sha256: str) -> str:
-    """The text form of a user's data: two files of one name and different content are never one
-    column."""
+    """The text form of a user's data: two files with the same name and different content are never
+    one column.
+    """
     return f"other-{sha256[:8]}"
 
 

@@ -45,8 +45,9 @@ class OwnFile:
     kind: str = ""
     """One of ``KINDS``; "" if the user has not said it."""
     columns: tuple[str, ...] = ()
-    """The columns that the user named, in the order in which the kind needs them; () to find them
-    by their names."""
+    """The columns that the user named, in the order that the kind needs; () to find them by their
+    names.
+    """
 
 
 def is_own_file(text: str) -> bool:

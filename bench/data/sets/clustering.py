@@ -47,7 +47,7 @@ class ClassedTexts:
     texts: list[str]
     """Without white space at the ends; an empty text is a full stop, as in the papers' loaders."""
     labels: np.ndarray
-    """(N,) int64, as the file gives them: not from 0, nor without gaps."""
+    """(N,) int64, as the file gives them: not always from 0, and sometimes with gaps."""
     form: str
     """"sccl", "original" or "other-<hash>"."""
     sha256: str

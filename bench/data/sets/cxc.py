@@ -127,8 +127,8 @@ def _pairs(
 
 
 def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndarray:
-    """The image of every caption, from pairs that describe one image, numbered in the order in
-    which they appear.
+    """The image of every caption, from pairs that describe one image, numbered in order of
+    appearance.
 
     Raises DataDamaged if the pairs do not link the captions in rings of five.
     """

@@ -48,8 +48,8 @@ class NotFetchedYet(BenchError):
 
 
 class Later:
-    """Stands in for a fetcher: notes what has to be fetched, in the order in which it is needed,
-    and opens no connection.
+    """Stands in for a fetcher: notes the files to fetch, in the order of their use, and opens no
+    connection.
 
     ``beside_root``: also files missing from a folder that the user named (nothing is fetched into
     it): for --dry-run.
