@@ -3,7 +3,7 @@
 The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.answers`).
 An encoder that was changed may still answer these alike, and other sentences not: one that now
 reads long sentences to their end, for example. So before the scores of a run are used again,
-sentences of its tasks are encoded anew, and an object that answers otherwise gets a run of its own.
+sentences of its tasks are encoded anew, and an object that answers differently gets its own run.
 """
 
 from __future__ import annotations

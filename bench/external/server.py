@@ -40,7 +40,9 @@ LONGEST_WAIT = 120.0
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
 SAME = 0.999
-"""The least cosine of a sentence's stored and new vector if both are of the same model."""
+"""The smallest cosine between a sentence's stored and new vector if both come from the same
+model.
+"""
 STORED = "the vectors received so far are stored: the same command requests only the rest"
 ANSWER = (
     'the answer is {"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}, '
