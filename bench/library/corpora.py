@@ -176,7 +176,7 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
         warnings.warn(
             f"{WHERE}: columns that are not read: {list_names(layout.unread)}", stacklevel=5
         )
-        if hasattr(corpus, "select_columns"):  # a dataset may hold images beside the texts
+        if hasattr(corpus, "select_columns"):  # a dataset may hold images in addition to the texts
             chosen = iter(corpus.select_columns(list(layout.keys)))
             first, rows = next(chosen), chosen
             layout = find_layout(WHERE, dict(first), exact=False)
