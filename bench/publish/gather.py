@@ -68,9 +68,9 @@ class Gathered:
     submitted: set[str] = field(default_factory=set)
     # run id -> who submitted it, in the last version; None: a run of the publisher
     published: Mapping[str, str | None] = field(default_factory=dict)
-    # suites of which neither scores nor predictions are published
+    # suites to publish neither scores nor predictions of
     without: Collection[str] = ()
-    # the records of all runs, as they are in their folders
+    # the records of all runs, unchanged from their folders
     whole: list[RunRecord] = field(default_factory=list)
 
     def leave_out(self, run: Run, why: str) -> None:

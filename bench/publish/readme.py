@@ -1,5 +1,4 @@
-"""README.md of a version and of all versions, for code hosts: templates in which every text is
-escaped."""
+"""README.md of a version and of all versions, for code hosts: templates that escape every text."""
 
 from __future__ import annotations
 

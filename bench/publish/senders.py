@@ -65,8 +65,9 @@ _EXPECTED = f"a name of at most {LONGEST_NAME} characters, which can be read"
 
 
 def check_name(text: str, must: str = "--by must be") -> str:
-    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or that a
-    reader cannot see as it is."""
+    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or has
+    characters that a reader cannot see.
+    """
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not name or len(name) > LONGEST_NAME:
         raise DataDamaged(f"{must} {_EXPECTED}")
