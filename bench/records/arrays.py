@@ -148,7 +148,7 @@ def _list_members(data: bytes) -> list[Member]:
     at = start
     for _ in range(entries):
         # the versions (4 bytes), flags, compression, time, date, CRC-32, packed and unpacked bytes,
-        # lengths, and where the member stands
+        # lengths, and the position of the member
         fields = ENTRY.unpack_from(data, at)
         flags, compression = fields[5:7]
         crc32, packed, unpacked = fields[9:12]

@@ -17,8 +17,8 @@ from bench.records.run import Run
 
 
 def distinct_runs(runs: Iterable[Run]) -> list[Run]:
-    """Each run once, in the order in which its id first came; of several copies the first that has
-    predictions.
+    """Return each run once, in the order of the first appearance of its id; of several copies the
+    first that has predictions.
 
     Copies have equal records, and equal predictions as far as both have them. Raises BenchError,
     with both folders, if two runs of one id are not copies of each other.

@@ -301,7 +301,7 @@ class RunRecord(
 ):
     """One run: method x variant x setting x backbone x seed, trained and scored.
 
-    Fields are in the order in which a reader wants them.
+    Fields are in a reader's order of interest.
     """
 
     run_id: Annotated[str, Meta(pattern=RUN_ID)]

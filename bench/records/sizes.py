@@ -55,7 +55,7 @@ def bytes_below(folder: Path) -> int:
 
 def remove_vectors(store: RunsFolder) -> tuple[int, list[str]]:
     """Remove the stored vectors of all runs; returns the bytes that are free now, and a line for
-    each run that is left as it is.
+    each run that is left unchanged.
     """
     freed, left = 0, []
     for size in measure_runs(store):
