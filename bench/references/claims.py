@@ -28,7 +28,7 @@ class ClaimedGain:
 
     # "section 6"; "text" if no more is recorded
     place: str
-    # as it is printed: "1.21"
+    # as printed: "1.21"
     claimed: str
     cell: ReferenceResult
     less: ReferenceResult

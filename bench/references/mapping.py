@@ -42,13 +42,13 @@ class Meaning:
 
     method: str
     variant: str = ""
-    # the setting in which it is run, if that is not the printed one
+    # the setting to run it in, if it is not the printed one
     setting: str = ""
     # recipe values that the print names: --set
     set: Mapping[str, str] = field(default_factory=dict)
     # the method that trains its backbone
     on: str = ""
-    # the setting in which that one is run; "": the first that it has
+    # the setting to run that one in; "": the first that it has
     on_setting: str = ""
     # recipe values that tell this run from one of the other name
     holds: Mapping[str, str] = field(default_factory=dict)
