@@ -41,5 +41,5 @@ def check_kind(corpus: Corpus, plugin: Plugin, setting: str, recipe: Recipe) -> 
 
 
 def ranks_matter(cls: type[Method], recipe: Recipe, ranks: int) -> bool:
-    """Return True if so many processes train another encoder than one does."""
+    """Return True if training on ``ranks`` processes gives another encoder than on one."""
     return ranks > 1 and cls.depends_on_processes(recipe)

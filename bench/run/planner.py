@@ -244,8 +244,8 @@ class Planner:
         inputs: TrainingInputs,
         notes: list[str],
     ) -> dict[str, Any]:
-        """Return the facts that change the result of a run and are neither in its recipe nor in a
-        field of the plan.
+        """Return the facts that change the result of a run, but are not in its recipe or in a field
+        of the plan.
 
         ``places``: recipe key -> the name of its file's content.
         """

@@ -217,7 +217,7 @@ def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
 def from_file(file: Path) -> list[Plugin]:
     """The methods that a Python file defines.
 
-    Raises BenchError if it does not import, or defines neither a method nor a suite.
+    Raises BenchError if it does not import, or defines no method and no suite.
     """
     module = import_file(file)
     try:

@@ -102,8 +102,8 @@ def merge_runs(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
 
 
 Place = tuple[str, tuple[str, ...]]
-"""A backbone as bench run takes it, and the printed one that it stands in for; () if it is the
-printed one.
+"""A backbone as bench run takes it, and the printed one that it replaces; () if it is the printed
+one.
 """
 
 

@@ -230,8 +230,7 @@ def sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
 
 
 def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
-    """Return name -> recipe values of every variant, declared by the method or in its recipe
-    file.
+    """Return name -> recipe values of every variant, declared by the method or in its recipe file.
 
     A class without a file has only the former.
     """

@@ -161,7 +161,7 @@ def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
 
 
 def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
-    """Return the record in which each score of a suite names its code.
+    """Return the record, with the code of each suite's scores.
 
     It is needed before some of the scores are replaced by scores of other code.
     """
