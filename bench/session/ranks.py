@@ -71,7 +71,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
 
 
 def _set_worker_environment(count: int) -> None:
-    """Set the variables with which the processes import this very package, and share the cores."""
+    """Set the variables that make the processes import this same package, and share the cores."""
     paths = [str(PLACE)]
     if os.environ.get("PYTHONPATH"):
         paths.append(os.environ["PYTHONPATH"])
