@@ -134,7 +134,7 @@ def try_step(trainer: Trainer, feed: Iterator[Batch]) -> bool:
 def score_dev_set(trainer: Trainer) -> None:
     """Score the dev set.
 
-    A stop meanwhile saves a state in which the score is still due, and raises Interrupted.
+    A stop meanwhile saves a state with the score still due, and raises Interrupted.
     """
     try:
         trainer.evaluate()
