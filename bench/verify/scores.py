@@ -94,7 +94,7 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
         return f"{score.n:,} items are recorded, {again.n:,} predictions are there"
     if (score.std, again.std) != (None, None) and not close(score.std, again.std):
         return f"the standard deviation {score.std} is recorded, its predictions give {again.std}"
-    if REDUCED in arrays:  # the detail is of arrays that were not stored
+    if REDUCED in arrays:  # the detail comes from arrays that were not stored
         return ""
     ignored = set(suite(score.suite).extra_detail) - again.detail.keys()
     recorded = {key: value for key, value in score.detail.items() if key not in ignored}
