@@ -63,7 +63,7 @@ CHOICES = {
 }
 
 
-# templates for positive and negative prototypes: the authors' code ("repo") beside the paper's
+# templates for positive and negative prototypes: the authors' code ("repo") next to the paper's
 # Table 1 The two lists differ: the code has nine positive templates (the third is not in the
 # paper), words four opposite ones otherwise, and five more differ in a comma, a capital or an
 # article. Where the paper's print has lost a quotation mark, it is restored after the code.

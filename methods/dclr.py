@@ -56,7 +56,7 @@ class DCLR(TorchMethod):
     """DCLR: SimCSE without the negatives that a teacher finds too similar, and with noise vectors
     as further ones.
 
-    Take it if a finished model of the same vocabulary is at hand to judge the negatives.
+    Take it if a finished model with the same vocabulary is available to judge the negatives.
 
     Example:
         bench run --method dclr --set teacher=princeton-nlp/unsup-simcse-bert-base-uncased

@@ -125,7 +125,7 @@ class InfoCSE(TorchMethod):
         """Return CLS of both views, (n, H) each, the (n,) sums of the masked tokens' surprise, and
         their (n,) counts.
         """
-        # (2n, T): each row under dropout masks of its own, one encoder pass
+        # (2n, T): each row under its own dropout masks, one encoder pass
         texts = join(batch.columns * 2, self.pad_id)
         cls = self.embed(texts)
         return *cls.chunk(2), *self.guess(texts, cls)

@@ -130,7 +130,7 @@ def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tenso
 
 
 def _own(anchors: Tensor, *candidates: Tensor, offset: int) -> Tensor:
-    """Return the column of each anchor's own candidate, (B,), for every kind of candidate alike."""
+    """Return the column of each anchor's own candidate, (B,), for every kind of candidate."""
     counts = [len(rows) for rows in candidates]
     if offset < 0 or len(set(counts)) > 1 or counts[0] < offset + len(anchors):
         listed = " and ".join(map(str, counts))

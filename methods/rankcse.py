@@ -140,7 +140,7 @@ class RankCSE(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return z1 and z2, (n, H) each, and the vector of each teacher, (n, its H)."""
-        # the same features twice in one encoder pass, each row under dropout masks of its own
+        # the same features twice in one encoder pass, each row under its own dropout masks
         z1, z2 = self.head(self.embed(join(batch.columns * 2, self.pad_id))).chunk(2)
         return z1, z2, *(teacher(batch.columns[0]) for teacher in self.teachers)
 

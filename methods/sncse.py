@@ -196,7 +196,7 @@ class SNCSE(TorchMethod):
 
 
 def ended(sentence: str) -> str:
-    """Add a full stop, as a word of its own, if the sentence does not end in a punctuation mark."""
+    """Add a full stop, as a separate word, if the sentence does not end in a punctuation mark."""
     text = sentence.strip()
     if not text or text[-1] in punctuation:
         return sentence
