@@ -50,7 +50,7 @@ def check_determines(determines: Mapping[str, Any] | None) -> None:
     for key, content in places.items():
         if not isinstance(content, str | None):
             raise RecordDamaged(f"{where}.places.{printable(key)[:40]}: expected a text or null")
-    for name in ("precision", "dev"):
+    for name in ("precision", "dev", "plugin"):
         if not isinstance(determines.get(name), str | None):
             raise RecordDamaged(f"{where}.{name}: expected a text")
     ranks = determines.get("ranks")
