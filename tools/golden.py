@@ -79,13 +79,12 @@ def plans() -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name in registry:
         cls = registry[name].cls
+        backbones = BACKBONES if cls.own_backbone is None else BACKBONES[:1]
         for setting in (None, *cls.settings):
             for variant in ("", *cls.variants):
-                for backbone in BACKBONES if cls.own_backbone is None else BACKBONES[:1]:
-                    key = (
-                        f"{name}{'+' if variant else ''}{variant}, {setting or 'no setting'}, "
-                        f"{backbone}"
-                    )
+                method = f"{name}+{variant}" if variant else name
+                for backbone in backbones:
+                    key = f"{method}, {setting or 'no setting'}, {backbone}"
                     made[key] = _plan(registry, name, setting, variant, backbone)
     return made
 
