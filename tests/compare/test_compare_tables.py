@@ -88,7 +88,11 @@ def test_no_verdict_contradicts_the_interval_beside_it(table: Table) -> None:
         if (found := comparison_of(one)) is None or table.tested is None:
             continue
         assert None not in (found.ci_low, found.ci_high, found.p, found.se, found.mde)
-        said = "better" if found.ci_low > 0 else "worse" if found.ci_high < 0 else "inconclusive"  # type: ignore[operator]
+        said = "inconclusive"
+        if found.ci_low > 0:  # type: ignore[operator]
+            said = "better"
+        if found.ci_high < 0:  # type: ignore[operator]
+            said = "worse"
         assert found.verdict == said and found.ci_level == table.tested.ci_level
         assert found.ci_low < found.difference < found.ci_high  # type: ignore[operator]
         assert (found.p < 1 - found.ci_level) == (said != "inconclusive")  # type: ignore[operator]

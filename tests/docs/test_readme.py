@@ -61,7 +61,10 @@ def pasted(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, str
     environment = {name: os.environ[name] for name in passed if name in os.environ}
     environment |= {"PATH": os.defpath, "HOME": str(folder), "COLUMNS": "200"}
     assert shutil.which("bench", path=os.defpath) is None
-    lines = [line + " --dry-run" * (" run " in line and "--dry-run" not in line) for line in FIVE]
+    lines = []
+    for line in FIVE:
+        is_plan = " run " not in line or "--dry-run" in line
+        lines.append(line if is_plan else f"{line} --dry-run")
     script = (f"{{ {x}; }} > out.{i} 2> err.{i}; echo $? > code.{i}" for i, x in enumerate(lines))
     how = {"cwd": folder, "env": environment, "text": True, "timeout": 600, "check": True}
     subprocess.run(["/bin/sh"], input="\n".join(script), **how)

@@ -56,7 +56,8 @@ class Case:
     def batch(self, method: TorchMethod) -> Any:
         labelled = self.name == "sbert" or "classifier" in self.values
         graded = self.name in ("cosent", "angle", "claif")
-        texts = TEXTS[: 1 if self.setting == U else 2 if labelled or graded else 3]
+        columns = 2 if labelled or graded else 3
+        texts = TEXTS[: 1 if self.setting == U else columns]
         scores = [0, 0.5, 1] * 2 if graded else []
         return batch_of(method, *texts, labels=[0, 1, 2] * 2 if labelled else [], scores=scores)
 

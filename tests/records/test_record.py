@@ -151,13 +151,11 @@ def accepted(content: Any) -> bool:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inside = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
+    inside: Any = ()
+    if isinstance(value, dict):
+        inside = value.items()
+    if isinstance(value, list):
+        inside = enumerate(value)
     return [path, *(place for key, one in inside for place in places(one, (*path, key)))]
 
 

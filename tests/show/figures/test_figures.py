@@ -171,7 +171,7 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
     (axes,), shown = made.axes("gains"), made.figures["gains"].data
     assert [row[1] for row in shown] == sorted((row[1] for row in shown), reverse=True)
     names = [text.get_text() for text in axes.get_yticklabels()]
-    assert names == [row[0] + " (−27.54)" * (abs(row[1]) > FAR) for row in shown]
+    assert names == [f"{row[0]} (−27.54)" if abs(row[1]) > FAR else row[0] for row in shown]
     data = made.rows("gains")
     for row in made.table("sts").rows:
         if row.method in data and len(row.runs) == SEEDS:  # with the recipe of its method
