@@ -6,9 +6,9 @@ under memory limited setup") computes the vectors slice by slice and keeps nothi
 loss over all of them, and computes each slice again for its gradient. The second pass of a slice
 draws the same dropout masks as the first: torch's checkpointing keeps the state of the generators.
 
-The gradient equals one pass over the same masks. Which masks are drawn depends on the size of the
-slices and on the device. Memory: the activations of one slice, and of the loss, which has no
-layers.
+The gradient equals the gradient of one pass over the same masks. Which masks are drawn depends on
+the size of the slices and on the device. Memory: the activations of one slice, and of the loss,
+which has no layers.
 """
 
 from __future__ import annotations
