@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.records.fingerprint import CODE_NAME
-
 if TYPE_CHECKING:
     from bench.records.record import RunRecord
 
@@ -52,7 +50,7 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
             terms[key] = Term(exact, shown, exact)
     for key, value in determines.items():
         # the hash of the corpus covers its parts; a row has one code
-        if key in ("places", "corpus_parts", CODE_NAME) or value is None:
+        if key in ("places", "corpus_parts", "plugin") or value is None:
             continue
         exact = _exact(value)
         if key == "dev":
