@@ -1,6 +1,6 @@
 """AnglE: angle-optimized text embeddings (Li and Li, ACL 2024, arXiv 2309.12871).
 
-Pairs with a score; three terms, each with a weight and a scale of its own:
+Pairs with a score; three terms, each with its own weight and scale:
 
     CoSENT(cos(x, y))  +  an in-batch contrast  +  CoSENT(d(x, y))
     d = | x.y + b.c - a.d | / (|x| |y|)

@@ -111,7 +111,7 @@ def kept(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
 def shuffled(
     positions: Sequence[int] | np.ndarray, tokens: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Permute the first ``tokens`` of the (T,) position ids; those of the padding stay."""
+    """Permute the first ``tokens`` of the (T,) position ids; the padding's ids stay."""
     mixed = np.array(positions, dtype=np.int64)
     mixed[:tokens] = rng.permutation(mixed[:tokens])
     return mixed

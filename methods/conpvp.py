@@ -63,7 +63,7 @@ CHOICES = {
 }
 
 
-# templates for positive and negative prototypes: the authors' code ("repo") beside the paper's
+# templates for positive and negative prototypes: the authors' code ("repo") next to the paper's
 # Table 1 The two lists differ: the code has nine positive templates (the third is not in the
 # paper), words four opposite ones otherwise, and five more differ in a comma, a capital or an
 # article. Where the paper's print has lost a quotation mark, it is restored after the code.
@@ -277,8 +277,8 @@ class ConPVP(TorchMethod):
         return Loss(info_nce(*z, temperature=self.recipe.temperature))
 
     def bias(self, features: Features) -> Tensor:
-        """Return the mask's state without sight of the sentence, (n, H), under a dropout mask of
-        its own.
+        """Return the mask's state without sight of the sentence, (n, H), under a separate dropout
+        mask.
 
         The tokens that can be seen never see the others, so that a pass over them alone is the
         masked pass.
@@ -300,7 +300,7 @@ class ConPVP(TorchMethod):
         """
         words = self.encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
         if self.anchor.slots:
-            slot = features["slot"]  # (n, T): k where t_k stands, else 0
+            slot = features["slot"]  # (n, T): k at t_k, else 0
             words = torch.where(
                 slot.unsqueeze(-1) > 0, self.prompt[(slot - 1).clamp_min(0)].to(words.dtype), words
             )

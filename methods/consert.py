@@ -163,7 +163,7 @@ class ConSERT(TorchMethod):
         """Return one view: features with ``kept`` (n, T, H), the embeddings that stay, and position
         ids (n, T).
 
-        The second ``text`` of a row has draws of its own.
+        The second ``text`` of a row has its own draws.
         """
         kind = self.recipe["view" + which]
         rate = self.recipe["rate" + which]

@@ -134,7 +134,7 @@ class CoTBERT(TorchMethod):
         super().build(backbone, recipe)
         self.templates = [two_stage(recipe[key], backbone) for key in TEMPLATES]
         # RoBERTa: a blank at a template's end is a token of the training's templates, and not of
-        # the test's; where a blank stands before the sentence, its first word has one at test alone
+        # the test's; if a blank precedes the sentence, its first word has it at test only
         self.scored = two_stage(recipe.anchor.rstrip(" "), backbone)
         before, _, _ = recipe.anchor.partition("{s}")
         self.blank = " " if before.endswith(" ") else ""
@@ -246,8 +246,7 @@ def check_two_stage(text: str, template: Template, backbone: Backbone) -> None:
 
 
 def padded(template: Template, lengths_K: Tensor, pad_id: int, first_position: int) -> Features:
-    """Return the template around so many tokens of padding that can be attended to, one row for
-    each length.
+    """Return the template around padding tokens that can be attended to, one row for each length.
 
     If positions begin behind the padding's (RoBERTa), padding has that one position and counts no
     further.

@@ -56,7 +56,7 @@ class DCLR(TorchMethod):
     """DCLR: SimCSE without the negatives that a teacher finds too similar, and with noise vectors
     as further ones.
 
-    Take it if a finished model of the same vocabulary is at hand to judge the negatives.
+    Take it if a finished model with the same vocabulary is available to judge the negatives.
 
     Example:
         bench run --method dclr --set teacher=princeton-nlp/unsup-simcse-bert-base-uncased
@@ -226,7 +226,7 @@ def debiased(
 ) -> Tensor:
     """Return the loss of n anchors among C candidates, in nats.
 
-    N candidates are of the batch, with their weights, and C - N are noise vectors, of weight 1.
+    N candidates come from the batch, with their weights, and C - N are noise vectors, of weight 1.
     """
     n, C = cosines_nC.shape
     weights = nn.functional.pad(weights_nN, (0, C - weights_nN.shape[1]), value=1)

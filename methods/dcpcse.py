@@ -73,7 +73,7 @@ class TemplatePrompt(nn.Module):
     """The prompt of `shallow`: a template with trainable vectors in the place of its words before
     the mask.
 
-    Mask and full stop stay as they are. It offers what the deep prompt does (methods/prefix.py).
+    Mask and full stop are unchanged. It has the interface of the deep prompt (methods/prefix.py).
     """
 
     def __init__(self, backbone: Backbone) -> None:

@@ -145,7 +145,7 @@ class DiffCSE(TorchMethod):
 
         The latter are (n, T).
         """
-        # (2n, T): each row under dropout masks of its own, one encoder pass
+        # (2n, T): each row under its own dropout masks, one encoder pass
         texts = join(batch.columns * 2, self.pad_id)
         cls = self.embed(texts)
         edited, replaced = self.edit(texts)
@@ -238,7 +238,7 @@ def detection_loss(logits_nT2: Tensor, replaced_nT: Tensor) -> Tensor:
 
 
 def batch_norm_head(hidden: int) -> nn.Sequential:
-    """Return H -> 2H -> H, each with batch normalisation, the last without a scale of its own.
+    """Return H -> 2H -> H, each with batch normalisation, the last without its own scale.
 
     Weights start as N(0, 0.02).
     """

@@ -1,4 +1,4 @@
-"""A sentence filled into a template, and the whole tokenised once.
+"""Sentences filled into a template, and the result tokenised once.
 
 Templates are read like this if no authors tokenised them in pieces: in most vocabularies the
 characters on both sides of a gap can be one token (``."`` in a byte-level one), and the pieces of a

@@ -98,7 +98,7 @@ class FocalInfoNCE(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the views that the loss compares: h and h+, (n, H) each."""
-        # the same features twice in one encoder pass, each row under dropout masks of its own
+        # the same features twice in one encoder pass, each row under its own dropout masks
         h: Tensor = self.head(self.cls(join(batch.columns * 2, self.pad_id)))  # (2n, H)
         return h.chunk(2)
 

@@ -8,7 +8,7 @@ in the place of an image: each step is
     permutation      of the channels, fixed
     coupling         y1 = x1;  y2 = x2 + net(x1), additive, so without a change of volume
 
-and after each level but the last the second half of the channels is split off as it is. Only
+and after each level but the last the second half of the channels is split off unchanged. Only
 actnorm changes the volume.
 """
 

@@ -179,7 +179,7 @@ def kept_by_gist(
     That is more similar than the anchor's own positive minus ``margin``; the positive itself is
     always kept. No sentence is its own negative, even if anchor and positive are the same text.
 
-    Source: sentence-transformers GISTEmbedLoss; the authors' code, whose strict sign spares a
+    Source: sentence-transformers GISTEmbedLoss; the authors' code, with a strict sign that spares a
     sentence that is its own positive.
     """
     guide_BC = candidates(guides, anchors, positives)

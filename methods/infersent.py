@@ -223,7 +223,7 @@ class InferSent(TorchMethod):
         return torch.optim.SGD(trained, lr=self.recipe.learning_rate)
 
     def learning_rate(self, step: int, steps: int) -> float:
-        epochs = self.recipe.epochs or 1  # a budget has none: then it counts as one
+        epochs = self.recipe.epochs or 1  # a budget has none: then it counts once
         done = int(step * epochs / max(1, steps))
         decayed = self.recipe.learning_rate * self.recipe.rate_decay**done
         return decayed / self.recipe.rate_shrink ** int(self.drops)

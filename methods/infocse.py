@@ -9,11 +9,11 @@ it:
               -> mean surprise of the masked tokens of both views
     loss = InfoNCE of head(CLS) + mlm_weight * this
 
-The head is DiffCSE's, with batch normalisation, and serves training only. The weight of 1e-5 is
-that of the authors' scripts: Adam rescales it away for parameters with only this gradient (new
-layers, LM head), and the encoder feels 1e-5 of it. The start of the printed scores is Condenser,
-which was pretrained in the same way, and not BERT. Its own two head layers are read by the authors'
-code from a local folder alone; here, as in their script, the layers begin at random.
+The head is DiffCSE's, with batch normalisation, and serves training only. The weight of 1e-5 comes
+from the authors' scripts: Adam rescales it away for parameters with only this gradient (new layers,
+LM head), and the encoder feels 1e-5 of it. The start of the printed scores is Condenser, which was
+pretrained in the same way, and not BERT. Its own two head layers are read by the authors' code from
+a local folder alone; here, as in their script, the layers begin at random.
 
 CLS is scored without the head.
 """
@@ -125,7 +125,7 @@ class InfoCSE(TorchMethod):
         """Return CLS of both views, (n, H) each, the (n,) sums of the masked tokens' surprise, and
         their (n,) counts.
         """
-        # (2n, T): each row under dropout masks of its own, one encoder pass
+        # (2n, T): each row under its own dropout masks, one encoder pass
         texts = join(batch.columns * 2, self.pad_id)
         cls = self.embed(texts)
         return *cls.chunk(2), *self.guess(texts, cls)

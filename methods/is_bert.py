@@ -2,9 +2,9 @@
 Liu, Lim and Bing, EMNLP 2020).
 
 Three one-dimensional convolutions of width 1, 3 and 5 over BERT's token states give every token a
-local feature, the three results behind one another; a sentence's global feature is their mean over
-its tokens (section 3.2, Figure 1). Training makes the two tell of each other: it maximises a
-Jensen-Shannon estimate of their mutual information (eq. 4),
+local feature, the three results in a row; a sentence's global feature is their mean over its tokens
+(section 3.2, Figure 1). Training makes the two tell of each other: it maximises a Jensen-Shannon
+estimate of their mutual information (eq. 4),
 
     I = mean over own tokens of (log 2 - softplus(-r))
         - mean over all others of (softplus(r) - log 2),        r = local . global
@@ -12,7 +12,7 @@ Jensen-Shannon estimate of their mutual information (eq. 4),
 where "own" pairs a token with its own sentence and "others" a token with every other sentence of
 the batch. The loss is -I.
 
-The global feature is scored: 3 x 256 = 768 numbers, whatever the backbone's width. States at
+The global feature is scored: 3 x 256 = 768 numbers, for any width of the backbone. States at
 padding are set to 0 before the convolutions, so that a vector depends on no other sentence; the
 authors' code lets the last tokens see them.
 """

@@ -2,8 +2,8 @@
 the encoder is loaded.
 
 bench's own path tokenises all texts at once and pads rows of similar length together, which is
-faster. Additions of a library (chat templates, arguments of the processor, the side on which a text
-is cut, a router) are not imitated: the ids and vectors of these texts are compared, and if they
+faster. Additions of a library (chat templates, arguments of the processor, cutting texts on the
+left, a router) are not imitated: the ids and vectors of these texts are compared, and if they
 differ by more than rounding, the library encodes.
 """
 
@@ -32,7 +32,7 @@ ROUNDING = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.02}
 
 
 def long_text(tokens: int | None) -> str:
-    """Return a text of more than so many tokens."""
+    """Return a text of more than ``tokens`` tokens."""
     words = min(tokens or LONG_WORDS, MOST_TOKENS) + 10
     return SENTENCE * (words // len(SENTENCE.split()) + 1)
 

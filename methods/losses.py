@@ -16,7 +16,7 @@ SMALLEST_NORM = 1e-8  # as torch's CosineSimilarity: a zero vector has cosine 0,
 
 
 def cosine_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
-    """Return the (B, C) cosines, in at least float32 whatever autocast does around it."""
+    """Return the (B, C) cosines, in at least float32 also under autocast."""
     with torch.autocast(a_BD.device.type, enabled=False):
         return unit_vectors(float32_at_least(a_BD)) @ unit_vectors(float32_at_least(b_CD)).T
 
@@ -130,7 +130,7 @@ def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tenso
 
 
 def _own(anchors: Tensor, *candidates: Tensor, offset: int) -> Tensor:
-    """Return the column of each anchor's own candidate, (B,), for every kind of candidate alike."""
+    """Return the column of each anchor's own candidate, (B,), for every kind of candidate."""
     counts = [len(rows) for rows in candidates]
     if offset < 0 or len(set(counts)) > 1 or counts[0] < offset + len(anchors):
         listed = " and ".join(map(str, counts))

@@ -52,7 +52,7 @@ def cost_with_guessing(
 ) -> TrainingCost:
     """Add masked language modelling to a cost.
 
-    It reads a masked copy of each text in a pass of its own, and holds the LM head.
+    It reads a masked copy of each text in a separate pass, and holds the LM head.
     """
     head = shape.embedding_weights + shape.hidden**2
     cost = replace(cost, texts_per_row=2 * cost.texts_per_row, passes=cost.passes + 1)
@@ -114,8 +114,8 @@ def surprise_of_rows(
     / texts,).
 
     In nats, in at least float32. ``logits`` belong to the K chosen positions, in the order of
-    ``places`` (:func:`places_of`). Rows of several ``texts`` behind one another, n / texts each,
-    are counted together.
+    ``places`` (:func:`places_of`). Rows of several ``texts``, one text after the other, n / texts
+    each, are counted together.
     """
     logits = logits_KV if logits_KV.dtype == torch.float64 else logits_KV.float()
     each_K = cross_entropy(logits, labels_nT[places], reduction="none")
@@ -134,8 +134,8 @@ def surprise_of_copies(
 ) -> tuple[Tensor, Tensor]:
     """Return :func:`surprise_of_rows` of a masked copy of ``features``.
 
-    They hold several ``texts`` behind one another, each masked on its own. ``states`` computes the
-    (n, T, H) of the last layer from features.
+    They hold several ``texts``, one after the other, each masked on its own. ``states`` computes
+    the (n, T, H) of the last layer from features.
     """
     ids_nT = features["input_ids"]
     spared_nT = special_positions(ids_nT, backbone.tokenizer.all_special_ids)

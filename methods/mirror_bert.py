@@ -2,9 +2,9 @@
 
 Two views of a sentence, drawn anew each time: the text itself, and the text with one random span of
 five characters replaced by " [MASK] " (section 2.2, random span masking; a text under 30 characters
-stays as it is). Dropout makes the views differ further. The loss is InfoNCE (eq. 1) over the 2n
-views of a batch: each view's mirror against the 2n - 2 others, cosines, temperature tau, the mean
-over all 2n anchors. No head, no dev selection: 50 steps of 200 sentences, the last one counts.
+is unchanged). Dropout makes the views differ further. The loss is InfoNCE (eq. 1) over the 2n views
+of a batch: each view's mirror against the 2n - 2 others, cosines, temperature tau, the mean over
+all 2n anchors. No head, no dev selection: 50 steps of 200 sentences, the last one counts.
 
 The vector that is trained is scored. Every text is padded to exactly 50 tokens and cut to them, at
 test too, so that a vector depends on no other sentence. On BERT the authors' "mean" is the mean
@@ -182,7 +182,7 @@ class MirrorBert(TorchMethod):
         return Loss(nt_xent(*views, temperature=self.recipe.temperature))
 
     def embed(self, features: Features) -> Tensor:
-        states_nTH = self.states(features)  # not `hidden`, whose states at padding mean nothing
+        states_nTH = self.states(features)  # not `hidden`: its states at padding mean nothing
         if self.pooling == "mean-padded":
             return states_nTH.mean(1)
         if self.pooling == "cls":

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 
 class FrozenCopy(nn.Module):
-    """A copy of a module as it is now: no gradient reaches it, and its dropout stays off while the
-    method trains.
+    """A copy of a module's current state: no gradient reaches it, and its dropout stays off while
+    the method trains.
 
     With ``dropout`` it follows the method into training mode, as copies do in code that forgets to
     hold them back.

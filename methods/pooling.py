@@ -1,11 +1,11 @@
 """Poolers: (hidden states of all layers, mask) -> one vector a sentence.
 
-n sentences, T tokens, H hidden size.  states[0] is the embedding layer's output, states[l] that of
-layer l, states[-1] the last. Special tokens count in every mean. A sentence without a token, which
-is an empty text if the tokenizer adds none, is the zero vector in every pooler, as in
+n sentences, T tokens, H hidden size.  states[0] is the embedding layer's output, states[l] the
+output of layer l, states[-1] the last. Special tokens count in every mean. A sentence without a
+token, which is an empty text if the tokenizer adds none, is the zero vector in every pooler, as in
 sentence-transformers. "First-last" has two meanings in the literature, and so two names here:
 ``avg_emb_last`` is the old one (the 56.70 that the papers print for BERT), ``avg_first_last`` the
-one of SimCSE's code since January 2022 (about 4 points higher).
+one in SimCSE's code since January 2022 (about 4 points higher).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def first_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
 
 
 def last_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
-    """Return the state of each row's last token, (n, H), whatever the side of padding; else 0."""
+    """Return the state of each row's last token, (n, H), with padding on either side; else 0."""
     positions = torch.arange(1, mask_nT.shape[1] + 1, device=mask_nT.device)
     rows = torch.arange(len(mask_nT), device=mask_nT.device)
     states = states_nTH[rows, (mask_nT * positions).argmax(1)]

@@ -6,7 +6,7 @@ A.
 * :class:`DeepPrefix`: P keys and P values a layer, which the sentence's tokens attend to (prefix
   tuning, Li and Liang 2021; for sentence embeddings PromCSE, Jiang et al. 2022, as its authors'
   code has it: the parameters ARE keys and values, they pass through no projection and no layer
-  norm). A prefix has no hidden state of its own and is never pooled.
+  norm). A prefix has no hidden state and is never pooled.
 * :class:`InputPrompt`: P vectors before the word embeddings, processed by all layers as tokens are
   (Lester et al. 2021).
 

@@ -36,9 +36,10 @@ def prefix_sizes(text: str | int | None, hidden: int) -> list[int]:
 def on_prefixes(
     loss: Callable[..., Loss], vectors: Sequence[Tensor], sizes: str | int | None
 ) -> Loss:
-    """Return the loss of the whole vectors plus that of each of their prefixes, all with weight 1.
+    """Return the loss of the whole vectors plus the loss of each of their prefixes, all with weight
+    1.
 
-    If no size is listed, it is that of the whole vectors.
+    If no size is listed, it is the loss of the whole vectors.
 
     Source: sentence-transformers MatryoshkaLoss, which normalises prefixes whatever the loss.
     """

@@ -250,7 +250,7 @@ class Pretrained(TorchMethod):
     def _take_library_ids(self) -> None:
         """Use the ids of transformers' own call of the tokenizer, for a plain checkpoint.
 
-        All else stays as it is; if the vectors still differ, nothing changes.
+        All else is unchanged; if the vectors still differ, nothing changes.
         """
         reason = self.library
         before, after = self.before, self.after
@@ -310,7 +310,7 @@ class Pretrained(TorchMethod):
         return ""
 
     def _prompts(self) -> list[str]:
-        """Return the method's prompt and those of tasks, each once."""
+        """Return the method's prompt and the tasks' prompts, each once."""
         by_task = json.loads(self.recipe.get("prompts") or "{}")
         return list(dict.fromkeys([self.text_prompt or "", *by_task.values()]))
 
@@ -561,7 +561,7 @@ def _with_pooling_layer(backbone: Backbone) -> Any:
     """
     from transformers import AutoModel
 
-    # in a sentence-transformers folder the transformer may lie deeper
+    # in a sentence-transformers folder the transformer may be deeper
     folder = backbone.encoder.name_or_path
     encoder, info = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     is_new = any("pooler" in name for name in info["missing_keys"])

@@ -205,7 +205,7 @@ class PromCSE(TorchMethod):
         """Return anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and
         counts of its guesses.
         """
-        # one column: the same features twice, each row under dropout masks of its own
+        # one column: the same features twice, each row under its own dropout masks
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         features = join(texts, self.pad_id)  # (texts * n, T) in one encoder pass
         if not self.recipe.mlm:

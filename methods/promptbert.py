@@ -166,8 +166,8 @@ class PromptBERT(TorchMethod):
         self.at_dev = False
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Return the ids that a sentence has inside the filled template; at dev those of the
-        sentence alone.
+        """Return the ids of a sentence inside the filled template; at dev the ids of the sentence
+        alone.
         """
         texts = []
         for sentence in sentences:
@@ -212,8 +212,8 @@ class PromptBERT(TorchMethod):
         return self.delta_of(lengths, template)[row]
 
     def delta_of(self, lengths_K: Tensor, template: int) -> Tensor:
-        """Return the template's state behind a sentence of so many tokens, without the sentence,
-        (K, H).
+        """Return the template's state behind a sentence of a given number of tokens, without the
+        sentence, (K, H).
         """
         first = self.backbone.first_position if self.recipe.delta_positions == "aligned" else 0
         return self.h(empty(self.templates[template], lengths_K, first))

@@ -140,7 +140,7 @@ class RankCSE(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return z1 and z2, (n, H) each, and the vector of each teacher, (n, its H)."""
-        # the same features twice in one encoder pass, each row under dropout masks of its own
+        # the same features twice in one encoder pass, each row under its own dropout masks
         z1, z2 = self.head(self.embed(join(batch.columns * 2, self.pad_id))).chunk(2)
         return z1, z2, *(teacher(batch.columns[0]) for teacher in self.teachers)
 
@@ -171,12 +171,13 @@ class RankCSE(TorchMethod):
 
 
 def jensen_shannon(logits_BB: Tensor) -> Tensor:
-    """Return the divergence of each row's softmax and that of the same column: mean over the rows,
-    in nats.
+    """Return the divergence between the softmax of each row and of the same column: mean over the
+    rows, in nats.
     """
     log_p = logits_BB.log_softmax(1)
     log_q = logits_BB.T.log_softmax(1)
-    # before the middle: gradients are summed in the order of these lines, and the last digit follows
+    # before the middle: gradients are summed in the order of these lines, which decides the last
+    # digit
     p = log_p.exp()
     q = log_q.exp()
     log_middle = torch.logaddexp(log_p, log_q) - torch.log(torch.tensor(2.0, dtype=log_p.dtype))

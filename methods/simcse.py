@@ -234,7 +234,7 @@ class SimCSE(TorchMethod):
         """Return anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and
         counts of its guesses.
         """
-        # one column: the same features twice, each row under dropout masks of its own
+        # one column: the same features twice, each row under its own dropout masks
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         z = self.encode_views(texts)
         return z + self.guess(texts) if self.recipe.mlm else z

@@ -196,7 +196,7 @@ class SNCSE(TorchMethod):
 
 
 def ended(sentence: str) -> str:
-    """Add a full stop, as a word of its own, if the sentence does not end in a punctuation mark."""
+    """Add a full stop, as a separate word, if the sentence does not end in a punctuation mark."""
     text = sentence.strip()
     if not text or text[-1] in punctuation:
         return sentence
@@ -217,7 +217,7 @@ AUXILIARY = re.compile(
 
 
 def negate(sentence: str) -> str:
-    """Negate a sentence by a rule that needs no parser. An empty one stays as it is.
+    """Negate a sentence by a rule that needs no parser. An empty one is unchanged.
 
     SNCSE's authors parse each sentence with spaCy: an existing "not" goes; else "not" follows the
     first auxiliary; else a main verb that is a form of "be" or a modal; else any other main verb

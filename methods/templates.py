@@ -185,7 +185,7 @@ def wrap_sentences(
     """Put sentence i into ``templates[i]``, cut to ``longest`` tokens and to the limit of the
     backbone.
 
-    ``ids``: those of the sentences, for templates in pieces; for filled templates the sentences
+    ``ids``: the ids of the sentences, for templates in pieces; for filled templates the sentences
     themselves, or the results of :func:`template_ids`. ``whole_template``: a filled sentence that
     shares a token with the template is joined in pieces.
 

@@ -112,13 +112,13 @@ class TSDAE(TorchMethod):
         )
         head: Any = backbone.mlm_head()
         self.lm_bias = nn.Parameter(head.decoder.bias.detach().clone())
-        head.decoder, head.bias = nn.Identity(), None  # the matrix is that of the word embeddings
+        head.decoder, head.bias = nn.Identity(), None  # the matrix is the word embeddings'
         self.lm_head = head
 
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        """Return the damaged sentences, and the whole ones."""
+        """Return the damaged sentences, and the complete ones."""
         (texts,) = columns.values()
         damaged = []
         for text, row in zip(texts, rows, strict=True):

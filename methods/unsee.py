@@ -111,7 +111,7 @@ class UNSEE(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return x1, x2, t1, t2, (n, H) each."""
-        # each row under dropout masks of its own, one pass of either encoder
+        # each row under its own dropout masks, one pass of each encoder
         texts = join(batch.columns * 2, self.pad_id)
         target = self.target(
             input_ids=texts["input_ids"], attention_mask=texts["attention_mask"]

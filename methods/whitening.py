@@ -192,8 +192,8 @@ class Moments:
     """The mean (H) and covariance (H, H) of rows that come in blocks, in float64, without large
     sums that cancel.
 
-    Source: Chan, Golub and LeVeque 1979, the update of a mean and a scatter matrix by those of a
-    further block.
+    Source: Chan, Golub and LeVeque 1979, the update of a mean and a scatter matrix by a further
+    block.
     """
 
     def __init__(self, dimensions: int) -> None:

@@ -49,8 +49,13 @@ def _titles(nav: list[Any]) -> dict[str, str]:
     """Return the titles of the navigation: page -> title."""
     found: dict[str, str] = {}
     for entry in nav:
-        for title, value in entry.items() if isinstance(entry, dict) else ():
-            found |= _titles(value) if isinstance(value, list) else {value: title}
+        if not isinstance(entry, dict):
+            continue
+        for title, value in entry.items():
+            if isinstance(value, list):
+                found |= _titles(value)
+            else:
+                found[value] = title
     return found
 
 
@@ -94,7 +99,9 @@ def _place(path: str) -> str:
 
 
 def _tab(match: re.Match[str]) -> str:
-    """Return a marked block of code as a tab; a code host, which has no tabs, shows one block below the other."""
+    """Return a marked block of code as a tab; a code host, which has no tabs, shows one block below
+    the other.
+    """
     title, block = match.groups()
     lines = [f'=== "{title}"', ""]
     for line in block.splitlines():

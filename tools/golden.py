@@ -1,8 +1,8 @@
 """Golden files: outputs that a refactoring must not change.
 
 ``python tools/golden.py [NAME ...]`` writes ``tests/golden/`` anew, compressed.
-tests/golden/test_golden.py computes the same and compares. A change that is meant is a commit of its own,
-which says what moved and why.
+tests/golden/test_golden.py computes the same and compares. A change that is meant is a commit of
+its own, which says what moved and why.
 
 * ``compare.json``: every table of leaderboards/v4, as the command line prints it with simcse as
   baseline.
@@ -79,13 +79,12 @@ def plans(backbones: Collection[str] = BACKBONES) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name in registry:
         cls = registry[name].cls
+        planned_on = backbones if cls.own_backbone is None else BACKBONES[:1]
         for setting in (None, *cls.settings):
             for variant in ("", *cls.variants):
-                for backbone in backbones if cls.own_backbone is None else BACKBONES[:1]:
-                    key = (
-                        f"{name}{'+' if variant else ''}{variant}, {setting or 'no setting'}, "
-                        f"{backbone}"
-                    )
+                method = f"{name}+{variant}" if variant else name
+                for backbone in planned_on:
+                    key = f"{method}, {setting or 'no setting'}, {backbone}"
                     made[key] = _plan(registry, name, setting, variant, backbone)
     return made
 

@@ -68,9 +68,9 @@ def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
         command: click.Command, context: click.Context
     ) -> Iterator[tuple[str, click.Command, click.Context]]:
         yield context.command_path, command, context
-        for name in (
-            () if isinstance(command, click.Group) else getattr(command, "commands", ())
-        ):  # a word where an argument may be
+        # a word in the place of an argument
+        words = () if isinstance(command, click.Group) else getattr(command, "commands", ())
+        for name in words:
             one = command.make_context(
                 context.command_path, [name], context.parent, resilient_parsing=True
             )

@@ -1,6 +1,8 @@
-"""The tutorial's output and picture, made by its own commands: ``python tools/make_tutorial.py`` writes docs/tutorial.md and its picture.
+"""The tutorial's output and picture, made by its own commands: ``python tools/make_tutorial.py``
+writes docs/tutorial.md and its picture.
 
-Each command of the page is run in turn in one empty folder. A comment above a block of output says which lines of it the page shows:
+Each command of the page is run in turn in one empty folder. A comment above a block of output says
+which lines of it the page shows:
 
     <!-- output: last 6 -->
     <!-- output: first 4 -->
@@ -40,7 +42,9 @@ class Shown:
 
 
 def run_command(line: str, folder: Path) -> str:
-    """Run a ``bench`` command of the page as a reader would, at 100 columns; returns both outputs. Raises if it fails."""
+    """Run a ``bench`` command of the page as a reader would, at 100 columns; returns both outputs.
+    Raises if it fails.
+    """
     words = shlex.split(line, comments=True)
     assert words[0] == "bench", line
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}

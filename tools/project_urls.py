@@ -1,6 +1,8 @@
-"""The links of the package, from the one setting that holds the repository's address: ``[tool.bench] address`` in pyproject.toml.
+"""The links of the package, from the one setting that holds the repository's address:
+``[tool.bench] address`` in pyproject.toml.
 
-It is empty until the repository has a public address; then the package's links, the site's repository and edit links appear.
+It is empty until the repository has a public address; then the package's links, the site's
+repository and edit links appear.
 """
 
 from __future__ import annotations

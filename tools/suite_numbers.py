@@ -1,9 +1,10 @@
-"""Computes the scores of suites on made-up data, by the code of the tree that Python imports ``bench`` from.
+"""Computes the scores of suites on made-up data, by the code of the tree that Python imports
+``bench`` from.
 
-``python tools/suite_numbers.py sts transfer`` prints one JSON object: suite -> its definition, and the
-score, detail and predictions of each of its tasks. tools/same_suites.py compares it between two trees.
-The readers of data sets are replaced in every module of suites, so that no data set is needed and
-each task is scored by the whole code between its vectors and its score.
+``python tools/suite_numbers.py sts transfer`` prints one JSON object: suite -> its definition, and
+the score, detail and predictions of each of its tasks. tools/same_suites.py compares it between two
+trees. The readers of data sets are replaced in every module of suites, so that no data set is
+needed and each task is scored by the whole code between its vectors and its score.
 """
 
 from __future__ import annotations

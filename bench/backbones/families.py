@@ -1,6 +1,6 @@
 """The families of encoders: known facts, and checks before anything is started.
 
-A family that is not listed is not refused: what it cannot do shows when the method is built.
+A family that is not listed is not refused: if it lacks something, building the method fails.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Family:
     # its layers are BERT's, and take keys and values from outside, as a deep prompt needs
     prefix: bool = False
     # position ids alone determine a token's position; if False, the distance of two tokens is
-    # counted along the sequence, whatever the ids
+    # counted along the sequence and ignores the ids
     placed: bool = True
     # the first parts of the names of the tensors in its masked-language-modelling head
     head: tuple[str, ...] = ()

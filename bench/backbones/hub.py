@@ -1,7 +1,7 @@
 """Models of the Hugging Face hub: find them in the hub's cache on this machine, or fetch them.
 
 Every name has a revision: the one after the name (``owner/name@revision``), or the one that this
-project pins, or the newest at the first fetch. A model that the cache holds whole is not fetched
+project pins, or the newest at the first fetch. A model that is complete in the cache is not fetched
 again.
 """
 
@@ -56,7 +56,7 @@ def fetch_backbone(
 ) -> Reference:
     """Bring the files of a reference to this machine, and return the reference to them.
 
-    ``say`` gets one line about what is fetched. Raises NotAModel if they cannot be had.
+    ``say`` gets one line about what is fetched. Raises NotAModel if they are not available.
     """
     if reference.path is not None:
         return reference
@@ -101,7 +101,7 @@ def hub_names(model: str) -> list[str]:
 
 
 def find_in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
-    """Return the snapshot folder of a model if the hub's cache holds it whole, else None.
+    """Return the snapshot folder of a model if it is complete in the hub's cache, else None.
 
     Whole means: config, tokenizer, and ``weights``.
     """

@@ -67,8 +67,8 @@ def load(
     first parts of the names of tensors that are outside of the encoder and that the caller reads.
 
     Raises NotAModel if the folder cannot be read as a transformers encoder, lacks weights, or holds
-    weights that would be left out although they change what the encoder computes; also if
-    ``dropout`` does not arrive in all of the encoder.
+    weights that would be left out although they change the encoder's output; also if ``dropout``
+    does not arrive in all of the encoder.
     """
     from bench.backbones.model import Backbone
 

@@ -132,8 +132,8 @@ def _classes_of(auto_map: Any) -> list[str]:
 def check_one_vector(path: Path, name: str) -> None:
     """Raise NotAModel if a sentence-transformers folder does not make one vector a text.
 
-    The same holds if it needs code of its own: sentence-transformers would silently use mean
-    pooling instead.
+    The same holds if it needs its own code: sentence-transformers would silently use mean pooling
+    instead.
     """
     kind = str(read_settings(path / SETTINGS_OF_LIBRARY).get("model_type") or ONE_VECTOR)
     if kind != ONE_VECTOR:

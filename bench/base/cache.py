@@ -45,7 +45,8 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
     with lock(place.with_name(f"{place.name}.lock")) as is_locked:
         if is_whole():
             return
-        if is_locked:  # no other process builds this folder: leftovers are of one that was killed
+        # no other process builds this folder: leftovers are from a process that was killed
+        if is_locked:
             for leftover in place.parent.glob(f"{place.name}.*.part"):
                 shutil.rmtree(leftover, ignore_errors=True)
         aside = place.with_name(f"{place.name}.{os.getpid()}.part")

@@ -34,7 +34,7 @@ def hash_class(cls: type) -> str:
     described: dict[str, str] = {}
     seen: set[int] = set()
     waiting: list[tuple[str, Any]] = [(cls.__qualname__, cls)]
-    kept_alive = []  # an id is that of one object only while the object lives
+    kept_alive = []  # an id belongs to one object only while the object lives
     while waiting:
         name, value = waiting.pop()
         if is_named(value) and id(value) in seen:
@@ -49,7 +49,7 @@ def hash_class(cls: type) -> str:
                 below_name = full_name(value_below)
                 text += f"; {part} is {below_name}"
             waiting.append((below_name, value_below))
-        # a cell that was run again leaves two functions of one name
+        # a cell that was run again leaves two functions with the same name
         described[name] = described.get(name, "") + text
     digest = hashlib.sha256()
     for name in sorted(described):

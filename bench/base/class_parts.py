@@ -55,7 +55,7 @@ def file_of_module(name: str) -> Path | None:
 
 
 def is_named(value: Any) -> bool:
-    """Tell whether a value has a name of its own: a class, a function or a module."""
+    """Tell whether a value has its own name: a class, a function or a module."""
     return isinstance(value, type | types.FunctionType | types.ModuleType)
 
 

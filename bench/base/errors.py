@@ -1,4 +1,4 @@
-"""Everything that a user can get wrong, as one tree of errors.
+"""The errors for mistakes that a user can make, as one tree.
 
 Each error is one line that says what is wrong, where, and what to do.
 """

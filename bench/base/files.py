@@ -37,7 +37,8 @@ def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
         with contextlib.suppress(OSError):
             os.unlink(aside)
         raise
-    with contextlib.suppress(OSError):  # some file systems cannot sync a folder; the rename stands
+    # some file systems cannot sync a folder; the rename still holds
+    with contextlib.suppress(OSError):
         handle = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -33,5 +33,5 @@ class Finding:
 
     @property
     def failed(self) -> bool:
-        """True if the check failed for a reason of its own."""
+        """True if the check itself failed, and not something before it."""
         return not self.passed and not self.repeats

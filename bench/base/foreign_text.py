@@ -157,7 +157,7 @@ is none.
 
 
 def escape_csv(text: str, limit: int | None = LONGEST) -> str:
-    """Write a text cell that no spreadsheet takes for a formula, whatever its separator."""
+    """Write a text cell that no spreadsheet reads as a formula, with any separator."""
     shown = make_visible(text, limit=limit)
     begin = unicodedata.normalize("NFKC", shown.lstrip(_SEPARATORS)[:1])
     shown = _BEHIND_SEPARATOR.sub(r"\1'", shown)

@@ -13,7 +13,7 @@ from bench.base.import_names import file_state, read_code
 from bench.base.import_scope import CodeFile, ImportScope, in_library, own_packages
 
 GROUPS = ("bench.methods", "bench.suites")
-"""The entry points under which packages register methods and suites."""
+"""The entry points where packages register methods and suites."""
 SUFFIXES = (".py", *importlib.machinery.EXTENSION_SUFFIXES)
 
 

@@ -8,9 +8,9 @@ file and of everything that this file imports, directly or not, in
 * the folder of a plugin file, and the packages in it,
 * its own package, if it is installed.
 
-Neither torch nor the rest of ``bench`` is followed, nor data files. A module counts wherever it is
-imported: in a function, by ``from . import x``, by a star, or by a name in a text of the file, if
-the file imports by name.
+Imports of torch and of the rest of ``bench`` are not followed, and data files are not read. A
+module counts wherever it is imported: in a function, by ``from . import x``, by a star, or by a
+name in a text of the file, if the file imports by name.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ LARGEST = 10_000_000
 
 
 def hash_of_method(method: str, package: str | None = None) -> str | None:
-    """Return the hash of a method's code as it is here now; None without the method or its source.
+    """Return the hash of a method's current code here; None without the method or its source.
 
     ``package``: a distribution, or the file of ``--plugin``, as a record names it. Does not import
     torch.

@@ -1,4 +1,4 @@
-"""Variables of the environment that tell a process that it is one of several.
+"""Environment variables that show a process that it is one of several.
 
 torchrun sets them, and job systems do, too.
 """

@@ -2,7 +2,7 @@
 
 A file of a few kilobytes can hold gigabytes: one long text in a dictionary, named by each of a
 million rows. The sizes in its metadata count that text once. So a file is read in small batches,
-and what they hold is counted.
+and their contents are counted.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _PROMPTS = ("--prefix", "--prompt")
 def find_path(text: str, *, is_prompt: bool = False) -> str | None:
     """Return the first absolute path in a text; None without one.
 
-    A prompt is never a path as a whole, whatever it begins with.
+    A prompt is never a path as a whole, even if it begins like one.
     """
     found = _SEVERAL_PARTS.search(text)
     if found is None and not is_prompt:
@@ -103,7 +103,7 @@ def recorded_path(path: str, folder: Path | None = None) -> str:
     """Return the name of a file or folder in a record.
 
     It is relative to ``folder`` (None: the working directory), and outside of that the last part
-    only. A text that is no path of this machine, such as a hub's ``owner/name``, stays as it is.
+    only. A text that is no path of this machine, such as a hub's ``owner/name``, is unchanged.
     """
     leads_out = ".." in re.split(r"[/\\]", path)
     if _WHOLE.match(path) is None and not leads_out:

@@ -42,7 +42,7 @@ def remember_place(runs: Path, content: str, place: Path) -> None:
 def recall_place(runs: Path, content: str | None) -> Path | None:
     """Return the last known path of the content with this hash; None if nothing is there now.
 
-    The caller has to hash what it finds there.
+    The caller has to hash the content there again.
     """
     path = _places_in(runs).get(content or "")
     with contextlib.suppress(OSError, ValueError):

@@ -89,7 +89,7 @@ def read_plain_file(path: Path | str, limit: int, inside: Path | None = None) ->
     """Return the bytes of a regular file, at most ``limit``. Raises as :func:`open_plain_file`."""
     handle, size = _open_regular(path, limit, inside)
     try:
-        data = os.read(handle, size + 1)  # not limit + 1, for which memory would be set aside
+        data = os.read(handle, size + 1)  # not limit + 1: memory would be reserved for it
         if len(data) != size:
             data = _read_on(handle, data, limit)
     except OSError as error:
@@ -113,7 +113,7 @@ def read_settings_text(path: Path, limit: int = SETTINGS_BYTES) -> str:
 def _read_on(handle: int, data: bytes, limit: int) -> bytes:
     """Read what comes after ``data``, up to one byte more than ``limit``, and return all of it.
 
-    One read may give less than it was asked for.
+    One read may return less than requested.
     """
     parts = [data]
     size = len(data)

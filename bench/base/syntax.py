@@ -63,11 +63,11 @@ def hash_tree(tree: ast.AST, with_docstrings: bool = False) -> str:
 
 
 class _Written(bytes):
-    """Bytes that go into the hash as they are."""
+    """Bytes that go into the hash unchanged."""
 
 
 def _written(*words: str | bytes) -> _Written:
-    """Return the words, each after its length, so that no two lists of words are written alike."""
+    """Return the words, each after its length, so that different lists give different bytes."""
     parts = []
     for word in words:
         encoded = word if isinstance(word, bytes) else word.encode("utf-8", "surrogatepass")

@@ -133,7 +133,7 @@ def watch_exit() -> None:
 def plugin_code(action: str) -> Iterator[None]:
     """Turn errors of a plugin's code, ``sys.exit`` included, into a PluginFailed.
 
-    Errors of bench itself stay as they are.
+    Errors of bench itself are unchanged.
     """
     watch_exit()
     try:

@@ -81,7 +81,7 @@ class Board:
     changes: Changes | None = None
     # topic -> how the version was made
     made: Mapping[str, str] = field(default_factory=dict)
-    # what was to be found out and how, in Markdown
+    # the question and the plan to answer it, in Markdown
     plan: bytes | None = None
     # searches that found recipe values of own runs
     searches: tuple[Search, ...] = ()
@@ -243,7 +243,7 @@ def build_board(
     left_out: Sequence[str] = (),
     baseline: str | None = None,
 ) -> Board:
-    """Make the board of these runs, whatever their order. ``senders``: run id -> who submitted it.
+    """Make the board of these runs, in any order. ``senders``: run id -> who submitted it.
 
     A run that no table has is not on the board: a line of ``left_out`` says why. Raises BenchError
     if none of the runs is finished and has a score, UnknownName for a baseline that no table has.

@@ -68,8 +68,8 @@ def changes_since(
 ) -> Changes:
     """Find the rows that are new or have another average or verdict, then those that are gone.
 
-    ``old``: the tables of version ``before``, as in ``tables.json``; ``new``: those of the next
-    one; ``records``: the records of all their runs.
+    ``old``: the tables of version ``before``, as in ``tables.json``; ``new``: the tables of the
+    next one; ``records``: the records of all their runs.
     """
     was = _means(old)
     now = _means(new)
@@ -84,7 +84,7 @@ def changes_since(
 def _means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], _Mean]:
     """Return (row, where, score, what sets the row apart) -> mean.
 
-    The mean is the average of a suite, or that of each task if the suite has no average.
+    It has the average of each suite, and each task of a suite without one.
     """
     found: dict[tuple[Any, ...], _Mean] = {}
     for table in tables:

@@ -1,5 +1,6 @@
-"""The words of commands that pages print: each is of the form that its option takes, or there is no
-command."""
+"""The words of commands that pages print: each has the form that its option takes, or there is no
+command.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.base.text import one_value
-from bench.data.corpora.naming import BY_HASH, parse_corpus
-from bench.data.sets import MADE_HERE
+from bench.data.corpora.naming import BY_HASH, HUB, parse_corpus
+from bench.data.sets import MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.records.record import public_name
 
 NOT_REPEATABLE = "not repeatable from here"
@@ -30,7 +31,7 @@ CORPUS_COLUMN = re.compile(
 )
 KEY = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _UNSAFE = re.compile(r"[;|&$`\\<>]")
-"""Characters that no value may hold, although it is quoted: not every shell reads quotes alike."""
+"""Characters that no value may hold, although it is quoted: shells read quotes differently."""
 _TOKEN = re.compile(r"</?(?:mask|s|pad|unk)>")
 """RoBERTa's tokens, which prompts hold."""
 
@@ -69,6 +70,26 @@ def checked_precision(value: object) -> str:
     if not isinstance(value, str) or value not in PRECISIONS:
         raise NotRepeatable
     return value
+
+
+def corpus_word(name: str, sha256: str | None) -> str:
+    """Return the value of --corpus for a text: a name that bench can find or fetch, else its hash.
+
+    Raises NotRepeatable.
+    """
+    if name in MADE_HERE:
+        return name
+    if name == "builtin" or name.startswith(HUB):
+        return checked_word(name, CORPUS_NAME)
+    known_files: set[tuple[str, str]] = set()
+    for data_set in data_sets().values():
+        if data_set.kind == "corpus":
+            file = data_set.files[0]
+            known_files.update((file.name, form.sha256) for form in file.forms.values())
+    for word, file_name in RECIPE_CORPORA.items():
+        if (file_name, sha256) in known_files:
+            return word
+    return checked_word(f"{BY_HASH}{sha256}", CORPUS_NAME)
 
 
 def corpus_part_word(argument: object) -> str:

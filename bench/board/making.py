@@ -121,7 +121,7 @@ def machine_of(record: RunRecord) -> str | None:
     """Return "cpu: Intel(R) Xeon(R) Processor, 2 cores, bench 0.1.0"; None if that was not
     recorded.
 
-    Code that was not released has no version: its commit stands for it.
+    Code that was not released has no version; its commit is shown instead.
     """
     made = record.provenance
     device = record.cost.device or made.platform.get("device")

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from bench.base.text import seed_ranges
 from bench.board.command_words import (
-    CORPUS_NAME,
     KEY,
     METHOD_NAME,
     NOT_REPEATABLE,
@@ -31,11 +30,10 @@ from bench.board.command_words import (
     checked_word,
     compose,
     corpus_part_word,
+    corpus_word,
     value_word,
     without_folder,
 )
-from bench.data.corpora.naming import BY_HASH, HUB
-from bench.data.sets import MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.records.record import (
     AVERAGE,
     CORPUS_PARTS,
@@ -82,7 +80,7 @@ def new_row(rows: Sequence[Sequence[RunRecord]], like: Sequence[RunRecord]) -> s
 
     It has the seeds, the backbone, the training text and the precision of the row ``like``, and of
     the recipe what does not belong to a method: the budget and other values of the training that
-    most rows were given alike. ``rows``: the runs of each, by seed.
+    most rows share. ``rows``: the runs of each, by seed.
     """
     try:
         return compose(["bench", *_new_row_words(rows, like)])
@@ -152,7 +150,7 @@ def _suites_of_most(rows: Sequence[Sequence[RunRecord]]) -> set[str]:
 
 def _values_of_most(rows: Sequence[Sequence[RunRecord]]) -> dict[str, str]:
     """Return key -> text of the training's values that more than half of the trained rows were
-    given alike.
+    given.
 
     Values that a search chose are not among them.
     """
@@ -208,27 +206,10 @@ def _corpora(record: RunRecord) -> list[str]:
         return []
     parts = checked_mapping(record.provenance.determines).get(CORPUS_PARTS)
     if parts is None:
-        return [_corpus(name, sha256)]
+        return [corpus_word(name, sha256)]
     if not isinstance(parts, list | tuple) or not parts:
         raise NotRepeatable
     return [corpus_part_word(part) for part in parts]
-
-
-def _corpus(name: str, sha256: str | None) -> str:
-    """Return a name that bench can find or fetch, else a hash."""
-    if name in MADE_HERE:
-        return name
-    if name == "builtin" or name.startswith(HUB):
-        return checked_word(name, CORPUS_NAME)
-    hashes: set[tuple[str, str]] = set()
-    for data_set in data_sets().values():
-        if data_set.kind == "corpus":
-            file = data_set.files[0]
-            hashes.update((file.name, form.sha256) for form in file.forms.values())
-    for word, file_name in RECIPE_CORPORA.items():
-        if (file_name, sha256) in hashes:
-            return word
-    return checked_word(f"{BY_HASH}{sha256}", CORPUS_NAME)
 
 
 def _values(record: RunRecord, contents: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 
 from bench.base.text import seed_ranges
 from bench.board.command_words import (
-    CORPUS_NAME,
     KEY,
     METHOD_NAME,
     NOT_REPEATABLE,
@@ -19,11 +18,10 @@ from bench.board.command_words import (
     checked_word,
     compose,
     corpus_part_word,
+    corpus_word,
     value_word,
     without_folder,
 )
-from bench.data.corpora.naming import BY_HASH, HUB
-from bench.data.sets import MADE_HERE
 from bench.records.record import SET, SETTINGS, public_name
 from bench.records.searches import Search, Searched
 
@@ -83,13 +81,7 @@ def _searched_corpora(named: str) -> list[str]:
     if equals:
         return [corpus_part_word(argument) for argument in arguments.split(" + ")]
     name, _, sha256 = named.rpartition("@")
-    if not name:
-        return []
-    if name in ("builtin", *MADE_HERE):
-        return [name]
-    if name.startswith(HUB):
-        return [checked_word(name, CORPUS_NAME)]
-    return [checked_word(f"{BY_HASH}{sha256}", CORPUS_NAME)]
+    return [corpus_word(name, sha256)] if name else []
 
 
 def _fixed_value(key: str, methods: Mapping[str, Searched]) -> str:

@@ -42,7 +42,8 @@ class BoardTable:
 def judged_tables(
     runs: Sequence[Run], *, baseline: str | None = None, extras: bool = True
 ) -> tuple[Table, ...]:
-    """Compare these runs as ``bench compare`` does, and leave out what a board does not show.
+    """Compare these runs as ``bench compare`` does, and leave out everything that a board does not
+    show.
 
     ``extras``: with printed values. A table of ``SAMPLE`` is left out if all of its runs have
     another table, and costs of submitted runs are: nobody saw them.
@@ -65,7 +66,7 @@ def judged_tables(
 def board_tables(
     judged: Sequence[Table], records: Mapping[str, RunRecord]
 ) -> tuple[BoardTable, ...]:
-    """Put tables into their order, and give each its address and what is said about it.
+    """Sort tables, and give each its address and its notes.
 
     ``judged``: as :func:`judged_tables` makes them; ``records``: by run id.
     """

@@ -1,4 +1,4 @@
-"""The forms in which ``bench compare`` prints: first table, all tables, seeds, items."""
+"""The forms of ``bench compare``'s output: first table, all tables, seeds, items."""
 
 from __future__ import annotations
 

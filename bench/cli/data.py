@@ -93,7 +93,7 @@ def check_data(name: str | None, data: Path | None, as_json: bool) -> None:
                 f"damaged: {wanted.name}", f"{command} says which file and how to get it"
             )
         if name is not None and state.status == "missing":
-            folder.open(wanted)  # raises with what was looked for and where
+            folder.open(wanted)  # raises an error with the searched files and places
 
 
 @data.command("fetch")

@@ -54,7 +54,7 @@ class PlanRow:
     """The runs that are trained, but lack the score of a task."""
 
     chunk: int | None
-    """The --chunk with which the runs fit into memory. 0: none does; None: they fit as they are."""
+    """The --chunk that makes the runs fit into memory. 0: none does; None: they fit without it."""
 
     @property
     def first(self) -> PlannedRun:

@@ -141,7 +141,8 @@ def _check_target(out: Path, fresh: bool) -> None:
 def _write_vectors(
     out: Path, texts: Sequence[str], vectors_ND: np.ndarray, origin: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write vectors, whole or not at all, as .npy or .parquet, and facts about them as OUT.json.
+    """Write vectors, completely or not at all, as .npy or .parquet, and facts about them as
+    OUT.json.
 
     ``vectors_ND``: row i for text i. Returns the facts. Raises BenchError if they cannot be
     written.

@@ -80,7 +80,7 @@ def _key_grid(facts: Facts) -> Grid:
 
 
 def _recipe_grid(facts: Facts) -> Grid:
-    """Lay out a row for each recipe, with the short values in which recipes differ.
+    """Lay out a row for each recipe, with the short values that differ between recipes.
 
     Recipes of the built-in backbone come last.
     """

@@ -73,7 +73,7 @@ plugin_option = click.option(
 def _split_names(
     context: click.Context, option: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the names in all of the texts, each of which may hold several with commas between."""
+    """Return the names in all of the texts; a text may hold several with commas between."""
     return comma_list(",".join(texts))
 
 
@@ -133,7 +133,7 @@ def select_named(
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return JSON that a person can read.
 
-    All characters stay as they are, except those that move a cursor or cannot be encoded.
+    All characters are unchanged, except those that move a cursor or cannot be encoded.
     """
     characters = []
     for character in json.dumps(value, indent=indent, ensure_ascii=False):

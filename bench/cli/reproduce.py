@@ -32,7 +32,7 @@ from bench.cli.run_options import (
     typed_options,
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets
-from bench.references import NO, RECIPES, SCORES, TEMPLATES, contents, find_part
+from bench.references import NO, RECIPES, SCORES, TEMPLATES, Part, contents, find_part
 from bench.run.config import Plan
 from bench.run.plugins import Registry
 from bench.run.printed_runs import runs_of
@@ -119,17 +119,11 @@ def reproduce(
     if name is None:
         _list_parts(as_json)
         return
-    part = find_part(name)
-    if part.how == NO:
-        raise BenchError(
-            f"{part.part} of {part.paper} cannot be run again: {part.why}",
-            "bench reproduce lists every table and figure",
-        )
+    part = _find_runnable_part(name)
     config = plan_from_options((), typed_options(options)).runs[0]
     registry = known_methods(config.plugins)
-    if part.how in (RECIPES, TEMPLATES):  # our recipes, each value with its source
-        say(f"{part.part} of {part.paper}: {part.shows}")
-        print_method_part(describe_method(registry[part.paper]), part.how)
+    if part.how in (RECIPES, TEMPLATES):
+        _print_our_recipes(part, registry)
         return
     table_runs = runs_of(
         part, registry, filters=filters or (), backbones=backbones or (), released=released
@@ -137,30 +131,61 @@ def reproduce(
     table_runs = with_set(table_runs, registry, config.values)
     order = runs_in_order(table_runs)
     if part.how != SCORES and not dry_run:
-        lacks = missing_library("bench reproduce")
-        if lacks is not None:
-            raise lacks
+        _check_drawing_library()
     session = Session.begin(Plan((config,)), terminal_reporter(plain or as_json), only_look=dry_run)
-    config = replace(
-        session.config, seeds=options["seeds"] or (), budget=None, wait_seconds=FOR_EVER
-    )
-    session = replace(session, plan=Plan((config,)))
+    # without --seeds each printed row has its own
+    session = _with_config(session, seeds=options["seeds"] or (), budget=None)
     if dry_run:
-        prepared = _prepare_table(session, order, registry)
-        if as_json:
-            print_plan(prepared, session, as_json=True)
-        else:
-            _print_table_plan(name, session, prepared, table_runs, everything)
+        _print_table_plan(
+            name,
+            session,
+            _prepare_table(session, order, registry),
+            table_runs,
+            everything=everything,
+            as_json=as_json,
+        )
         return
     with session.reporter.display():
         code = _run_stages(session, order, registry)
     if part.how == SCORES:
-        print_comparison(table_runs, session.store, config.text, as_json)
-    if html is not None or part.how != SCORES:
-        page = html or session.store.path / f"reproduced-{name.replace(':', '-')}.html"
-        write_comparison_page(page, part, table_runs, session.store, config.text)
+        print_comparison(table_runs, session.store, session.config.text, as_json)
+    page = html
+    if page is None and part.how != SCORES:
+        page = session.store.path / f"reproduced-{name.replace(':', '-')}.html"
+    if page is not None:
+        write_comparison_page(page, part, table_runs, session.store, session.config.text)
         click.echo(f"page: {page}", err=as_json)
     raise click.exceptions.Exit(code)
+
+
+def _find_runnable_part(name: str) -> Part:
+    """Return the table or figure of that name. Raises BenchError if it cannot be run again."""
+    part = find_part(name)
+    if part.how == NO:
+        raise BenchError(
+            f"{part.part} of {part.paper} cannot be run again: {part.why}",
+            "bench reproduce lists every table and figure",
+        )
+    return part
+
+
+def _with_config(session: Session, **values: Any) -> Session:
+    """Return the session with these values in its config; it waits for other processes' runs."""
+    config = replace(session.config, wait_seconds=FOR_EVER, **values)
+    return replace(session, plan=Plan((config,)))
+
+
+def _print_our_recipes(part: Part, registry: Registry) -> None:
+    """Print our recipes or templates for a table of them, with the source of each value."""
+    say(f"{part.part} of {part.paper}: {part.shows}")
+    print_method_part(describe_method(registry[part.paper]), part.how)
+
+
+def _check_drawing_library() -> None:
+    """Raise BenchError if the library that draws figures is not installed."""
+    lacks = missing_library("bench reproduce")
+    if lacks is not None:
+        raise lacks
 
 
 def _print_table_plan(
@@ -168,9 +193,16 @@ def _print_table_plan(
     session: Session,
     prepared: PreparedRuns,
     table_runs: Sequence[TableRun],
+    *,
     everything: bool,
+    as_json: bool,
 ) -> None:
-    """Print the printed rows with their runs, the plan, and the rows that are not run."""
+    """Print the printed rows with their runs, the plan, and the rows that are not run; as JSON the
+    plan alone.
+    """
+    if as_json:
+        print_plan(prepared, session, as_json=True)
+        return
     order = runs_in_order(table_runs)
     count = sum(len(seeds_of(run, table_runs, session.config.seeds)) for run in order)
     say(f"{name}: {count or 'no'} runs")

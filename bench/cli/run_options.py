@@ -255,7 +255,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def shared_options(*names: str) -> list[click.Parameter]:
-    """Return these options of ``bench run``, for a verb in which they mean the same."""
+    """Return these options of ``bench run``, for a verb that gives them the same meaning."""
     run = click.command()(run_options(lambda **_: None))
     return [param for param in run.params if param.name in names]
 

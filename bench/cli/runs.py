@@ -125,9 +125,15 @@ def runs(
         missing = "no such run" if records else "no run"
         click.echo(f"{missing} in {store.path}; bench run makes them")
         return
-    shown = chosen if everything else chosen[:NEWEST]
-    older = len(chosen) - len(shown)
+    _print_list(chosen if everything else chosen[:NEWEST], len(chosen), queue)
+
+
+def _print_list(shown: Sequence[RunRecord], total: int, queue: Mapping[str, ClusterJob]) -> None:
+    """Print a line for each of these runs, how many of ``total`` are left out, and how to cancel
+    the last queued one.
+    """
     notes = []
+    older = total - len(shown)
     if older:
         notes.append(f"and {older:,} older: bench runs --all, or --status, --method")
     print_grid(_run_grid(shown, notes))

@@ -30,7 +30,7 @@ def table_answer(table: Table) -> str:
     "" for a table that is not ranked.
 
     A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be.
-    For submitted rows only their comparison with the baseline is told.
+    For submitted rows it states only their comparison with the baseline.
     """
     rows = ranked_rows(table)
     if not rows:

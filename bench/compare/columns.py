@@ -46,7 +46,7 @@ class Columns:
     """Place of a column -> what its methods say together, and the places of the rows that take
     part."""
     notes: tuple[str, ...]
-    """Why cells have no statistics, and what the statistics do not know."""
+    """The reasons why cells have no statistics, and the gaps in the statistics."""
     no_interval: Mapping[int, str]
     """Row of the table -> why nobody can say how far other items would move its score, if its
     metric is the reason."""
@@ -54,8 +54,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Lenders:
-    """Rows from which the rows of a table borrow their spread over seeds, while they lend nothing
-    themselves."""
+    """Rows that lend their spread over seeds to the rows of a table, and borrow nothing."""
 
     inside: frozenset[int]
     """Places of those that are rows of the table."""

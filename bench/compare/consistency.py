@@ -113,7 +113,7 @@ def printed_spread(cell: ReferenceResult) -> tuple[float, int]:
 
 @cache
 def best_of(count: int) -> tuple[float, float]:
-    """(mean, variance) of the largest of so many standard normal values."""
+    """Return (mean, variance) of the largest of ``count`` standard normal values."""
     from scipy.integrate import quad
     from scipy.special import ndtr
 

@@ -14,23 +14,26 @@ PIECE = re.compile(
     r"|(?P<paragraph>\S.*(?:\n(?![*-] )\S.*)*)"
 )
 """Of a paragraph: an item goes on in lines that are not indented, or by two blanks; indented lines
-stand as they are."""
+are unchanged.
+"""
 
 
 @dataclass(frozen=True)
 class Block:
     """``kind`` is "paragraph", "item" (of a list; its text has no bullet) or "lines" (kept
-    as they are, such as equations)."""
+    unchanged, such as equations).
+    """
 
     kind: str
     text: str
     bullet: str = ""  # "* " or "- " of an item
-    first: bool = False  # begins a paragraph of the source: a blank line stood above
+    first: bool = False  # begins a paragraph of the source: a blank line came before
 
 
 def blocks(text: str) -> tuple[Block, ...]:
-    """Join lines that belong together; an indented line that continues no bullet stays as it is.
-    Control characters are shown."""
+    """Join lines that belong together; an indented line that continues no bullet is unchanged.
+    Control characters are shown.
+    """
     made = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         for match in PIECE.finditer("\n".join(printable_lines(paragraph))):

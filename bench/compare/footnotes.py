@@ -43,10 +43,10 @@ def with_footnotes(
     """Return the table with a footnote for each difference between its runs, and marks at the rows
     that differ.
 
-    The value that most runs have is the rule; one footnote names all that differ from it. Rows
-    that a suite has only under another protocol or text form, in another one of ``tables``, are
-    named too. ``beside``: the publisher's table next to a submitted one; its runs count when the
-    rule is found.
+    The value that most runs have is the rule; one footnote names all that differ from it. Rows that
+    a suite has only under another protocol or text form, in another one of ``tables``, are named
+    too. ``beside``: the publisher's table that is shown with a submitted one; its runs count when
+    the rule is found.
     """
     table = _seen_in_training(_with_differences(table, records, beside), records)
     runs = [records[run] for row in table.rows for run in row.runs]
@@ -131,7 +131,7 @@ def _with_differences(
                     name += f" ({noun} {', '.join(map(str, seeds))})"
                 row_marks.append(len(footnotes))
                 names.append(name)
-            if names:  # else only rows of the table beside it have this value
+            if names:  # else only rows of the publisher's table have this value
                 footnotes.append(Footnote(setting, value, list_names(names), usual))
     return replace(
         table,

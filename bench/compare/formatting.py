@@ -1,4 +1,4 @@
-"""Words and numbers that every form of a table prints alike."""
+"""Words and numbers that are the same in every form of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.records.value_sources import TUNED
 from bench.score.suites import find_metric
 
 SEVERAL = "several backbones"
-"""What a table without a backbone of its own is of."""
+"""The word for the backbone of a table without one."""
 
 
 def variant_words(row: Row, table: Table) -> str:
@@ -58,7 +58,7 @@ def row_name(row: Row, table: Table) -> str:
 
 
 def setting_words(setting: str | None) -> str:
-    """A setting as it is printed; None: of several."""
+    """A setting as printed; None: of several."""
     return {"none": "nothing trained", None: "several settings"}.get(setting) or setting or ""
 
 

@@ -24,8 +24,9 @@ from bench.score.suites import find_metric, find_task
 
 Texts = list[tuple[str, ...]]
 ReadTexts = Callable[[ScoreKey, np.ndarray], Texts | None]
-"""Reads the texts of every item of a task with these gold values; raises BenchError where they are
-not at hand."""
+"""Reads the texts of every item of a task with these gold values; raises BenchError if they are not
+available.
+"""
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,8 @@ def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[I
 
 def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
     """Read the items from the evaluation data in the folder ``data``, in the order of the
-    predictions. Raises BenchError if they are not at hand."""
+    predictions. Raises BenchError if they are not available.
+    """
     scored = find_task(key)
     if scored is None:
         raise BenchError(f"the suite {key.suite} has no task of this name and protocol")

@@ -1,9 +1,9 @@
 """The uncertainty of a table's numbers: intervals, differences from the baseline, and the rows that
 may be the best.
 
-Each table is judged by itself, so that its verdicts do not change when another one is shown. It has
-one family of tests, on its head column (the average, or the only task), and one critical level for
-everything that it says. A row that depends on a seed needs ``FEWEST_SEEDS`` seeds to be tested.
+Each table is judged separately, so that its verdicts do not depend on the tables shown with it. It
+has one family of tests, on its head column (the average, or the only task), and one critical level
+for everything that it says. A row that depends on a seed needs ``FEWEST_SEEDS`` seeds to be tested.
 
 Legend: M rows.
 """
@@ -63,7 +63,7 @@ def with_intervals(table: Table, columns: Columns) -> Table:
             if cell is None or not covers:
                 continue
             low, high = cell.mean - float(half), cell.mean + float(half)
-            if covers != "seeds":  # of predictions is known that no value lies outside
+            if covers != "seeds":  # a score that predictions give is within these bounds
                 low, high = max(-100.0, low), min(100.0, high)
             spread = Spread(low=low, high=high, covers=covers, se=float(se))
             cells[i][j] = replace(cell, spread=spread)

@@ -106,7 +106,7 @@ class Beside:
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduced(PrintVerdict):
-    """One printed value and what became of it."""
+    """One printed value, and its use in the table."""
 
     printed: ReferenceResult
     mean: float | None = None  # over our seeds

@@ -38,7 +38,7 @@ def apply_rule(column: Column, tested_M: NDArray[np.bool_], base: int | None) ->
 
     Each of the m comparisons is tested at level c = 0.05 / m. A row found worse is removed and the
     level of the others rises (Bonferroni-Holm). A row is no candidate for the best if it is worse,
-    or below a better row, one-sided at c; nor is the baseline if a row is better. Without a
+    or below a better row, one-sided at c; and the baseline is not if a row is better. Without a
     baseline it is none if it is below any row (Hsu's comparison with the best). The level of all
     this together is 0.05; docs/statistics.md says how often a table is wrong if rows of few seeds
     spread more than the others.

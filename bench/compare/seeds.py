@@ -1,5 +1,6 @@
-"""How many seeds find a difference of a given size, from the spreads over seeds and over items that
-a table has at hand."""
+"""Finds how many seeds show a difference of a given size, from a table's spreads over seeds and
+over items.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +36,13 @@ class SeedsOfRow:
     items_sd: float
     """Standard error over items of its difference from the baseline, in points."""
     seeds: int | None
-    """Of the new row, beside the baseline as it is; None: ``power.MOST`` are not enough, or the
-    baseline has fewer than three."""
+    """Seeds of the new row, with the baseline's unchanged; None: ``power.MOST`` are not enough, or
+    the baseline has fewer than three.
+    """
     of_both: int | None
-    """Of the new row and of the baseline alike; None: ``power.MOST`` are not enough."""
+    """Seeds of the new row and of the baseline, equally many; None: ``power.MOST`` are not
+    enough.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The senders that rows of submitted runs name. Rows are made by name, and a name proves nothing.
 
 So two runs of one name share a row only if they came together (``bench.compare.together``) and
-neither would take the other's place; and none joins the row of a published run.
+neither would replace the other; and none joins the row of a published run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench.compare.statistics.terms import configuration
 from bench.records.record import RunRecord
 
 NUMBERED = re.compile(r"\((?:\d+|[0-9a-f]{8})\)$")
-"""How bench ends the names of rows that must stand apart."""
+"""The ending of the names of rows that must be kept apart."""
 
 
 def plain_name(label: str) -> str:
@@ -34,10 +34,10 @@ def row_labels(
     of published runs name; ``together``: run id -> a mark that runs share if they came together
     (``bench.compare.together``), empty for a single one.
 
-    Runs under a name that the board has already get a number behind it, and with it rows of their
-    own. Runs of one name that would share a row do so only if they came together and none would
-    replace another, because the seed is the same or the code of the method is another. Else the
-    name is followed by the beginning of a hash.
+    Runs under a name that the board has already get a number after it, and so their own rows. Runs
+    of one name that would share a row do so only if they came together and none would replace
+    another, because the seed is the same or the code of the method is another. Else the name is
+    followed by the beginning of a hash.
     """
     taken = set(published)
     numbers: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """The senders of submitted runs.
 
 A submission has the file ``submitted_by.txt`` next to its record. In a published version,
-``tables.json`` names the sender of each run. Tables never mix the runs of two senders, nor those of
-a sender with the publisher's: see ``bench.compare.submitted``.
+``tables.json`` names the sender of each run. No table has the runs of two senders, or of a sender
+and the publisher: see ``bench.compare.submitted``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SENDER_FILE = "submitted_by.txt"
 LONGEST_NAME = 120
 """Characters of who submits."""
 NAMELESS = "somebody"
-"""The sender of a folder that is a submission but does not say whose."""
+"""The sender of a submitted folder that does not name its sender."""
 BOARD = "bench.board/"
 """How the name of the schema of a version's tables.json begins."""
 

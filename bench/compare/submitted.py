@@ -3,8 +3,8 @@ table depends on them.
 
 Each sender's runs have tables of their own. Their rows are compared with the baseline of the
 publisher's table of the same suite, protocol, text form, setting and backbone, in one family of
-tests for each table. They borrow their spread over seeds from the publisher's rows and lend none,
-neither to those nor to one another; and none is marked as one that may be the best.
+tests for each table. They borrow their spread over seeds from the publisher's rows, and lend none
+to them or to each other; and none is marked as one that may be the best.
 """
 
 from __future__ import annotations

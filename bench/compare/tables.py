@@ -42,8 +42,8 @@ class TableOptions:
 
 
 def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
-    """Make the tables of these runs: the publisher's first, then those of each sender, which change
-    nothing in them.
+    """Make the tables of these runs: first the publisher's, then each sender's, which change
+    nothing in the publisher's.
 
     Raises BenchError if the runs have no score, ``options`` refuse them, or two different runs have
     one id.

@@ -3,7 +3,7 @@
 ``bench methods --check`` and ``bench suites --check`` run them.
 
 A check is a function that returns its observation as text, and raises :class:`Failed` if the plugin
-breaks the contract. :mod:`methods` has the checks of methods, :mod:`suites` those of suites.
+breaks the contract. :mod:`methods` checks methods, and :mod:`suites` checks suites.
 """
 
 from __future__ import annotations

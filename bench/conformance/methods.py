@@ -245,7 +245,7 @@ np.save(Path(folder) / "elsewhere.npy", vectors)
 
 
 def encode_elsewhere(case: Case) -> np.ndarray:
-    """Encode in another process, in which Python hashes strings differently. Raises Failed."""
+    """Encode in another process, where Python hashes strings differently. Raises Failed."""
     package = case.plugin.package
     files = [os.path.abspath(package)] if package.endswith(".py") else []
     case.folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The checks of a suite, which is scored with a stand-in for the encoder.
+"""The checks of a suite, which is scored with a made-up encoder.
 
 Its scores must be repeatable, depend on the vectors, and follow from its predictions alone.
 """

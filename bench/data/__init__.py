@@ -1,1 +1,1 @@
-"""Evaluation sets and training text: where they are found, fetched from, read and checked."""
+"""Evaluation sets and training text: finding, fetching, reading and checking them."""

@@ -1,4 +1,4 @@
-"""Checks what a hub announces before its client uses it.
+"""Checks of a hub's announcements before its client uses them.
 
 That is names that become parts of paths, sizes, and the hashes of files.
 
@@ -137,8 +137,9 @@ def hash_of_blob(name: str) -> tuple[str, str] | None:
 
 
 def has_hash(file: Path, kind: str, expected: str) -> bool:
-    """Say if a file's bytes have this hash: "sha256" of its bytes, or "git", the sha1 by which git
-    names a blob. Raises OSError."""
+    """Say if a file's bytes have this hash: "sha256" of its bytes, or "git", the sha1 that git
+    gives a blob. Raises OSError.
+    """
     with file.open("rb") as stream:
         if kind == "sha256":
             return hashlib.file_digest(stream, "sha256").hexdigest() == expected

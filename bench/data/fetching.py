@@ -1,4 +1,5 @@
-"""Files from the network, whole and checked or not at all, all by the Hugging Face hub's client.
+"""Fetches files from the network, complete and checked or not at all, with the Hugging Face hub's
+client.
 
 So proxies (SOCKS too) and certificates are the same for data and models: those in the environment.
 Nothing here depends on data sets or models.
@@ -341,8 +342,9 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
 
 
 def check_network(urls: Iterable[str]) -> None:
-    """Raises FetchFailed if none of these servers answers a request for its front page, whatever
-    the answer is."""
+    """Raises FetchFailed if none of these servers answers at all to a request for its front
+    page.
+    """
     from huggingface_hub import get_session
 
     problems: dict[str, str] = {}

@@ -95,7 +95,7 @@ class NearIndex:
         keys, places = array("q"), array("q")
         base = len(self._rank)
         for place, (ranks, size) in enumerate(sets):
-            # words that no sentence here has are the rarest of all, and stand before these
+            # words that no sentence here has are the rarest of all, and come before these
             first = ranks[: max(0, size - -(-SHARED * size // OF) + 2 - (size - len(ranks)))]
             pairs = (
                 [a * base + b for a, b in combinations(first, 2)]

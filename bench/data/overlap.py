@@ -39,7 +39,7 @@ class OfTask:
 
 @dataclass(frozen=True)
 class ScoredSentences(OfTask):
-    """The sentences of a task, as they are scored; repetitions allowed."""
+    """The sentences of a task, as scored; repetitions allowed."""
 
     sentences: Sequence[str] = field(repr=False)
 
@@ -113,8 +113,9 @@ def count_overlaps(
 
 
 def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
-    """Key -> (words, the sentence as it first stood); a sentence without a letter or digit is left
-    out."""
+    """Key -> (words, the sentence as first found); a sentence without a letter or digit is left
+    out.
+    """
     distinct: dict[str, tuple[list[str], str]] = {}
     for sentence in dict.fromkeys(sentences):
         if words := words_of(sentence):
@@ -208,7 +209,7 @@ def seen_tasks(stored: Any, suite: str) -> list[str]:
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
     """Return ``provenance.corpus.overlap`` of a record.
 
-    It has these counts, and those of an earlier record (``before``) for other tasks.
+    It has these counts, and for other tasks the counts of an earlier record (``before``).
     """
     cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
     if isinstance(before, dict) and before.get("rule") == RULE:

@@ -35,11 +35,11 @@ def unpack(
             if most_bytes < 0 or to in written.values():
                 raise ValueError(f"it is larger than allowed, or has {to.name} twice")
             to.parent.mkdir(parents=True, exist_ok=True)
-            to.unlink(missing_ok=True)  # never through a link that lies there
+            to.unlink(missing_ok=True)  # never through a link at that place
             written[name] = to
             with content() as source, to.open("xb") as file:
                 shutil.copyfileobj(source, file, BLOCK)
-    except Exception as error:  # whatever the bytes of a damaged archive lead to
+    except Exception as error:  # the bytes of a damaged archive may raise any error
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # the disk
             raise
         for path in written.values():

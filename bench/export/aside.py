@@ -1,4 +1,4 @@
-"""Write a folder next to its final place, and move it there whole."""
+"""Write a folder next to its final place, and move it there when it is complete."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def is_empty(to: Path) -> bool:
 def write_aside(to: Path) -> Iterator[Path]:
     """Yield a folder next to ``to`` that replaces it at the end, and is removed after any error.
 
-    Raises BenchError if it cannot be written, or if ``to`` then holds other files. With the same
-    files, ``to`` stays as it is.
+    Raises BenchError if it cannot be written, or if ``to`` then holds other files. If ``to`` has
+    the same files already, it is not changed.
     """
     from safetensors import SafetensorError
 

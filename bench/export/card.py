@@ -67,7 +67,7 @@ def loading_example(exported: Exported, folder: Path, place: str) -> str:
         return transformers_example(folder, place)
     script = LOAD_MTEB if exported.form == "mteb" else LOAD
     trust = ", trust_remote_code=True" if exported.module_files else ""
-    # in quotes, whatever is in the name
+    # in quotes, because a name may have any character
     return script.format(folder=json.dumps(place, ensure_ascii=False), trust=trust)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exported:
-    """A written model, compared with the method that it comes from."""
+    """A written model, compared with its method."""
 
     # "sentence-transformers", "mteb" or "transformers"
     form: str

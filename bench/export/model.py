@@ -59,7 +59,7 @@ def write_export(run: TrainedRun, method: Method, to: Path, form: str, place: st
 
     ``form`` is "sentence-transformers", "mteb" or "transformers". ``place``: the name that the
     README loads the model by, if that is not this folder. The same export, if it is there already,
-    stays as it is. Raises BenchError if the format cannot represent the method, if a file cannot be
+    is not changed. Raises BenchError if the format cannot represent the method, if a file cannot be
     written, or if the folder does not give the method's vectors; then nothing is left behind.
     """
     check_export(run.record, to)

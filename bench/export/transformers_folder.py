@@ -2,7 +2,7 @@
 
 A head of one dense layer with tanh on the first token goes into the pooling layer of BERT and
 RoBERTa, as the SimCSE authors publish it: the vector is then ``pooler_output``. ``bench.json`` in
-the folder says how the vector is taken.
+the folder says how to compute the vector.
 """
 
 from __future__ import annotations

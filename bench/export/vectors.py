@@ -41,7 +41,7 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     encode = transformers_vectors if form == "transformers" else st_vectors
     try:
         exported_vectors = encode(folder, SENTENCES)
-    except Exception as error:  # whatever the tool raises
+    except Exception as error:  # the tool may raise anything
         raise RunFailed(
             f"the export as {form} cannot be loaded: {one_line(error)}", "please report it"
         ) from None

@@ -2,8 +2,8 @@
 
 A model is anything that turns a list of strings into vectors (n, d). A folder, a hub name or a run
 is built by an installed method. For the others a method is made here: :mod:`objects` (an object or
-a function of this process), :mod:`stored` (vectors that were computed elsewhere) and
-:mod:`server`. Planning, execution, the record and the scores are those of ``bench run``.
+a function of this process), :mod:`stored` (vectors that were computed elsewhere) and :mod:`server`.
+Planning, execution, the record and the scores are the same as in ``bench run``.
 """
 
 from bench.external.find import Model, check_prompts, find_model

@@ -117,7 +117,7 @@ def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> 
 
 
 def _from_torch(value: Any) -> Any:
-    """Return a torch tensor as a numpy array, and anything else as it is."""
+    """Return a torch tensor as a numpy array, and anything else unchanged."""
     if not hasattr(value, "detach"):
         return value
     return value.detach().float().cpu().numpy()

@@ -48,7 +48,7 @@ class Model:
 
 
 def check_prompts(prompts: Mapping[str, str], suites: Sequence[str]) -> None:
-    """Raise UnknownName for a prompt under a name that is neither a task nor a suite to score."""
+    """Raise UnknownName for a prompt with a name that is not a task or a suite to score."""
     if not prompts:
         return
     scored = [suite(name) for name in expand_suites(suites)]

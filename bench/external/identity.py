@@ -3,7 +3,7 @@
 The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.answers`).
 An encoder that was changed may still answer these alike, and other sentences not: one that now
 reads long sentences to their end, for example. So before the scores of a run are used again,
-sentences of its tasks are encoded anew, and an object that answers otherwise gets a run of its own.
+sentences of its tasks are encoded anew, and an object that answers differently gets its own run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> Planned
     """Return the run, with another id if this id belongs to an object that answers otherwise.
 
     The next ids are tried in turn. Runs of anything but an object that is known only by its answers
-    are returned as they are. Raises RunLocked if another process works on the run.
+    are returned unchanged. Raises RunLocked if another process works on the run.
     """
     cls = run.plugin.cls
     if not issubclass(cls, ObjectModel) or cls.identify().by != ANSWERS or config.fresh:

@@ -1,4 +1,4 @@
-"""The facts about a SentenceTransformer object: its hash, and what a record keeps about it."""
+"""The facts about a SentenceTransformer object: its hash, and its part of a record."""
 
 from __future__ import annotations
 

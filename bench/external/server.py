@@ -40,7 +40,9 @@ LONGEST_WAIT = 120.0
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
 SAME = 0.999
-"""The least cosine of a sentence's stored and new vector if both are of the same model."""
+"""The smallest cosine between a sentence's stored and new vector if both come from the same
+model.
+"""
 STORED = "the vectors received so far are stored: the same command requests only the rest"
 ANSWER = (
     'the answer is {"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}, '
@@ -64,7 +66,7 @@ class ServerOptions:
     dimensions: int | None = None
     # the environment variable with the key; None: the usual one of the server
     key_env: str | None = None
-    # sent in place of an empty text; None: empty texts are sent as they are
+    # sent in place of an empty text; None: empty texts are sent unchanged
     empty_text: str | None = None
 
 

@@ -36,7 +36,7 @@ def file_plugin(file: Path) -> Plugin:
                 sentences, vectors = _read_parquet(stream)
             else:
                 sentences, vectors = _read_npz(stream)
-    except Exception as error:  # whatever the bytes of a damaged file lead to
+    except Exception as error:  # the bytes of a damaged file may raise any error
         raise BenchError(f"vectors:{file} cannot be read: {one_line(error)[:160]}", FORMS) from None
     return _vectors_plugin(sentences, vectors, f"vectors:{file}", file.stem)
 

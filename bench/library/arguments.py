@@ -62,7 +62,7 @@ def check_is_text(value: Any, argument: str) -> None:
 
 
 def check_mapping(value: Any, argument: str, example: str) -> None:
-    """Raise BenchError if an argument is neither None nor a dictionary."""
+    """Raise BenchError if an argument is not None or a dictionary."""
     if value is not None and not isinstance(value, Mapping):
         raise BenchError(f"{argument}={value!r:.60}: expected a dictionary", example)
 

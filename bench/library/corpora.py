@@ -31,7 +31,7 @@ EXPECTED = (
 def corpus_place(corpus: Any) -> str | tuple[str, ...] | None:
     """Return the value of ``--corpus`` for a corpus of ``bench.train``.
 
-    A path or a name stays as it is, and a list of Paths means several; anything else becomes a file
+    A path or a name is unchanged, and a list of Paths means several; anything else becomes a file
     in the cache, named by a hash of its content: the same rows are the same corpus. Sentences
     without line breaks become a .txt, as a file with these lines would be. Raises CorpusError,
     which names the row, for anything that is no training text.
@@ -176,7 +176,7 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
         warnings.warn(
             f"{WHERE}: columns that are not read: {list_names(layout.unread)}", stacklevel=5
         )
-        if hasattr(corpus, "select_columns"):  # a dataset may hold images beside the texts
+        if hasattr(corpus, "select_columns"):  # a dataset may hold images in addition to the texts
             chosen = iter(corpus.select_columns(list(layout.keys)))
             first, rows = next(chosen), chosen
             layout = find_layout(WHERE, dict(first), exact=False)

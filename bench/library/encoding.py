@@ -32,7 +32,7 @@ class LoadedRun:
     method: Method
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """Encode sentences as they are scored: (n, d) float32, row i for sentence i.
+        """Encode sentences as for scoring: (n, d) float32, row i for sentence i.
 
         Raises BenchError.
         """

@@ -24,7 +24,7 @@ ROW_HEIGHT = 0.3
 def plot_tables(
     tables: Sequence[Table], task: str | None = None, axes: Axes | None = None
 ) -> list[Axes]:
-    """Draw each table on axes of its own, one below the other, as ``Tables.plot`` says."""
+    """Draw each table on its own axes, one below the other, as ``Tables.plot`` says."""
     if task is not None:
         known = list(dict.fromkeys(name for table in tables for name in table.columns))
         if task not in known:

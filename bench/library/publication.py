@@ -36,16 +36,15 @@ def publish_runs(
 
     ``runs``: the folder of the runs, perhaps of a version; None: $BENCH_RUNS, or ./runs.
     ``submissions``: also the runs in this folder, each checked. ``baseline``: the row that the
-    others are compared with; None: simcse. ``title``, ``note``: None takes those of the last
-    version. ``predictions_url``: the future address of the predictions, if not in the version.
-    ``preview`` writes ``out``/preview, which the next preview replaces, and no version.
-    ``leave_out``: suites of which neither scores nor predictions are published. ``data``: the
-    folder with evaluation data. ``plugins``: Python files with suites, or with methods that pages
-    should describe.
+    others are compared with; None: simcse. ``title``, ``note``: None keeps the last version's.
+    ``predictions_url``: the future address of the predictions, if not in the version. ``preview``
+    writes ``out``/preview, which the next preview replaces, and no version. ``leave_out``: suites
+    to publish neither scores nor predictions of. ``data``: the folder with evaluation data.
+    ``plugins``: Python files with suites, or with methods that pages should describe.
 
     Returns the outcome: ``folder`` is None if nothing is new since the last version, ``name`` is
     the version's, ``refused`` are submissions that did not pass. Warnings name the runs that are
-    left out, and own data whose gold values are published. Raises BenchError; then nothing is
+    left out, and own data with gold values that are published. Raises BenchError; then nothing is
     written.
     """
     files = use_plugins(plugins)

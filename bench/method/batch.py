@@ -28,7 +28,7 @@ class Batch:
     step: int = 0
     # (n,) numbers of the rows in the corpus; None: made by hand
     rows: np.ndarray | None = None
-    # tokens of all columns of the whole batch, without padding
+    # tokens of all columns of the complete batch, without padding
     tokens: int = 0
     # rows of the batch over all processes; None: one process
     whole: int | None = None

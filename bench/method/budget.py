@@ -109,7 +109,7 @@ def total_steps(recipe: Recipe, rows: int) -> int | None:
         steps = math.ceil(recipe.epochs * steps_of_epoch)
     elif budget.unit == STEPS:
         steps = int(budget.amount)
-    elif budget.unit == SENTENCES:  # until so many rows were seen
+    elif budget.unit == SENTENCES:  # the number of rows to see
         epochs, rest = divmod(int(budget.amount), rows_of_epoch)
         steps = epochs * steps_of_epoch + math.ceil(rest / recipe.batch_size)
     else:

@@ -44,7 +44,7 @@ def build_method(
 def check_reading(method: TorchMethod, recipe: Recipe) -> None:
     """Raise BenchError if a method takes the first token of a causal encoder for the sentence.
 
-    The encoder itself is asked, whatever its config says. One that reads no token ids is not
+    The encoder itself is tested; its config does not count. One that reads no token ids is not
     checked.
     """
     try:

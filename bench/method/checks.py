@@ -10,7 +10,9 @@ from bench.method.contract import Method
 from bench.method.recipe import Recipe
 
 ALIKE = ("A man is playing a guitar .", "A man is eating an apple .")
-"""Two sentences that begin alike: in a causal model, their first tokens have the same state."""
+"""Two sentences with the same beginning: in a causal model, their first tokens have the same
+state.
+"""
 
 
 def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal: bool) -> None:
@@ -47,8 +49,8 @@ def check_noise(
 
 
 def check_beyond_first_token(method: Any) -> None:
-    """Raise BenchError if a method on a causal backbone gives two sentences that begin alike the
-    same vector.
+    """Raise BenchError if a method on a causal backbone gives two sentences with the same beginning
+    the same vector.
     """
     first, second = method.encode(list(ALIKE))
     if (first == second).all():
@@ -60,7 +62,7 @@ def check_beyond_first_token(method: Any) -> None:
 
 
 def check_last_batch(method: Method | type[Method], recipe: Recipe, rows: int) -> None:
-    """Raise BenchError if a training of so many rows comes to a batch that is too small for the
+    """Raise BenchError if a training on ``rows`` rows has a batch that is too small for the
     method's loss.
     """
     size = recipe.get("batch_size")

@@ -22,7 +22,7 @@ class Reporter(Protocol):
         """Begin a phase of ``total`` steps (None: not known)."""
 
     def advance(self, done: int, **fields: Any) -> None:
-        """Report that so many steps of the phase are done, with ``fields`` to display."""
+        """Report how many steps of the phase are done, with ``fields`` to display."""
 
     def note(self, text: str) -> None:
         """Show one line to the user."""

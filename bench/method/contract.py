@@ -59,7 +59,7 @@ class Method:
     trains: ClassVar[str] = ""
     # no parameter of the encoder trains: estimates of time, memory and disk space ask for it
     encoder_is_frozen: ClassVar[bool] = False
-    # settings in which no seed changes the result, so that one run stands for all seeds
+    # settings without randomness: one run counts for all seeds
     deterministic: ClassVar[tuple[str, ...]] = ()
     # settings in which dropout alone makes two views differ: a backbone with dropout 0 is refused
     by_dropout: ClassVar[tuple[str, ...]] = ()
@@ -74,8 +74,8 @@ class Method:
     least_rows: ClassVar[int] = 1
     # it takes any number of hard negatives a row if it takes triplets: one more view for each
     several_negatives: ClassVar[bool] = False
-    # recipe switches with which several processes compute another gradient than one, so that their
-    # number is part of a run's identity
+    # recipe switches that make the gradient depend on the number of processes, which is then part
+    # of a run's identity
     process_switches: ClassVar[tuple[str, ...]] = ()
     # in the setting "none", but fitted on unlabelled text: by one "pass" of its own or in "steps"
     # of the training loop. It gets a corpus, and fit is called
@@ -127,7 +127,7 @@ class Method:
 
     @classmethod
     def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
-        """Return the cost of a training with this recipe, for a corpus of so many columns.
+        """Return the cost of a training with this recipe, for a corpus with this number of columns.
 
         Default: every column of a row is encoded, and a single one twice, unless ``texts_per_row``
         says otherwise. The whole encoder trains, or, if ``encoder_is_frozen``, one dense layer on

@@ -60,7 +60,7 @@ def pad(
 def join(parts: Sequence[Features], pad_id: int) -> Features:
     """Join several (n_i, T_i) features to one (sum n_i, max T_i), for one encoder pass.
 
-    Each row has a dropout mask of its own in that pass.
+    Each row has its own dropout mask in that pass.
     """
     longest = max(part["input_ids"].shape[1] for part in parts)
 
@@ -90,7 +90,7 @@ def take(features: Features, rows: Tensor, length: int) -> Features:
 
 
 def map_rows(features: Features, change: Callable[[Tensor], Tensor]) -> Features:
-    """Apply a change to every tensor with rows; numbers without a dimension stay as they are."""
+    """Apply a change to every tensor with rows; numbers without a dimension are unchanged."""
     return {key: change(value) if value.ndim else value for key, value in features.items()}
 
 

@@ -32,8 +32,7 @@ def use_attention(encoder: Any, name: str) -> Iterator[None]:
 
 @contextmanager
 def float32_products(*, tf32: bool) -> Iterator[None]:
-    """Let a GPU multiply float32 matrices as they are, or rounded to TF32 (10 bits of 23), while
-    open.
+    """Let a GPU multiply float32 matrices in full, or rounded to TF32 (10 bits of 23), while open.
 
     This includes cuDNN's convolutions and LSTMs, which have a switch of their own.
     """
@@ -87,9 +86,9 @@ def by_rows(
 def with_same_draws(function: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
     """Return ``function`` such that every later call on this device draws the numbers of the first.
 
-    torch's checkpoint restores the generators of the CPU and of CUDA itself. It leaves that of
-    Apple's mps alone, because ``torch.mps`` lacks the attribute ``_initialized`` that checkpoint
-    asks for.
+    torch's checkpoint restores the generators of the CPU and of CUDA itself. It does not restore
+    Apple's mps generator, because ``torch.mps`` lacks the attribute ``_initialized`` that
+    checkpoint asks for.
     """
     module: Any = getattr(torch, device.type, None)
     if device.type == "cpu" or hasattr(module, "_initialized"):

@@ -2,8 +2,8 @@
 them.
 
 sentence -> reader (tokenizer, encoder) -> pooling -> layers after it -> vector. If no standard part
-does what a method needs, the method has a :class:`ModuleFile`: a class in a separate source file,
-which is copied into the export and runs without this package.
+fits a method, the method has a :class:`ModuleFile`: a class in a separate source file, which is
+copied into the export and runs without this package.
 """
 
 from __future__ import annotations

@@ -19,6 +19,6 @@ def prompted(prompt: str | None, sentences: Sequence[str]) -> list[str]:
 
 
 def task_prompt(recipe: Mapping[str, Any], suite: str, task: str) -> str | None:
-    """Return the recipe's prompt for a task, or else for its suite, or None if it has neither."""
+    """Return the recipe's prompt for a task, else for its suite, else None."""
     prompts: dict[str, str] = json.loads(recipe.get("prompts") or "{}")
     return prompts.get(task, prompts.get(suite))

@@ -20,7 +20,7 @@ class Value:
     value: Any
     # the paper's section, the file of the authors' code, "ours", "--set", ...
     source: str
-    # the value of another source, if there is one
+    # the value that another source gives, if any
     note: str | None = None
 
 

@@ -65,8 +65,8 @@ class TorchMethod(Method, nn.Module):
             def embed(self, features):
                 return self.hidden(features)[:, 0]
 
-    Relations: :class:`Method` lists the class attributes; :class:`Batch` and :class:`Loss` are what
-    :meth:`views` reads and :meth:`loss` returns.
+    Relations: :class:`Method` lists the class attributes; :meth:`views` reads a :class:`Batch`, and
+    :meth:`loss` returns a :class:`Loss`.
     """
 
     # what collate gets from the corpus: token "ids", or the "text" (for a method that edits
@@ -134,7 +134,7 @@ class TorchMethod(Method, nn.Module):
         return int(self.backbone.tokenizer.pad_token_id or 0)
 
     def hidden(self, features: Features) -> Tensor:
-        """Return the states of the last layer, (n, T, H); those of padding mean nothing.
+        """Return the states of the last layer, (n, T, H); the states of padding mean nothing.
 
         In float32 on a CPU, rows of similar length go through the encoder together, which saves 5
         to 20 % of a training step. In bf16 and on a GPU a pass costs more than the padding that it
@@ -153,8 +153,8 @@ class TorchMethod(Method, nn.Module):
         return torch.cat(parts)[torch.cat(groups).argsort()]
 
     def states(self, features: Features) -> Tensor:
-        """Return the last layer's states of one pass, (n, T, H), over those of ``features`` that
-        the encoder takes.
+        """Return the last layer's states, (n, T, H), of one pass over the ``features`` that the
+        encoder takes.
         """
         unused = "input_ids" if "inputs_embeds" in features else ""
         inputs = {key: features[key] for key in features if key in ENCODER_INPUTS - {unused}}

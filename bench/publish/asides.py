@@ -1,5 +1,6 @@
-"""Folders that are written beside their place and then renamed to it, so that a killed command
-leaves nothing half-written there."""
+"""Folders that are written next to their place and then renamed to it, so that a killed command
+leaves nothing half-written there.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def _remove_empty(folder: Path) -> None:
 
 
 def move_to_place(made: Path, place: Path, hint: str) -> None:
-    """Rename a folder to its place, where nothing may be. Raises BenchError."""
+    """Rename a folder to its place, which must not exist yet. Raises BenchError."""
     if os.path.lexists(place):
         raise BenchError(f"{place} already exists", hint)
     with writing(place, hint):

@@ -39,7 +39,7 @@ from bench.show.tables.data import table_data
 TITLE = "Sentence embeddings, compared"
 PLAN_BYTES = 1 << 20
 TEMPORARY = ".publishing-"
-"""How the name of a folder begins in which a version is written."""
+"""The beginning of the name of a folder that a version is written in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +77,9 @@ def publish_version(
     then nothing is written.
 
     ``runs``: a runs folder, also that of a version (leaderboards/v4/runs). ``title``, ``note``:
-    None takes those of the last version, "" the default or none. ``predictions_url``: where the
-    predictions will be, if not in the version. ``leave_out``: suites of which neither scores nor
-    predictions are published. ``plugins``: files of methods, which say on the pages what they are.
+    None keeps the last version's, "" takes the default or none. ``predictions_url``: the future
+    address of the predictions, if not in the version. ``leave_out``: suites to publish neither
+    scores nor predictions of. ``plugins``: files of methods, which say on the pages what they are.
     """
     _check_options(predictions_url, title, note, baseline)
     with alone_in(out, TEMPORARY):
@@ -160,7 +160,7 @@ def _draw_all(
 
 
 def _is_news(made: Board, last: Version | None) -> bool:
-    """Say if runs, senders, title or note are not those of the last version."""
+    """Say if runs, senders, title or note differ from the last version."""
     if last is None:
         return True
     records = [run.record for run in made.runs]
@@ -189,7 +189,7 @@ class _Texts:
 def _draw(
     gathered: Gathered, texts: _Texts, store: RunsFolder, last: Version | None, report: Report
 ) -> tuple[Board, dict[str, bytes]]:
-    """Make the board of the gathered runs, and every file of its version but those of the runs."""
+    """Make the board of the gathered runs, and every file of its version except the runs' files."""
     made = build_board(
         gathered.runs,
         version=texts.version,
@@ -225,8 +225,7 @@ def _changes(made: Board, last: Version) -> Changes:
 
 
 def _is_ours(spoilers: Mapping[str, str], gathered: Gathered) -> bool:
-    """Say if every run fails in the same way, so that the fault is that of bench and not of a
-    record."""
+    """Say if every run fails in the same way, so that the fault is in bench and not in a record."""
     alike = len(set(spoilers.values())) == 1
     return alike and len(spoilers) == len(gathered.runs) >= 3
 

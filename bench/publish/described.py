@@ -16,8 +16,7 @@ from bench.run.recipe_files import read_recipes as read_recipes
 
 
 def with_descriptions(board: Board, files: Sequence[Path] = ()) -> Board:
-    """Add method descriptions to the board, for methods whose code is here, from where its runs had
-    it.
+    """Add method descriptions to the board, for methods with the code here that their runs used.
 
     ``files``: plugin files that may define some of the methods.
     """

@@ -1,5 +1,6 @@
-"""Gathers the runs of a version: those of a runs folder and those that others submitted, after
-every score was computed again."""
+"""Gathers the runs of a version, from a runs folder and from submissions, and computes every score
+again.
+"""
 
 from __future__ import annotations
 
@@ -68,9 +69,9 @@ class Gathered:
     submitted: set[str] = field(default_factory=set)
     # run id -> who submitted it, in the last version; None: a run of the publisher
     published: Mapping[str, str | None] = field(default_factory=dict)
-    # suites of which neither scores nor predictions are published
+    # suites to publish neither scores nor predictions of
     without: Collection[str] = ()
-    # the records of all runs, as they are in their folders
+    # the records of all runs, unchanged from their folders
     whole: list[RunRecord] = field(default_factory=list)
 
     def leave_out(self, run: Run, why: str) -> None:
@@ -102,10 +103,10 @@ def gather(
 ) -> Gathered:
     """Gather finished runs with scores that follow from their predictions.
 
-    ``runs``: their folder, which may be that of a version (leaderboards/v4/runs). ``submissions``:
-    also the runs in this folder. ``published``: run id -> who submitted it, in the last version.
-    ``spoilers``: run id -> why a run is left out although its scores are right. ``leave_out``:
-    suites of which no score is published.
+    ``runs``: their folder, also of a version (leaderboards/v4/runs). ``submissions``: also the runs
+    in this folder. ``published``: run id -> who submitted it, in the last version. ``spoilers``:
+    run id -> why a run is left out although its scores are right. ``leave_out``: suites to publish
+    no score of.
 
     Raises BenchError if there are no runs at all, or if a folder cannot be read.
     """
@@ -173,12 +174,12 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
 def _submitted(
     submissions: Path, data: DataFolder | None, finished: Sequence[Run], gathered: Gathered
 ) -> list[Run]:
-    """Return the submitted runs that pass the checks; each that does not is noted, and costs itself
-    alone.
+    """Return the submitted runs that pass the checks; each other is noted and left out, and changes
+    nothing else.
 
-    One that is published already is skipped. One is refused that has the id or the fingerprint of
-    another run, or an id that differs from another one only in capital letters, and one whose
-    sender's name looks like another.
+    A run that is published already is skipped. A run is refused if another run has its id, its id
+    in other capital letters, or its fingerprint, or if its sender's name looks like another
+    sender's.
     """
     if not submissions.is_dir():
         raise BenchError(f"the folder {submissions} does not exist", "--submissions DIR")
@@ -306,7 +307,8 @@ def _encode(record: RunRecord) -> bytes:
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Reduce predictions to what the score needs, if the record has the hash of that.
+    """Reduce predictions to the part that the score needs, if the record has the hash of the
+    result.
 
     For a rank correlation that is ranks in 16 bits.
     """

@@ -1,4 +1,4 @@
-"""The page of all versions, and what else lies next to their folders."""
+"""The page of all versions, and the other files next to their folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.show.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid
 from bench.show.pages.engine import TEMPLATES, render_template
 
 ERRATA = "ERRATA.md"
-"""What turned out to be wrong with published versions, written by hand beside them."""
+"""Mistakes found in published versions, written by hand next to them."""
 
 
 def index_files(versions: Sequence[Version]) -> dict[str, bytes]:

@@ -19,10 +19,10 @@ from bench.records.value_sources import search_of
 def find_searches(
     board: Board, store: RunsFolder, last: Version | None
 ) -> tuple[list[Search], dict[str, str]]:
-    """Return the searches behind values of own runs, and name -> why for those that are missing, do
-    not fit, or name a folder.
+    """Return the searches behind values of own runs, and name -> why for searches that are missing,
+    do not fit, or name a folder.
 
-    A search is read from its folder, from the version whose runs these are, or from the last
+    A search is read from its folder, from the version that has these runs, or from the last
     version.
     """
     named: dict[str, list[RunRecord]] = {}

@@ -50,7 +50,7 @@ _CYRILLIC = str.maketrans("абвгдеёзіїјкмнорсстԛухһԁԝѕ�
 _GREEK = str.maketrans("αβγδεζηικμνορτυχω", "abydezhlkuvoptuxw")
 _OTHERS = str.maketrans("օոսհցıłøđǀɑ01i|!5", "onuhgllodlaolllls")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
-"""Scripts whose letters look alike."""
+"""Scripts with letters that look alike."""
 
 
 def submitter_of(folder: Path) -> str:
@@ -66,8 +66,9 @@ _EXPECTED = f"a name of at most {LONGEST_NAME} characters, which can be read"
 
 
 def check_name(text: str, must: str = "--by must be") -> str:
-    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or that a
-    reader cannot see as it is."""
+    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or has
+    characters that a reader cannot see.
+    """
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not name or len(name) > LONGEST_NAME:
         raise DataDamaged(f"{must} {_EXPECTED}")
@@ -147,7 +148,7 @@ def refuse_look_alike(name: str, known: Iterable[str]) -> None:
 
 
 def look_alikes_last(names: Mapping[str, str]) -> list[str]:
-    """The ids of submitted runs in the order in which they are looked at. ``names``: id -> sender.
+    """Return the ids of submitted runs in the order of their checks. ``names``: id -> sender.
 
     Plain names come first, so that it is the look-alike that is refused, not the one that it looks
     like.

@@ -45,6 +45,6 @@ def _problem(runs: Sequence[Run], draw: Draw) -> str:
     """Why these runs cannot be drawn; "" if they can."""
     try:
         draw(runs)
-    except Exception as error:  # whatever it is, it must not end the command
+    except Exception as error:  # no error here may end the command
         return one_line(error)
     return ""

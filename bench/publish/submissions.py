@@ -9,7 +9,7 @@ A submitted run is a folder ``leaderboards/submissions/ID/``:
     curve.jsonl               the training curve; may be missing
 
 Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes
-before anything is computed; the rest is what ``bench verify`` checks of any run.
+before anything is computed; the rest is checked as ``bench verify`` checks any run.
 """
 
 from __future__ import annotations
@@ -87,8 +87,9 @@ def read_for_submission(folder: Path, name: str) -> bytes:
 
 
 def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
-    """Raise DataDamaged for the first that differs, or that could not be checked and is of one of
-    the kinds ``unchecked``."""
+    """Raise DataDamaged for the first finding that differs, or that could not be checked and has
+    one of the kinds ``unchecked``.
+    """
     for finding in findings:
         if finding.outcome == DIFFERS or (
             finding.outcome == UNCHECKED and finding.kind in unchecked

@@ -22,7 +22,7 @@ from bench.records.record import RunRecord, read_record
 from bench.records.store import RunsFolder
 
 TEMPORARY = ".submitting-"
-"""How the name of a folder begins in which a submission is written."""
+"""The beginning of the name of a folder that a submission is written in."""
 ANOTHER = "remove it, or choose another folder: --to DIR"
 
 
@@ -37,8 +37,8 @@ def submit_runs(
 
     ``by``: who ran them; ``suites``: scores of these alone; ``leave_out``: scores of all but these.
 
-    They are written aside, checked as a board checks them, and then renamed to their places. The
-    very same submission, if it is there already, stays as it is. Raises BenchError, and leaves
+    They are written aside, checked as a board checks them, and then renamed to their places. An
+    identical submission that is there already is not changed. Raises BenchError, and leaves
     nothing, if one would be refused, or if something else is in its place.
     """
     name = check_name(by)

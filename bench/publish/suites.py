@@ -48,8 +48,7 @@ def _suite_with_task(name: str, records: Sequence[RunRecord]) -> str | None:
 
 
 def keep_suites(record: RunRecord, kept: Collection[str]) -> RunRecord:
-    """Return the record with the scores of these suites only, and what it says of their data and
-    code."""
+    """Return the record with only the scores, data and code of these suites."""
     scored = {score.suite for score in record.scores}
     return leave_out_suites(record, scored.difference(kept))
 

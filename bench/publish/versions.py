@@ -29,7 +29,7 @@ from bench.verify.findings import RunReport
 RUNS = "runs"
 """The folder of a version's runs."""
 PLAN = "plan.md"
-"""The plan in a version: what was to be found out, written before the runs."""
+"""The plan in a version: the question of the comparison, written before the runs."""
 PLANS = "plans"
 """The folder of plans next to the versions: plans/vN.md."""
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
@@ -137,8 +137,9 @@ def refuse_altered(out: Path) -> None:
 
 
 def seal(version: Path, hashes: Mapping[str, str], predictions: Path, url: str | None) -> None:
-    """Write ``MANIFEST.json``, which lists every file but itself; predictions that will lie at
-    ``url`` by hash, size and address."""
+    """Write ``MANIFEST.json``, which lists every file but itself; predictions that will be at
+    ``url`` by hash, size and address.
+    """
     digest, size = file_sha256(predictions), predictions.stat().st_size
     listed = hashes if url else {**hashes, NAME: digest}
     content: dict[str, Any] = {"files": dict(sorted(listed.items()))}

@@ -10,7 +10,7 @@ file:
 values in row order, little-endian; text is a JSON list. ``same``: the row that holds these values
 (gold values are the same for every run), null if this row does. ``dtype`` ``d2``: ``data`` are
 16-bit differences to the values of the row ``same``, first all low bytes, then all high ones. Two
-runs rank the same pairs much alike, so that the differences take a quarter less room.
+runs rank the same pairs similarly, so that the differences take a quarter less room.
 """
 
 from __future__ import annotations

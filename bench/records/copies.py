@@ -1,7 +1,7 @@
 """One run id in several folders: copies of one run count once, two different runs are refused.
 
-An id names what determines a result, and that does not determine it wholly: a budget in minutes,
-another machine or another library gives other numbers under the same id.
+An id covers what determines a result, but not completely: a budget in minutes, another machine or
+another library gives other numbers under the same id.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from bench.records.run import Run
 
 
 def distinct_runs(runs: Iterable[Run]) -> list[Run]:
-    """Each run once, in the order in which its id first came; of several copies the first that has
-    predictions.
+    """Return each run once, in the order of the first appearance of its id; of several copies the
+    first that has predictions.
 
     Copies have equal records, and equal predictions as far as both have them. Raises BenchError,
     with both folders, if two runs of one id are not copies of each other.
@@ -62,7 +62,7 @@ def _difference(first: Run, second: Run) -> str:
         files = first.predictions_file(score.key), second.predictions_file(score.key)
         try:
             one, other = (read_plain_file(file, PREDICTIONS_BYTES) for file in files)
-        except OSError:  # one may lack it; what cannot be read is told of when it is needed
+        except OSError:  # one may lack it; an unreadable file is reported when it is needed
             continue
         if one != other:
             return f"whose predictions of {score.task} differ"

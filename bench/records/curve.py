@@ -38,7 +38,7 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
 
 
 def curve_series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
-    """(step, value) of every entry in which the key is a number."""
+    """Return (step, value) of every entry with a number for the key."""
     return [
         (float(entry["step"]), float(entry[key])) for entry in curve if _is_number(entry.get(key))
     ]

@@ -213,7 +213,7 @@ def _arrays(run: Run, key: ScoreKey, *, by_query: bool) -> dict[str, np.ndarray]
 
 
 def _widen(array: np.ndarray) -> np.ndarray:
-    """Return the values as float64 or int64; text stays as it is."""
+    """Return the values as float64 or int64; text is unchanged."""
     if array.dtype.kind == "f":
         return array.astype(np.float64, copy=False)
     if array.dtype.kind in "iub":

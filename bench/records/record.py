@@ -4,7 +4,7 @@ See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged o
 
 What was not recorded is None, never a guess. A record agrees with ``schema/run-4.schema.json`` (a
 test holds them together); the first thing that does not fit is named by its path, such as
-``scores[2].value``. A record of an older schema is brought up one step at a time by ``UPGRADES``; a
+``scores[2].value``. ``bench.records.upgrades`` brings a record of an older schema up to this one; a
 newer one is refused.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -23,34 +23,34 @@ from msgspec import Meta, Struct
 from bench.base.errors import RecordDamaged, printable
 from bench.base.paths import path_name
 from bench.base.reading import RECORD_BYTES, read_plain_file
+from bench.records.free_values import check_determines, check_free_value
+from bench.records.upgrades import SCHEMA, VERSION, upgrade
 
-SCHEMA, VERSION = "bench.run", 4
-AVERAGE = "Avg."  # as a task: a suite's own average
-# the array by which stored predictions say that only what the score needs is left of them
+AVERAGE = "Avg."
+"""The name of a suite's own average, in the place of a task."""
 REDUCED = "reduced"
+"""The array that marks predictions that were reduced to what the score needs."""
 SET, BUDGET = "--set", "--budget"
 """How the source of a recipe value that a user gave begins."""
+CORPUS_PARTS = "corpus_parts"
+"""The values of --corpus in ``provenance.determines``, with the hash of each text in the place of
+its name, if the training text is made of several, or of columns that were chosen.
+``provenance.corpus.sha256`` covers all of it.
+"""
 STATUSES = ("finished", "failed", "interrupted")
 SETTINGS = ("unsupervised", "supervised", "none")
 # `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree
 RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._+@=-]{0,199}$(?!\n)"
-MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$(?!\n)"
+MOMENT = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$(?!\n)"
+)
 Name = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # far beyond any score or cost, and small enough that sums and squares over runs stay finite
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
 Value = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBER``
-# bound of free numbers in a record: any seed or count of 64 bits, and nothing that arithmetic could
-# make infinite
-LARGEST_NUMBER = 2.0**64
-# version n -> function that turns the JSON object of version n into one of version n + 1
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    # 2 adds optional fields: hashes of predictions and checkpoint, inputs of the fingerprint
-    1: dict,
-    2: dict,  # 3 too: tokens, memory of the host, how it was executed
-    3: lambda content: content | {"provenance": _without_null(content.get("provenance"))},
-}
 
 
 class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -81,8 +81,8 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         return ScoreKey(self.suite, self.task, self.protocol, self.text)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
-        """The recorded hash of its predictions' values, of the form that is stored, whole or
-        reduced; None if none is recorded.
+        """The recorded hash of its stored predictions, complete or reduced; None if none is
+        recorded.
         """
         if REDUCED in arrays:
             return self.reduced_sha256 or (
@@ -125,7 +125,7 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     train_tokens_per_second: Amount | None = None
     encode_sentences_per_second: Amount | None = None
     eval_seconds: Amount | None = None
-    # on the GPU if there is one, else as the next
+    # on the GPU if there is one, else resident in the process
     peak_memory_bytes: Count | None = None
     # resident in the process
     host_memory_bytes: Count | None = None
@@ -157,8 +157,8 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def name_in_suites(suite: str, task: str, protocol: str, text: str | None) -> str:
-    """Name a score by other code than the rest of its suite, in ``provenance.execution.suites``:
-    "sts STS12 senteval-all/1 raw".
+    """Return the key in ``provenance.execution.suites`` of a score that other code computed than
+    the rest of its suite: "sts STS12 senteval-all/1 raw".
     """
     return " ".join([suite, task, protocol, text or ""]).strip()
 
@@ -184,7 +184,7 @@ class RecipeValue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
 
 class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A plugin's code: of a method, or of a suite.
+    """The code of a plugin, which is a method or a suite.
 
     ``package`` is its distribution, or the file that it was loaded from.
     """
@@ -207,8 +207,8 @@ class Checkout(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The training text.
 
-    ``overlap``: its sentences that test sets have as well, see ``bench.data.overlap``; ``warning``:
-    what was not as it was expected when it was first fetched.
+    ``overlap``: its sentences that test sets have as well, see ``bench.data.overlap``. ``warning``:
+    what differed from its announced content when it was first fetched.
     """
 
     name: str | None = None
@@ -277,9 +277,19 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 PRETRAINED = "pretrained"
 """The method that builds a finished encoder out of a folder or a model of the hub."""
 EVALUATED = ("object", "vectors", "server")
-"""Methods that stand for a model from outside; they are in no list, for their models come with them
+"""Methods that score a model from outside. No list has them, because their models come with them
 and not from a backbone.
 """
+FREE = (
+    "checkpoint",
+    "provenance.platform",
+    "provenance.determines",
+    "provenance.backbone.model",
+    "provenance.execution.search",
+    "provenance.corpus.overlap",
+)
+"""Fields that may hold any JSON, as the details of scores and the values of recipes do."""
+_FREE_FIELDS = [(path, operator.attrgetter(path)) for path in FREE]
 
 
 class RunRecord(
@@ -292,7 +302,7 @@ class RunRecord(
 ):
     """One run: method x variant x setting x backbone x seed, trained and scored.
 
-    Fields are in the order in which a reader wants them.
+    Fields are in a reader's order of interest.
     """
 
     run_id: Annotated[str, Meta(pattern=RUN_ID)]
@@ -318,13 +328,13 @@ class RunRecord(
 
     @property
     def method_name(self) -> str:
-        """With the variant: "promcse+eh"."""
+        """The method with its variant: "promcse+eh"."""
         return f"{self.method}+{self.variant}" if self.variant else self.method
 
     @property
     def model_name(self) -> str:
-        """The name of an evaluated object, vectors or server; "" for the run of a method, also of a
-        plugin with such a name.
+        """The name of an evaluated object, vectors or server; "" for the run of a method, also if
+        a plugin has such a name.
         """
         return (
             self.backbone_name
@@ -334,14 +344,14 @@ class RunRecord(
 
     @property
     def evaluated_as(self) -> str:
-        """The name of any finished encoder that was evaluated, also of one from a folder or the
-        hub; "" for all others.
+        """The name of an evaluated finished encoder, also from a folder or the hub; "" for all
+        other runs.
         """
         return self.backbone_name if self.method == PRETRAINED else self.model_name
 
     @property
     def label(self) -> str:
-        """Its name in tables: the method with the variant, or the name of an evaluated model."""
+        """The name in tables: the method with its variant, or the name of an evaluated model."""
         return self.model_name or self.method_name
 
     @property
@@ -390,8 +400,8 @@ class RunRecord(
 
         Raises RecordDamaged, naming the path of the first field that does not fit.
         """
-        # an older schema, or damaged, if this fails UnicodeDecodeError: of a key or a schema's
-        # name, which msgspec does not turn into its own error
+        # the record has an older schema, or is damaged, if this fails; msgspec raises
+        # UnicodeDecodeError for a key or a schema's name
         with contextlib.suppress(
             msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError
         ):
@@ -411,86 +421,15 @@ class RunRecord(
                 )
         for i, score in enumerate(self.scores):
             if score.detail:
-                _check_free_value(f"scores[{i}].detail", score.detail)
+                check_free_value(f"scores[{i}].detail", score.detail)
         for key, entry in self.recipe.items():
-            _check_free_value(f"recipe.{key}", entry.value)
+            check_free_value(f"recipe.{key}", entry.value)
         for path, read in _FREE_FIELDS:
             value = read(self)
             if value:
-                _check_free_value(path, value)
-        _check_determines(self.provenance.determines)
+                check_free_value(path, value)
+        check_determines(self.provenance.determines)
         return self
-
-
-FREE = (
-    "checkpoint",
-    "provenance.platform",
-    "provenance.determines",
-    "provenance.backbone.model",
-    "provenance.execution.search",
-    "provenance.corpus.overlap",
-)
-"""Fields that may hold any JSON, as the details of scores and the values of recipes do."""
-_FREE_FIELDS = [(path, operator.attrgetter(path)) for path in FREE]
-DEEPEST = 64
-"""Objects and lists inside each other in a free field; real ones have four."""
-
-
-def _check_free_value(place: str, value: Any) -> None:
-    """Raise RecordDamaged for a value with a fault."""
-    problem = _problem_of(value)
-    if problem:
-        raise RecordDamaged(f"{place}: {problem}")
-
-
-def _problem_of(value: Any) -> str:
-    """Describe the fault of a free JSON value; "" if every number fits into sums and squares, and
-    nothing is nested too deep.
-    """
-    level = [value]
-    for _ in range(DEEPEST):
-        below: list[Any] = []
-        for item in level:
-            kind = type(item)
-            if kind is dict:
-                below.extend(item.values())
-            elif kind is list:
-                below.extend(item)
-            elif (kind is float or kind is int) and not -LARGEST_NUMBER <= item <= LARGEST_NUMBER:
-                return f"a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
-        if not below:
-            return ""
-        level = below
-    return f"more than {DEEPEST} objects or lists inside each other"
-
-
-CORPUS_PARTS = "corpus_parts"
-"""The values of --corpus in ``provenance.determines``, with the hash of each text in the place of
-its name, if the training text is made of several, or of columns that were chosen.
-``provenance.corpus.sha256`` covers all of it.
-"""
-
-
-def _check_determines(determines: Facts | None) -> None:
-    """Raises RecordDamaged for a part of the fingerprint's inputs that has another type.
-
-    Parts that this version does not know may be anything.
-    """
-    if determines is None:
-        return
-    where = "provenance.determines"
-    places = determines.get("places", {})
-    if not isinstance(places, Mapping):
-        raise RecordDamaged(f"{where}.places: expected an object of hashes")
-    for key, content in places.items():
-        if not isinstance(content, str | None):
-            raise RecordDamaged(f"{where}.places.{printable(key)[:40]}: expected a text or null")
-    for name in ("precision", "dev", "plugin"):
-        if not isinstance(determines.get(name), str | None):
-            raise RecordDamaged(f"{where}.{name}: expected a text")
-    ranks = determines.get("ranks")
-    if ranks is not None and not (type(ranks) is int and 1 <= ranks < 1 << 31):
-        raise RecordDamaged(f"{where}.ranks: expected a number of processes")
 
 
 def is_given_by_user(source: str) -> bool:
@@ -499,8 +438,8 @@ def is_given_by_user(source: str) -> bool:
 
 
 def public_name(backbone: str) -> str:
-    """Return the short name of a backbone: a name of the hub as it is, or the last part of a local
-    folder that says something.
+    """Return the short name of a backbone: a hub name unchanged, or the last meaningful part of a
+    local folder's path.
     """
     # a hub name has at most one slash; a folder is given absolutely, from here, or through several
     absolute = backbone.startswith(("/", ".", "~", "\\")) or re.match(r"[A-Za-z]:[\\/]", backbone)
@@ -510,40 +449,6 @@ def public_name(backbone: str) -> str:
 
 
 _DECODER = msgspec.json.Decoder(RunRecord)
-
-
-def upgrade(content: Any) -> dict[str, Any]:
-    """Bring the JSON object of any older schema to this one.
-
-    Raises RecordDamaged for anything else, and for a newer schema.
-    """
-    if not isinstance(content, dict):
-        raise RecordDamaged("the record is not a JSON object")
-    name = content.get("schema")
-    if not (match := re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", str(name))):
-        raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
-    if (version := int(match[1])) > VERSION:
-        raise RecordDamaged(
-            f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to "
-            f"{SCHEMA}/{VERSION}",
-            "read it with the bench that wrote it, or a newer one",
-        )
-    for older in range(version, VERSION):
-        if older not in UPGRADES:
-            raise RecordDamaged(f"schema: bench cannot read {SCHEMA}/{older}")
-        content = {**UPGRADES[older](content), "schema": f"{SCHEMA}/{older + 1}"}
-    return content
-
-
-def _without_null(provenance: Any) -> Any:
-    """Upgrade to version 4: the objects below ``provenance`` have typed fields, and null, which
-    meant "not recorded", is left out.
-    """
-    return (
-        {key: value for key, value in provenance.items() if value is not None}
-        if isinstance(provenance, dict)
-        else provenance
-    )
 
 
 def _message(error: str) -> str:

@@ -1,4 +1,4 @@
-"""How much of the disk the runs of a folder take, and what of it can be made again."""
+"""Measures the disk space of the runs of a folder, and the part that can be made again."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def bytes_below(folder: Path) -> int:
 
 def remove_vectors(store: RunsFolder) -> tuple[int, list[str]]:
     """Remove the stored vectors of all runs; returns the bytes that are free now, and a line for
-    each run that is left as it is.
+    each run that is left unchanged.
     """
     freed, left = 0, []
     for size in measure_runs(store):

@@ -1,9 +1,9 @@
 """The folder that holds runs: ``RUNS/<run-id>/`` with ``run.json``, ``predictions/``,
 ``checkpoint/``, ``curve.jsonl``.
 
-A file is written whole or not at all: next to its place, synced, then renamed over it. A large file
-is hashed once: its hash is cached under its path, size and times, and it is read again if one of
-them changed.
+A file is written completely or not at all: next to its place, synced, then renamed over it. A large
+file is hashed once: its hash is cached under its path, size and times, and it is read again if one
+of them changed.
 """
 
 from __future__ import annotations

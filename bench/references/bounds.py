@@ -1,4 +1,4 @@
-"""Conditions that the numbers of a printed row must fulfil, whatever they measure."""
+"""Conditions that the numbers of any printed row must fulfil."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TINY = 1e-9
 
 
 def half_unit(printed: str) -> float:
-    """Return half a unit of the last printed decimal: what rounding may have changed."""
+    """Return half a unit of the last printed decimal: the largest change by rounding."""
     return 0.5 * 10.0 ** -len(printed.partition(".")[2])
 
 

@@ -70,7 +70,7 @@ class Checkpoint:
         """Return whether a printed cell belongs to a model of this kind, scored after training.
 
         That is the same method, variant, setting and backbone; metrics that end in "-dev" are
-        scores on the sets by which a training selects its checkpoint.
+        scores on the sets that choose the checkpoint of a training.
         """
         printed = (cell.method, cell.variant, cell.setting, cell.backbone)
         own = (self.method, self.variant, self.setting, self.backbone)

@@ -123,8 +123,9 @@ def _same_numbers(every: Sequence[PrintedRow]) -> Iterator[Remark]:
 
 
 def _run_name(cell: ReferenceResult) -> tuple[str, str]:
-    """Method and variant as they are called here, or as the tables call them if there is no such
-    method here."""
+    """Method and variant by their names here, or by the tables' names if there is no such method
+    here.
+    """
     means = meaning(cell.method, cell.variant, cell.setting)
     return (means.method, means.variant) if means.method else (cell.method, cell.variant)
 

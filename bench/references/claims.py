@@ -1,6 +1,6 @@
 """The claims in the papers' texts:
 
-``claims.tsv``, a gain a line, with the two cells that it is the difference of; and ``trained.tsv``.
+``claims.tsv``, a gain a line, with the two cells behind the difference; and ``trained.tsv``.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ TRAINED = HERE / "trained.tsv"
 
 @dataclass(frozen=True)
 class ClaimedGain:
-    """A gain that a paper's text claims, and the two printed cells that it is the difference of."""
+    """A gain that a paper's text claims, and the two printed cells behind the difference."""
 
     # "section 6"; "text" if no more is recorded
     place: str
-    # as it is printed: "1.21"
+    # as printed: "1.21"
     claimed: str
     cell: ReferenceResult
     less: ReferenceResult

@@ -61,7 +61,7 @@ def _is_scored_so(cell: ReferenceResult, protocol: str | None) -> bool:
 def _means(
     cell: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None
 ) -> bool:
-    """Return whether a printed number is one of this method, with these values in its recipe."""
+    """Return True if a printed number belongs to this method, with these values in its recipe."""
     means = meaning(cell.method, cell.variant, cell.setting, cell.backbone)
     if means.method != method or means.on:
         return False

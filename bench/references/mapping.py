@@ -1,9 +1,9 @@
 """The run of the harness that a printed row means.
 
 ``ours.tsv`` has a line for every printed (method, variant) that has another name here, or that is
-not a method here at all; all others have the same name on both sides. ``*`` stands for the number
-in a variant's name, as in "eh,m=0.1". A setting may precede a method's name: "supervised:consert"
-is printed in that setting alone; on our side it is the one that is run. A backbone may follow:
+not a method here at all; all others have the same name on both sides. ``*`` matches the number in a
+variant's name, as in "eh,m=0.1". A setting may precede a method's name: "supervised:consert" is
+printed in that setting alone; on our side it is the one that is run. A backbone may follow:
 "unsupervised:dcpcse@roberta-base" has another name on that backbone alone, because its recipe there
 is another one. ``set`` of such a line is the recipe's value there; it identifies runs that were
 made under the printed name.
@@ -42,13 +42,13 @@ class Meaning:
 
     method: str
     variant: str = ""
-    # the setting in which it is run, if that is not the printed one
+    # the setting to run it in, if it is not the printed one
     setting: str = ""
     # recipe values that the print names: --set
     set: Mapping[str, str] = field(default_factory=dict)
     # the method that trains its backbone
     on: str = ""
-    # the setting in which that one is run; "": the first that it has
+    # the setting to run that one in; "": the first that it has
     on_setting: str = ""
     # recipe values that tell this run from one of the other name
     holds: Mapping[str, str] = field(default_factory=dict)

@@ -17,9 +17,10 @@ TEMPLATES = "templates"
 RUNS = "runs"
 FORMULA = "formula"
 NO = "no"
-"""How a part of a paper is done again: its scores beside ours; our recipes beside its
-hyperparameters; our templates beside its own; a figure drawn from runs; one drawn from a formula;
-not."""
+"""How a part of a paper is done again: its scores next to ours; our recipes next to its
+hyperparameters; our templates next to its own; a figure drawn from runs; one drawn from a formula;
+not.
+"""
 
 
 @dataclass(frozen=True)

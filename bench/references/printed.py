@@ -85,7 +85,7 @@ class ReferenceResult:
     task: str
     metric: str
     value: float
-    # the value as it is printed, with its zeros: "74.40"
+    # the value as printed, with its zeros: "74.40"
     printed: str
     std: float | None
     # False: copied from an earlier paper
@@ -221,7 +221,7 @@ def line_of(cell: ReferenceResult) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PrintedGain:
-    """A method's STS average, and that of SimCSE as the same paper ran it itself.
+    """A method's STS average, and the average of SimCSE as the same paper ran it itself.
 
     Both are in the same setting and on the same backbone.
     """

@@ -18,7 +18,7 @@ def read_rows(file: Path) -> list[dict[str, str]]:
 
 
 def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, float, float | None]]:
-    """Yield each score of a row: task, value as it is printed, value, standard deviation or None.
+    """Yield each score of a row: task, value as printed, value, standard deviation or None.
 
     Raises BenchError, naming the file.
     """

@@ -1,3 +1,1 @@
-"""From what was asked to records: methods, recipes, plans, execution, and the papers' tables run
-again.
-"""
+"""From a request to records: methods, recipes, plans, execution, and tables of papers."""

@@ -1,4 +1,4 @@
-"""Runs that one command hands to a cluster, and what the cluster says of each."""
+"""Runs that one command hands to a cluster, and their state there."""
 
 from __future__ import annotations
 

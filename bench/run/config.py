@@ -185,8 +185,8 @@ def _values_of(key: str, text: str) -> list[str]:
 
 
 def as_typed(value: Any) -> str:
-    """Return a recipe value as one types it behind ``--set KEY=``: a list is a series, and a comma
-    in one of its values is escaped.
+    """Return a recipe value as a user types it after ``--set KEY=``: a list is a series, and a
+    comma in one of its values is escaped.
     """
     if isinstance(value, list):
         return ",".join(as_typed(item).replace(",", "\\,") for item in value)

@@ -273,8 +273,8 @@ def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
     """Collect the distinct sentences of the scored tasks in order, as the papers' transductive
     rows were trained on them.
 
-    If a task also scores sentences that it makes (with words removed), only those of the data count
-    (``original``).
+    If a task also scores sentences that it makes (with words removed), only the sentences of its
+    data count (``original``).
     """
     sentences = dict.fromkeys(
         " ".join(sentence.split()) or " "

@@ -58,7 +58,7 @@ def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
 
 
 def is_finished_at_all(run: PlannedRun, store: RunsFolder) -> bool:
-    """Has the run a finished record with scores, of whatever suites?"""
+    """Say if the run has a finished record with scores of any suite."""
     record = store.get(run.run_id, run.fingerprint)
     return record is not None and record.status == "finished" and bool(record.scores)
 

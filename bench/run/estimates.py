@@ -135,7 +135,7 @@ def known_steps(recipe: Recipe, rows: int | None) -> int | None:
 
 
 def trained_rows(recipe: Recipe, rows: int | None, steps: int) -> int:
-    """Return the rows of the corpus that so many steps see; the last batch of an epoch may be
+    """Return the rows of the corpus that ``steps`` steps see; the last batch of an epoch may be
     short.
     """
     most = steps * int(recipe.batch_size)
@@ -152,7 +152,7 @@ def training_seconds(
     speed: float,
     chunk: int | None = None,
 ) -> float:
-    """Return the seconds of so many steps, without dev scores.
+    """Return the seconds of ``steps`` steps, without dev scores.
 
     For each weight of a layer and each token, forward and backward take 2 operations each, the
     gradient of a weight that trains takes 2 more, and ``chunk`` a second forward pass. ``speed``:
@@ -166,7 +166,7 @@ def training_seconds(
 
 
 def dev_seconds(run: PlannedRun, shape: EncoderShape, steps: int, speed: float) -> float:
-    """Return the seconds of all dev scores of so many steps."""
+    """Return the seconds of all dev scores in ``steps`` steps."""
     recipe = run.recipe
     if recipe.select_on == "last":
         return 0.0
@@ -242,13 +242,13 @@ def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
 
 
 def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
-    """Say if there is a finished record, of whatever suites."""
+    """Say if there is a finished record, with any suites."""
     record = store.get(run.run_id, run.fingerprint)
     return record is not None and record.status == "finished"
 
 
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:
-    """Return the largest power of two for ``--chunk`` with which a run fits on a device.
+    """Return the largest power of two for ``--chunk`` that makes a run fit on a device.
 
     None: not even one row fits, the method's batch cannot be split, or the encoder's sizes are not
     known.

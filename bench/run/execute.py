@@ -213,7 +213,7 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
 
     A damaged checkpoint that was not trained is removed.
 
-    Raises RunFailed if trained weights are damaged: record and scores stay as they are.
+    Raises RunFailed if trained weights are damaged: record and scores are unchanged.
     """
     record = store.get(run.run_id, run.fingerprint)  # None if it is damaged
     problem = None

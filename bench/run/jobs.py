@@ -71,7 +71,7 @@ def queued_jobs(store: RunsFolder) -> dict[str, ClusterJob]:
 def to_submit(
     planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
 ) -> Sequence[PlannedRun]:
-    """The runs that are neither finished nor queued.
+    """The runs that are not finished and not queued.
 
     With ``fresh`` all of them, and their results are removed now, because a requeued run resumes.
     Raises BenchError for ``fresh`` if one is queued.

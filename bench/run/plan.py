@@ -1,4 +1,4 @@
-"""From configs to their runs, each with its whole recipe, its corpus, the data it needs and a
+"""Makes runs of configs, each with its complete recipe, its corpus, the data it needs and a
 fingerprint.
 
 Nothing is trained or written here: ``bench run --dry-run`` prints this and stops.

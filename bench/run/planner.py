@@ -11,14 +11,13 @@ from typing import Any
 
 from bench.backbones import Reference, check_stored_prefix, resolve
 from bench.backbones.direction import is_causal
-from bench.backbones.dropout import own_dropout
 from bench.backbones.families import find_architecture
-from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.base.errors import DataMissing, UnknownName
 from bench.base.hashes import file_sha256
 from bench.base.same_code import name_of_code
 from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
-from bench.method.checks import check_direction, check_last_batch, check_noise
+from bench.method.checks import check_direction, check_last_batch
 from bench.method.contract import Method
 from bench.method.recipe import Recipe, Value
 from bench.records.fingerprint import CODE_NAME
@@ -32,6 +31,7 @@ from bench.run.corpora import (
     open_corpus,
 )
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
+from bench.run.fit import check_dropout, check_kind, ranks_matter
 from bench.run.length import length_notes
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.plugins import Plugin
@@ -39,14 +39,26 @@ from bench.run.recipe_checks import check_entries, check_values
 from bench.run.recipe_files import CustomRecipe, Entry, read_recipes
 from bench.run.recipes import merge_recipe, settings_with_recipe, whole_entry
 from bench.run.scored_tasks import ScoredTasks
+from bench.score.suites import KnownTask
 
 ABSENT = "unknown"
 """The name of content that is not fetched yet."""
 
 
 @dataclass(frozen=True)
+class TrainingInputs:
+    """The corpus that a run trains on, and the dev set that chooses its checkpoint."""
+
+    # None: nothing is trained
+    corpus: Corpus | None = None
+    # None: no checkpoint is chosen, or the set is not fetched yet
+    dev: KnownTask | None = None
+    dev_is_absent: bool = False
+
+
+@dataclass(frozen=True)
 class Planner:
-    """Plans the runs of a config from what all of them share."""
+    """Plans the runs of a config from the parts that all of them share."""
 
     config: RunConfig
     scored: ScoredTasks
@@ -87,7 +99,6 @@ class Planner:
         cls = plugin.cls
         notes = [note for known in self.scored.data for note in known.notes]
         setting, entry = self._setting_and_entry(plugin, variant, backbone, notes)
-        trained = learns(cls, setting)
         custom = self._custom_recipe(plugin, notes)
         recipe = self.build_recipe(plugin, setting, backbone, variant, overrides, entry)
         printed = None
@@ -96,37 +107,15 @@ class Planner:
         if printed and printed.note:
             notes.append(printed.note)
 
-        # what is trained and encoded; content that is not fetched yet leaves the plan provisional
         recipe, places = self._with_vectors(cls, recipe, backbone)
         backbone = self._fitting_backbone(plugin, setting, recipe, backbone, places, notes)
-        corpus = None
-        dev = None
-        dev_is_absent = False
-        if trained:
-            corpus = self._corpus(plugin, setting, recipe, entry)
-            notes += describe_corpus(corpus)
-            if not isinstance(corpus, AbsentCorpus):
-                check_last_batch(cls, recipe, len(corpus))
-        if trained and setting != NOT_TRAINED:
-            try:
-                dev = open_dev_task(str(recipe["select_on"]), self.data)
-            except NotFetchedYet:
-                dev_is_absent = True
-
+        inputs = self._training_inputs(plugin, setting, recipe, entry, notes)
         seeds = self._seeds(plugin, setting, notes)
-        # a device that is not settled yet is planned as a CPU
-        precision = "fp32" if self.config.precision == "auto" else self.config.precision
-        determines = {
-            "places": places,
-            "precision": precision if trained else "fp32",
-            "dev": dev.sha256 if dev else None,
-            **self._training_facts(plugin, setting, recipe, corpus, notes),
-        }
-        if name_of_code(plugin.sha256) != plugin.sha256:
-            determines[CODE_NAME] = name_of_code(plugin.sha256)
-        if corpus is not None and setting != NOT_TRAINED:
+        determines = self._determines(plugin, setting, recipe, places, inputs, notes)
+        if inputs.corpus is not None and setting != NOT_TRAINED:
             requested = "epochs" in overrides or (custom is not None and "epochs" in custom.values)
-            notes += length_notes(recipe, len(corpus), epochs_requested=requested)
+            notes += length_notes(recipe, len(inputs.corpus), epochs_requested=requested)
+        trained = learns(cls, setting)
         run = PlannedRun(
             plugin=plugin,
             variant=variant,
@@ -134,25 +123,50 @@ class Planner:
             backbone=backbone,
             seed=None,
             recipe=recipe,
-            corpus=corpus,
+            corpus=inputs.corpus,
             tasks=self.scored.tasks,
             task_data=self.scored.data,
-            dev=dev,
+            dev=inputs.dev,
             text=self.config.text,
-            precision=precision,
+            precision=self._planned_precision(),
             notes=tuple(notes),
             expect=printed_number(cls, printed, recipe, self.config.corpus, trained),
             custom=custom,
             determines=determines,
             missing=self.scored.missing,
-            provisional=(
-                dev_is_absent
-                or ABSENT in places.values()
-                or (backbone.hub and backbone.path is None)
-                or isinstance(corpus, AbsentCorpus)
-            ),
+            provisional=is_provisional(backbone, places, inputs),
         )
         return [with_fingerprint(replace(run, seed=seed)) for seed in seeds]
+
+    def _training_inputs(
+        self,
+        plugin: Plugin,
+        setting: str,
+        recipe: Recipe,
+        entry: Entry | None,
+        notes: list[str],
+    ) -> TrainingInputs:
+        """Open the corpus and the dev set of a run, as far as it needs them.
+
+        Raises BenchError if they do not fit the method, or are not on this machine.
+        """
+        cls = plugin.cls
+        if not learns(cls, setting):
+            return TrainingInputs()
+        corpus = self._corpus(plugin, setting, recipe, entry)
+        notes += describe_corpus(corpus)
+        if not isinstance(corpus, AbsentCorpus):
+            check_last_batch(cls, recipe, len(corpus))
+        if setting == NOT_TRAINED:
+            return TrainingInputs(corpus)
+        try:
+            return TrainingInputs(corpus, open_dev_task(str(recipe["select_on"]), self.data))
+        except NotFetchedYet:
+            return TrainingInputs(corpus, dev_is_absent=True)
+
+    def _planned_precision(self) -> str:
+        """Return the precision to plan with: a device that is not settled yet counts as a CPU."""
+        return "fp32" if self.config.precision == "auto" else self.config.precision
 
     def _custom_recipe(self, plugin: Plugin, notes: list[str]) -> CustomRecipe | None:
         """Return the method's recipe of --recipe, if there is one. Raises BenchError for a mistake
@@ -223,22 +237,35 @@ class Planner:
             notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
         return (None,)
 
-    def _training_facts(
+    def _determines(
         self,
         plugin: Plugin,
         setting: str,
         recipe: Recipe,
-        corpus: Corpus | None,
+        places: Mapping[str, str | None],
+        inputs: TrainingInputs,
         notes: list[str],
     ) -> dict[str, Any]:
-        """Return the facts of a training that change its result and are in no recipe."""
-        facts: dict[str, Any] = {}
+        """Return the facts that change the result of a run, but are not in its recipe or in a field
+        of the plan.
+
+        ``places``: recipe key -> the name of its file's content.
+        """
+        trained = learns(plugin.cls, setting)
+        facts: dict[str, Any] = {
+            "places": places,
+            "precision": self._planned_precision() if trained else "fp32",
+            "dev": inputs.dev.sha256 if inputs.dev else None,
+        }
         ranks = self.config.ranks
-        if learns(plugin.cls, setting) and ranks_matter(plugin.cls, recipe, ranks):
+        if trained and ranks_matter(plugin.cls, recipe, ranks):
             facts["ranks"] = ranks
             notes.append(f"{plugin.name} trains differently on {ranks} processes than on one")
+        corpus = inputs.corpus
         if corpus is not None and not isinstance(corpus, AbsentCorpus) and is_composed(corpus):
             facts[CORPUS_PARTS] = list(corpus_arguments(corpus))
+        if name_of_code(plugin.sha256) != plugin.sha256:
+            facts[CODE_NAME] = name_of_code(plugin.sha256)
         return facts
 
     def build_recipe(
@@ -255,7 +282,7 @@ class Planner:
         Raises BenchError for a key or a value that is not valid.
 
         The dev set is the built-in one if nobody named another, and the backbone or the corpus is
-        built in, or STS-B is not at hand.
+        built in, or STS-B is not available.
         """
         cls = plugin.cls
         trained = learns(cls, setting)
@@ -273,7 +300,7 @@ class Planner:
         return with_budget_source(recipe, self.config)
 
     def _lacks_stsb(self) -> bool:
-        """Return True if STS-B dev is neither on this machine nor to be fetched."""
+        """Return True if STS-B dev is not on this machine and cannot be fetched."""
         try:
             open_dev_task(STSB_DEV, self.data)
         except NotFetchedYet:
@@ -311,8 +338,8 @@ class Planner:
     ) -> tuple[Recipe, dict[str, str | None]]:
         """Check the recipe, and put the files of word vectors into it.
 
-        Also returns, for each key that names a file, a folder or a backbone, what names its
-        content: ABSENT if it is not fetched yet, None if the recipe gives none.
+        Also returns, for each key that names a file, a folder or a backbone, the hash or revision
+        of its content: ABSENT if it is not fetched yet, None if the recipe gives none.
         """
         keys = [key for key in cls.places if key in recipe]
         values = recipe.values_with_source()
@@ -344,8 +371,8 @@ class Planner:
 def choose_setting(
     plugin: Plugin, recipes: Sequence[Entry], requested: str | None, backbone: str, variant: str
 ) -> str:
-    """Return the requested setting, else the first that trains: one with a recipe for the backbone
-    before all others.
+    """Return the requested setting, else the first that trains; settings with a recipe for the
+    backbone come first.
 
     Raises UnknownName if the method has no such setting.
     """
@@ -360,8 +387,20 @@ def choose_setting(
     return setting
 
 
+def is_provisional(
+    backbone: Reference, places: Mapping[str, str | None], inputs: TrainingInputs
+) -> bool:
+    """Return True if part of the fingerprint's input is not fetched yet."""
+    return (
+        inputs.dev_is_absent
+        or ABSENT in places.values()
+        or (backbone.hub and backbone.path is None)
+        or isinstance(inputs.corpus, AbsentCorpus)
+    )
+
+
 def with_budget_source(recipe: Recipe, config: RunConfig) -> Recipe:
-    """Return the recipe, in which the value that --budget gave says so."""
+    """Return the recipe, with --budget as the source of the value that it gave."""
     if config.budget is None:
         return recipe
     values = recipe.values_with_source()
@@ -369,39 +408,6 @@ def with_budget_source(recipe: Recipe, config: RunConfig) -> Recipe:
     if key in values and values[key].source == SET:
         values[key] = replace(values[key], source=f"{BUDGET} {config.budget}")
     return Recipe(values)
-
-
-def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
-    """Raises BenchError if dropout should make two views of a sentence differ, but the backbone has
-    none.
-    """
-    if own_dropout(backbone.config()) == 0:
-        check_noise(cls, setting, recipe, backbone.name, dropout=0)
-
-
-def check_kind(corpus: Corpus, plugin: Plugin, setting: str, recipe: Recipe) -> None:
-    """Raises BenchError if a corpus does not have the columns that the method trains on."""
-    needed = plugin.cls.needs(setting, recipe)
-    if corpus.kind == "n-tuples" and "triplets" in needed:
-        if plugin.cls.several_negatives:
-            return
-        raise BenchError(
-            f"{plugin.name} takes one hard negative a row; "
-            f"{corpus.name} has {len(corpus.columns) - 2}",
-            "write a row for each of them: sent0, sent1, hard_neg",
-        )
-    if corpus.kind not in needed:
-        raise BenchError(
-            f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; "
-            f"{corpus.name} has the columns {', '.join(corpus.columns)}",
-            "docs/data.md lists the columns of each kind; --set corpus_column=all, "
-            "or the name of a column, uses a wider file as sentences",
-        )
-
-
-def ranks_matter(cls: type[Method], recipe: Recipe, ranks: int) -> bool:
-    """Return True if so many processes train another encoder than one does."""
-    return ranks > 1 and cls.depends_on_processes(recipe)
 
 
 def printed_number(

@@ -96,7 +96,7 @@ class Registry:
 def discover(files: Sequence[Path] = ()) -> Registry:
     """Return every method that is installed or in a given file.
 
-    If a name occurs twice, the first counts, this package's before all others.
+    If a name occurs twice, the first counts; this package's come first.
 
     An entry point with a name that is already used is left out with a warning. Raises BenchError
     for such a file, and for a file that is given twice.
@@ -133,8 +133,8 @@ def register_class(cls: Any) -> Plugin:
 
     This process knows it from now on by its name.
 
-    Raises BenchError for what is no method class, for a name that an installed method has, and for
-    a class from a file that changed after it was imported.
+    Raises BenchError for an object that is no method class, for a name that an installed method
+    has, and for a class from a file that changed after it was imported.
     """
     if not isinstance(cls, type):
         raise BenchError(
@@ -215,7 +215,7 @@ def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
 def from_file(file: Path) -> list[Plugin]:
     """The methods that a Python file defines.
 
-    Raises BenchError if it does not import, or defines neither a method nor a suite.
+    Raises BenchError if it does not import, or defines no method and no suite.
     """
     module = import_file(file)
     try:
@@ -261,8 +261,8 @@ def code_hash(cls: type[Method], file: Path | None = None) -> str:
     """Hash a method's code: its module and everything that this imports within the reach of
     ``bench.base.imported_code``.
 
-    ``file``: the plugin file that defines it. An installed module is hashed once:
-    imported code stays as it was, whatever is written to its files later.
+    ``file``: the plugin file that defines it. An installed module is hashed once: imported code
+    does not change with its files.
     """
     if file is not None:
         return hash_file(file)

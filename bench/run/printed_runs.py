@@ -40,7 +40,7 @@ def runs_of(
     backbones: Sequence[str] = (),
     released: bool = False,
 ) -> tuple[TableRun, ...]:
-    """List the runs of a table or a figure, in its order; rows that mean the same run are one.
+    """List the runs of a table or a figure, in its order; rows that mean the same run count once.
 
     Those that cannot be run say why.
 
@@ -102,8 +102,8 @@ def merge_runs(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
 
 
 Place = tuple[str, tuple[str, ...]]
-"""A backbone as bench run takes it, and the printed one that it stands in for; () if it is the
-printed one.
+"""A backbone as bench run takes it, and the printed one that it replaces; () if it is the printed
+one.
 """
 
 

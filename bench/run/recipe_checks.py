@@ -48,9 +48,7 @@ def check_values(method: type[Method], values: Mapping[str, Value], where: str) 
 def check_overrides(
     overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
 ) -> None:
-    """Raises BenchError for a key of ``--set`` that none of the methods has, and for a decimal
-    comma.
-    """
+    """Raises BenchError for a key of ``--set`` that no method has, and for a decimal comma."""
     known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
     for method in methods:
         known |= sourced({**method.defaults, **method.optional}, "")

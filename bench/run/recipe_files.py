@@ -15,7 +15,7 @@ from bench.base.errors import BenchError
 from bench.base.same_code import equivalent_code
 from bench.method.recipe import Value
 
-NO_SOURCE = "no source"  # of a value for which the file names none
+NO_SOURCE = "no source"  # the source of a value if the file names none
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Raised by reading a file that is not a recipe."""
 Names = str | list[str] | None
@@ -39,7 +39,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class RecipeDisagreement:
-    """A point on which a paper and its authors' code disagree, and what is done here."""
+    """A difference between a paper and its authors' code, and the choice made here."""
 
     topic: str
     paper: str
@@ -48,7 +48,7 @@ class RecipeDisagreement:
 
 
 class SpaceTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """:mod:`bench.run.search` says what the values mean."""
+    """:mod:`bench.run.search` explains the values."""
 
     values: Annotated[dict[str, Any], Meta(min_length=1)]
     setting: Settings = None
@@ -129,7 +129,7 @@ def fits_selector(names: str | Sequence[str] | None, name: str) -> bool:
 
 class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, if
-    a search chose them, ``[search]``. The command or the method gives what is missing.
+    a search chose them, ``[search]``. The command or the method gives the missing ones.
     """
 
     method: str

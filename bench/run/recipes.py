@@ -3,8 +3,8 @@
 harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this
 setting and backbone < variant < ``--set``
 
-A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper
-and authors' code disagree::
+A method's recipes are in ``recipes/<name>.toml`` next to its module, with the differences between
+the paper and the authors' code::
 
     family = "contrastive"           # optional: a filter of the pages; any word
 
@@ -89,7 +89,7 @@ def choose_entry(
     """The recipe for a backbone, or for the nearest one that has a recipe: same family, then
     nearest size.
 
-    Of two that are equally near, the one for the variant; a recipe without a variant holds for all.
+    If two are equally near, the one for the variant; a recipe without a variant holds for all.
     ``shape``: family and hidden size of the backbone, if its config has them; else they are guessed
     from its name.
     """
@@ -230,8 +230,7 @@ def sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
 
 
 def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
-    """Return name -> recipe values of every variant, declared by the method or in its recipe
-    file.
+    """Return name -> recipe values of every variant, declared by the method or in its recipe file.
 
     A class without a file has only the former.
     """

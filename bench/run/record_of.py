@@ -162,7 +162,7 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
 
 
 def git_state(folder: Path) -> Checkout:
-    """The commit, and whether the working tree differs from it; neither if ``folder`` is not in a
+    """The commit, and whether the working tree differs from it; nothing if ``folder`` is not in a
     git checkout, or git takes too long.
     """
     git = ["git", "-c", "core.abbrev=40", "-C", str(folder)]

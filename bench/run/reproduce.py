@@ -51,7 +51,7 @@ def with_set(
 
 
 def runs_in_order(runs: Sequence[TableRun]) -> list[TableRun]:
-    """Every run that can be done, each after the one that it needs."""
+    """Return every run that can be done, each after the run that it needs."""
     runnable = [run for run in runs if not run.why_not]
     return sorted(
         dict.fromkeys([*(run.on for run in runnable if run.on), *runnable]),

@@ -109,7 +109,7 @@ def _failure(errors: Sequence[RunFailed], record: RunRecord) -> RunFailed:
 
 
 def _cost_of_scoring(before: Cost, seconds: float, vectors: RunVectors, device: str) -> Cost:
-    """Return the cost of a run after so many more seconds of scoring."""
+    """Return the cost of a run after ``seconds`` more seconds of scoring."""
     cost = replace(
         before,
         eval_seconds=round((before.eval_seconds or 0.0) + seconds, 2),
@@ -161,7 +161,7 @@ def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
 
 
 def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
-    """Return the record in which each score of a suite names its code.
+    """Return the record, with the code of each suite's scores.
 
     It is needed before some of the scores are replaced by scores of other code.
     """
@@ -201,7 +201,7 @@ def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, 
             groups.setdefault((score_run.suite, score_run.protocol, form), []).append(score_run)
     merged = list(cells.values())
     for score_run in scores:
-        # an average of a plugin's suite that is not here now stays as it is
+        # an average of a plugin's suite that is not here now is unchanged
         if score_run.task == AVERAGE and score_run.suite not in known:
             merged.append(score_run)
     for group in groups.values():

@@ -24,7 +24,7 @@ def settle_config(
 ) -> RunConfig:
     """Return the config with a device, a precision and a number of processes.
 
-    Raises BenchError for what this machine cannot do.
+    Raises BenchError for options that this machine cannot fulfil.
 
     ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: the
     ranks of this process, which agree on one precision.
@@ -75,7 +75,7 @@ def _settled_elsewhere(config: RunConfig) -> RunConfig:
 
 
 def is_launched() -> bool:
-    """Was this process started as one of several, by torchrun or a similar launcher?"""
+    """Return True if torchrun or a similar launcher started this process as one of several."""
     return launched() is not None
 
 

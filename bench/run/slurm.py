@@ -109,7 +109,7 @@ def slurm_script(batch: JobBatch) -> str:
 
 def _quoted(value: str) -> str:
     """Quote a value as sbatch reads it in a script: in double quotes, with a backslash before
-    quotes and backslashes. A plain one stays as it is.
+    quotes and backslashes. A plain one is unchanged.
     """
     if PLAIN.fullmatch(value):
         return value

@@ -30,7 +30,7 @@ class TableRun:
     overrides: Mapping[str, str] = field(default_factory=dict)  # the user's recipe values
     on: TableRun | None = None  # the run whose encoder is its backbone or a recipe value
     on_as: str = ""  # the key of that value ("teacher"); "": its backbone
-    instead_of: tuple[str, ...] = ()  # the printed backbones that this one stands in for
+    instead_of: tuple[str, ...] = ()  # the printed backbones that this one replaces
     checkpoint: Checkpoint | None = None  # of the authors, which is scored and not trained
     why_not: str = ""  # the reason it is not run; then the rest may be empty
     notes: tuple[str, ...] = ()  # what the paper leaves open, and whether a checkpoint is scored

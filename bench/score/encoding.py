@@ -32,8 +32,7 @@ def encode_unique(
 
     ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim). A batch
     holds at most ``budget`` padded tokens (rows x longest row, of the ids as ``tokens`` gives
-    them); a longer sentence is a batch by itself. ``progress(done, total)`` counts distinct
-    sentences.
+    them); a longer sentence is its own batch. ``progress(done, total)`` counts distinct sentences.
 
     The batches depend on the set of distinct sentences only, so that order and repetitions of the
     input change no bit of the result. Raises ValueError if a callable returns the wrong number of
@@ -142,8 +141,8 @@ class VectorStore:
     ) -> int:
         """Encode the sentences that are not stored yet, longest first; returns their number.
 
-        ``chunk`` sentences are encoded and written at a time. A chunk on disk stays there whatever
-        happens to a later one. Raises ValueError if ``encode`` returns an array of the wrong shape
+        ``chunk`` sentences are encoded and written at a time. A chunk on disk stays there if a
+        later one fails. Raises ValueError if ``encode`` returns an array of the wrong shape
         (nothing of that chunk is added then), RunFailed if the disk cannot be written.
         """
         new = sorted(self.missing(sentences), key=lambda s: (-len(s), s))

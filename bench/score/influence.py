@@ -1,9 +1,9 @@
-"""How far each item moves a score: what a little more weight for that item would change.
+"""The influence of each item on a score: the change if that item had a little more weight.
 
-A score under items drawn again is, except for terms that vanish with their number, the score plus
-the influence of every item times how much more often than once it was drawn. So the variance over
-such draws needs no drawing: it is a sum of products of influences (the infinitesimal jackknife;
-Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6).
+A score under items drawn again is the score plus, for every item, its influence times the number of
+extra draws, except for terms that vanish with the number of items. So the variance over such draws
+needs no drawing: it is a sum of products of influences (the infinitesimal jackknife; Efron 1982,
+The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6).
 
 No score is computed with this file, so it is not part of a suite's code.
 
@@ -80,9 +80,10 @@ for a processor's cache."""
 
 
 def influences(methods: Sequence[Predicted], metric: Metric) -> list[Influence | ValueError]:
-    """Compute the influence of each method on one task, or the error if its value is undefined.
+    """Compute the influence of every item on each method's score of one task, or the error if that
+    score is undefined.
 
-    ``methods``: with the same items. The numbers are those of ``metric.move``, to the last digit.
+    ``methods``: with the same items. The numbers equal ``metric.move`` to the last digit.
     Correlations of many methods are computed together, which takes a third of the time in a table
     of thousands of runs.
     """
@@ -245,7 +246,7 @@ class _Ranks:
 
 
 def _group_weights(group_N: NDArray[np.generic]) -> Floats:
-    """(N,) weights by which every group (query, fold) counts the same, shared by its items."""
+    """Return (N,) weights that give every group (query, fold) the same total."""
     _, index_N, size_G = np.unique(np.asarray(group_N), return_inverse=True, return_counts=True)
     return 1 / (len(size_G) * size_G[index_N])
 

@@ -62,7 +62,7 @@ def write_commands(session: Session, runs: Sequence[PlannedRun], command: str) -
 def submit_jobs(
     session: Session, runs: Sequence[PlannedRun], command: str, driving: ExitStack
 ) -> Submission:
-    """Hand the runs that are neither finished nor queued to Slurm or Ray.
+    """Hand the runs that are not finished or queued yet to Slurm or Ray.
 
     ``command``: what records say made the runs. ``driving``: gets the lock of a batch for Ray,
     which this process holds while it drives the runs (:func:`wait_for_jobs`). Raises BenchError.

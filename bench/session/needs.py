@@ -28,7 +28,7 @@ class PreparedRuns:
 
 
 def note_backbone(later: Later, reference: Reference) -> Reference:
-    """Return the reference. If it is not on this machine, ``later`` notes what would be fetched."""
+    """Return the reference. If it is not on this machine, ``later`` notes the future download."""
     if reference.path is None and reference.hub:
         later.note(describe_pending(reference.source or reference.name))
     return reference

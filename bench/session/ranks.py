@@ -28,7 +28,7 @@ TAIL = 4000
 """Characters that are shown of the output of a rank that failed."""
 
 LOST = 4
-"""Exit code of a rank that ended because another one had."""
+"""Exit code of a rank that ended because another rank ended."""
 
 
 def launch(arguments: Sequence[str], count: int) -> int:
@@ -71,7 +71,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
 
 
 def _set_worker_environment(count: int) -> None:
-    """Set the variables with which the processes import this very package, and share the cores."""
+    """Set the variables that make the processes import this same package, and share the cores."""
     paths = [str(PLACE)]
     if os.environ.get("PYTHONPATH"):
         paths.append(os.environ["PYTHONPATH"])
@@ -112,7 +112,7 @@ class RankProcess:
     """The processes that train together; None if this one was not started as one of several."""
 
     exit_code: int = 0
-    """The code with which a process that is one of several ends."""
+    """Return the exit code of a process that is one of several."""
 
 
 @contextmanager

@@ -87,8 +87,8 @@ class Session:
     ) -> Session:
         """Settle device, precision and processes of a plan. The arguments are the fields.
 
-        Raises BenchError for a data folder that does not exist, and for what this machine cannot
-        do.
+        Raises BenchError for a data folder that does not exist, and for options that this machine
+        cannot fulfil.
         """
         DataFolder(plan.runs[0].data).check_root()
         if offline_now():
@@ -112,8 +112,8 @@ class Session:
 
         ``make`` first runs without fetching anything, so that the user sees the names, sizes and
         licences of all that is missing before the first byte arrives, and a machine without a
-        network fails at once. Raises BenchError for what cannot be fetched, and if the disk is too
-        full to train.
+        network fails at once. Raises BenchError if something cannot be fetched, and if the disk is
+        too full to train.
         """
         config = self.config
         root = Path(config.data) if config.data else None

@@ -50,7 +50,7 @@ class GridCell:
 
 @dataclass(frozen=True)
 class GridColumn:
-    """How a column is aligned, and what a terminal does with it if there is too little room."""
+    """The alignment of a column, and how a terminal shortens it if there is too little room."""
 
     name: str
     right: bool = False

@@ -65,7 +65,7 @@ def batches(
 ) -> Generator[Batch]:
     """Yield the batch of every step from ``first_step`` on, on ``device``.
 
-    Close it when there is nothing more to train.
+    Close it at the end of the training.
 
     ``share``: picks a rank's part of the positions in a batch, which is made whole, because a row's
     features may depend on the others, as CT's pairs do. ``ahead``: how many batches are made on a
@@ -128,9 +128,7 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
 
 
 def longest_input(method: TorchMethod) -> int:
-    """Return how many tokens an input of the method may have: those of a sentence that is far too
-    long.
-    """
+    """Return the largest number of tokens of an input, tried with a very long sentence."""
     too_long = [method.pad_id] * (method.backbone.max_tokens + 1)
     return int(method.assemble([too_long])["input_ids"].shape[1])
 

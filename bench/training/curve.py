@@ -19,7 +19,7 @@ from bench.training.state_files import NO_SPACE
 
 
 class TrainingCurve:
-    """The curve of the run in ``folder``, as it is written.
+    """The curve of the run in ``folder``, written line by line.
 
     Its methods raise RunFailed if it cannot be written.
     """

@@ -1,6 +1,4 @@
-"""``failed-batch.tsv``: the rows of the batch on which a loss became NaN or infinite, for the user
-to look at.
-"""
+"""``failed-batch.tsv``: the rows of a batch with a NaN or infinite loss, for the user."""
 
 from __future__ import annotations
 

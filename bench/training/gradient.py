@@ -6,9 +6,9 @@ under memory limited setup") computes the vectors slice by slice and keeps nothi
 loss over all of them, and computes each slice again for its gradient. The second pass of a slice
 draws the same dropout masks as the first: torch's checkpointing keeps the state of the generators.
 
-The gradient is that of one pass over the same masks. Which masks are drawn depends on the size of
-the slices and on the device. Memory: the activations of one slice, and those of the loss, which has
-no layers.
+The gradient equals the gradient of one pass over the same masks. Which masks are drawn depends on
+the size of the slices and on the device. Memory: the activations of one slice, and of the loss,
+which has no layers.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
 
 
 def check_chunk(method: Method | type[Method], chunk: int) -> None:
-    """Raises BenchError for a size below 1, and for a method whose batch cannot be cut."""
+    """Raises BenchError for a size below 1, and for a method that needs its batch in one piece."""
     if chunk < 1:
         raise BenchError(f"a chunk of {chunk} rows", "--chunk 1 or more")
     if not method.is_split():

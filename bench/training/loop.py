@@ -1,7 +1,7 @@
 """The training loop that every method runs in: from a tokenised corpus to the checkpoint with the
 best dev score.
 
-It does what the papers' scripts do, which descend from SimCSE's: AdamW, linear decay to 0,
+It trains as the papers' scripts do, which descend from SimCSE's: AdamW, linear decay to 0,
 gradients clipped at a global norm, a dev score every ``eval_steps`` optimiser steps, and the
 checkpoint kept if its score is strictly better than all before. The seed fixes order, initial
 weights and dropout; a run that was interrupted ends with the same weights as one that was not.
@@ -32,7 +32,7 @@ from bench.training.trainer import Trainer
 def train_method(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
     """Call the method's ``fit``, then run the loop unless ``fit`` was all.
 
-    Raises what :func:`run_loop` raises.
+    Raises the errors of :func:`run_loop`.
     """
     report = method.fit(corpus, context)
     if report is not None:
@@ -134,7 +134,7 @@ def try_step(trainer: Trainer, feed: Iterator[Batch]) -> bool:
 def score_dev_set(trainer: Trainer) -> None:
     """Score the dev set.
 
-    A stop meanwhile saves a state in which the score is still due, and raises Interrupted.
+    A stop meanwhile saves a state with the score still due, and raises Interrupted.
     """
     try:
         trainer.evaluate()

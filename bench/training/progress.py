@@ -1,4 +1,4 @@
-"""How far a training is, and where it ends: after the recipe's epochs or steps, or when its budget
+"""The progress of a training, and its end: after the recipe's epochs or steps, or when its budget
 is spent.
 """
 
@@ -72,8 +72,8 @@ class Horizon:
     def steps_at(self, progress: Progress) -> int:
         """Return the number of steps of the schedule.
 
-        If tokens or a clock decide, it is estimated from the pace so far, so that a rate which
-        falls with the share of steps falls with the share of the budget, and ends where that ends.
+        If tokens or a clock decide, it is estimated from the pace so far, so that a rate that falls
+        with the share of steps falls with the share of the budget, and ends with it.
         """
         if self.steps is not None:
             return self.steps

@@ -2,9 +2,10 @@
 
 W ranks, n rows on each, N rows in all. Each rank computes the views of its rows; all are gathered,
 and every rank computes the whole loss over them. A rank keeps the gradient of the views of its
-rows, times W; what the loss itself uses, such as a head with batch normalisation, has its whole
-gradient on every rank. The mean over the ranks is then, for both, the gradient of one process with
-the whole batch: exactly, for any loss and any numbers of rows. No loss has to be written for this.
+rows, times W; parameters of the loss itself, such as a head with batch normalisation, have their
+whole gradient on every rank. The mean over the ranks is then, for both, the gradient of one process
+with the whole batch: exactly, for any loss and any numbers of rows. No loss has to be written for
+this.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def _of_all_ranks(views: Sequence[Tensor], batch: Batch, ranks: Ranks) -> list[T
 def own_gradients(
     leaves: Sequence[Tensor], views: Sequence[Tensor], ranks: Alone
 ) -> list[Tensor | None]:
-    """Return the gradients of the views of this rank's rows, times W, from those of the whole
-    batch.
+    """Return the gradients of the views of this rank's rows, times W, from the gradients of the
+    whole batch.
     """
     gradients = []
     for leaf, view in zip(leaves, views, strict=True):

@@ -22,7 +22,7 @@ from bench.base.errors import RunFailed
 from bench.base.hashes import file_sha256
 
 STATES = 2
-"""How many states are kept: the newest, and the one before in case that is damaged."""
+"""How many states are kept: the newest, and the one before it in case the newest is damaged."""
 HASH = 32
 """Digits of the hash in a name."""
 NAME = re.compile(rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt")

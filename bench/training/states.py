@@ -66,7 +66,7 @@ def content_of(trainer: Trainer, rng: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def restore(trainer: Trainer, state: Mapping[str, Any]) -> None:
-    """Put back what :func:`content_of` returned."""
+    """Restore the content of :func:`content_of`."""
     trainer.method.load_state_dict(state["trained"], strict=False)
     trainer.optimizer.load_state_dict(state["optimizer"])
     # a new one: after an unfinished step the old one refuses the next

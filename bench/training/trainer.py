@@ -42,8 +42,7 @@ HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 class Trainer:
     """The training of one method on one corpus, between two steps.
 
-    It begins with the initial weights; :func:`bench.training.states.resume` puts it to where a
-    state was saved.
+    It begins with the initial weights; :func:`bench.training.states.resume` restores a saved state.
     """
 
     def __init__(self, method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> None:
@@ -81,8 +80,8 @@ class Trainer:
         self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
 
     def _seed_dropout(self) -> None:
-        """Seed what is random in the forward pass; the first rank draws what a single process
-        draws.
+        """Seed the random numbers of the forward pass; the first rank draws the same as a single
+        process.
         """
         rank = self.ranks.rank
         parts = ("dropout", rank) if rank else ("dropout",)
@@ -120,7 +119,7 @@ class Trainer:
         )
 
     def _execution(self) -> dict[str, Any]:
-        """Return what a record says of how the training was executed."""
+        """Return the facts of the execution that a record keeps."""
         execution: dict[str, Any] = {}
         ranks = self.progress.ranks
         if len(ranks) > 1:

@@ -1,13 +1,13 @@
-"""Is a record true? Every score again from stored predictions, every hash again from the files;
-without torch and without the model.
+"""Check that a record is true: compute every score again from stored predictions, and every hash
+again from the files, without torch and without the model.
 
 from bench.verify import runs_below, verify_run
 
 for folder in runs_below(Path("leaderboards/v4")):
     print(verify_run(folder).differences)
 
-Scores are in ``bench.verify.scores``, the other checks of a run in ``bench.verify.runs``, those of
-a version in ``bench.verify.versions``.
+``bench.verify.scores`` checks scores, ``bench.verify.runs`` the rest of a run,
+``bench.verify.versions`` a version.
 """
 
 from __future__ import annotations

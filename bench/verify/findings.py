@@ -24,7 +24,7 @@ KINDS = (
     "files",
     "encoding",
 )
-"""What a finding is about, in the order in which they are counted."""
+"""The subjects of findings, in the order of their counts."""
 
 
 class NotChecked(Exception):

@@ -99,8 +99,9 @@ def _known(score: Score, data: DataFolder) -> KnownTask:
 
 
 def _difference(score: Score, again: TaskResult | RunFailed, run: Run, changed: str) -> str:
-    """The stored predictions of one task against the new ones. ``changed`` is added to what
-    differs."""
+    """The stored predictions of one task against the new ones. ``changed`` is added to the
+    differences.
+    """
     if isinstance(again, RunFailed):
         return again.message
     why = []

@@ -1,5 +1,6 @@
-"""Is a run the one that its record describes? All checks of one run: scores, data, files,
-checkpoint and fingerprint."""
+"""Check that a run is the one that its record describes. All checks of one run: scores, data,
+files, checkpoint and fingerprint.
+"""
 
 from __future__ import annotations
 
@@ -101,12 +102,12 @@ def verify_run(
     data: DataFolder | None = None,
     more: More | None = None,
 ) -> RunReport:
-    """Check what agrees and what differs in one run's folder. Damaged files are findings, never
+    """Compare everything in one run's folder with its record. Damaged files are findings, never
     exceptions.
 
     ``data``: also compare with the data sets in that folder. ``more``: further findings, such as
-    those of encoding again. A run that is locked by a process is not checked: its files may be
-    newer than its record.
+    the results of encoding again. A run that is locked by a process is not checked: its files may
+    be newer than its record.
     """
     folder = folder.absolute()
     store = RunsFolder(folder.parent)

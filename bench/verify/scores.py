@@ -69,7 +69,7 @@ def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
 
 
 def check_hash(score: Score, arrays: Arrays) -> Finding:
-    """Check if the arrays are those that were recorded."""
+    """Check that the arrays are the recorded ones."""
     return make_finding("predictions", name_score(score), _hash_difference, score, arrays)
 
 
@@ -94,7 +94,7 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
         return f"{score.n:,} items are recorded, {again.n:,} predictions are there"
     if (score.std, again.std) != (None, None) and not close(score.std, again.std):
         return f"the standard deviation {score.std} is recorded, its predictions give {again.std}"
-    if REDUCED in arrays:  # the detail is of arrays that were not stored
+    if REDUCED in arrays:  # the detail comes from arrays that were not stored
         return ""
     ignored = set(suite(score.suite).extra_detail) - again.detail.keys()
     recorded = {key: value for key, value in score.detail.items() if key not in ignored}
@@ -118,7 +118,7 @@ def _metrics(score: Score) -> list[str]:
 
 
 def close(recorded: Any, again: Any) -> bool:
-    """Say if two numbers are equal up to the last digits, in which machines differ."""
+    """Say if two numbers are equal up to the last digits, which differ between machines."""
     return (
         isinstance(recorded, int | float)
         and isinstance(again, int | float)

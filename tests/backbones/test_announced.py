@@ -1,4 +1,6 @@
-"""What a hub announces: names that lead out of its cache, lists in another form, other bytes than the announced ones."""
+"""What a hub announces: names that lead out of its cache, lists in another form, other bytes than
+the announced ones.
+"""
 
 from __future__ import annotations
 

@@ -182,7 +182,9 @@ def test_a_model_in_the_hub_cache_is_found_without_a_network(
 
 
 def head_by_hand(weights: dict[str, torch.Tensor], states: torch.Tensor) -> torch.Tensor:
-    """BERT's prediction head from the file's tensors: dense, erf-GELU, layer norm, word embeddings, bias."""
+    """BERT's prediction head from the file's tensors: dense, erf-GELU, layer norm, word embeddings,
+    bias.
+    """
     w = {name.removeprefix("cls.predictions."): t for name, t in weights.items()}
     x = states @ w["transform.dense.weight"].T + w["transform.dense.bias"]
     x = 0.5 * x * (1 + torch.erf(x / 2**0.5))
@@ -212,7 +214,9 @@ def test_a_whole_masked_lm_is_encoder_and_head_and_frozen(tiny: str) -> None:
 
 
 def test_the_mlm_heads_of_both_families_have_the_sizes_of_the_papers(tiny_roberta: str) -> None:
-    """Dense, layer norm, decoder and one bias; 24,063,546 for BERT-base, 39,245,913 for RoBERTa-base."""
+    """Dense, layer norm, decoder and one bias; 24,063,546 for BERT-base, 39,245,913 for
+    RoBERTa-base.
+    """
 
     def size(hidden: int, vocabulary: int) -> int:
         return hidden * hidden + 3 * hidden + vocabulary * (hidden + 1)

@@ -1,4 +1,6 @@
-"""Decoders as backbones to train: what is refused before a training, what is exported, and what an empty text is."""
+"""Decoders as backbones to train: what is refused before a training, what is exported, and what an
+empty text is.
+"""
 
 from __future__ import annotations
 

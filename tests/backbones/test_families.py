@@ -1,4 +1,6 @@
-"""Every method on every family: it works, or it refuses before anything starts; and what the families' facts rest on."""
+"""Every method on every family: it works, or it refuses before anything starts; and what the
+families' facts rest on.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from bench.backbones import load, resolve
 from bench.backbones.families import FAMILIES, check_mlm_head
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Recipe, Value
-from bench.run.planner import check_dropout
+from bench.run.fit import check_dropout
 
 Models = Callable[[str], str]
 EVERY = pytest.mark.parametrize("name", COLUMNS)
@@ -57,7 +59,9 @@ def test_the_table_of_the_docs_is_what_the_tests_found(models: Models) -> None:
 
 @EVERY
 def test_what_is_said_of_a_familys_positions(name: str, models: Models) -> None:
-    """Tokens in another order, each with the position id that it had, give the same states in that order, or they do not."""
+    """Tokens in another order, each with the position id that it had, give the same states in that
+    order, or they do not.
+    """
     backbone = load(resolve(models(name)))
     ids, order = (
         torch.randint(5, 70, (1, 10), generator=torch.Generator().manual_seed(1)),
@@ -79,7 +83,9 @@ def test_what_is_said_of_a_familys_positions(name: str, models: Models) -> None:
 
 @EVERY
 def test_a_prefix_is_taken_where_it_is_said_to_be(name: str, models: Models) -> None:
-    """A prefix changes the states; one whose keys no query likes leaves them as they are behind positions of their own."""
+    """A prefix changes the states; one whose keys no query likes leaves them as they are behind
+    positions of their own.
+    """
     from bench.methods.prefix import prompt_for, states_behind_prefix
 
     backbone = load(resolve(models(name)))
@@ -176,7 +182,9 @@ STORED_BESIDE = """mlp.dense.weight mlp.net.0.weight pooler.key_layer.weight lm_
 def test_what_authors_store_beside_the_encoder_and_no_score_needs_is_harmless(
     models: Models, tmp_path: Path
 ) -> None:
-    """SimCSE's and PromptBERT's head, DiffCSE's three networks, Focal-InfoNCE's renamed head, and what old transformers stored."""
+    """SimCSE's and PromptBERT's head, DiffCSE's three networks, Focal-InfoNCE's renamed head, and
+    what old transformers stored.
+    """
     from released import with_tensors
 
     more = {name: torch.ones(2) for name in STORED_BESIDE.split()}

@@ -1,4 +1,6 @@
-"""Weights that are a pickle: never opened unasked, converted once, and what is no weights is not read."""
+"""Weights that are a pickle: never opened unasked, converted once, and what is no weights is not
+read.
+"""
 
 from __future__ import annotations
 

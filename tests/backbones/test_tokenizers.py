@@ -1,4 +1,6 @@
-"""Token ids are those of the folder's tokenizer.json, whatever class transformers makes of it; or the difference is said."""
+"""Token ids are those of the folder's tokenizer.json, whatever class transformers makes of it; or
+the difference is said.
+"""
 
 from __future__ import annotations
 

@@ -76,7 +76,9 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def typed(source: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The class Mine of a cell: a module without a file, whose source is in linecache, as a notebook's kernel does it."""
+    """The class Mine of a cell: a module without a file, whose source is in linecache, as a
+    notebook's kernel does it.
+    """
     text = dedent(source)
     name = f"/tmp/ipykernel_1/{next(numbers)}.py"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)

@@ -1,4 +1,6 @@
-"""The device of a command: a GPU that torch cannot use is an error, or for ``auto`` a warning; nothing falls back without a line."""
+"""The device of a command: a GPU that torch cannot use is an error, or for ``auto`` a warning;
+nothing falls back without a line.
+"""
 
 from __future__ import annotations
 

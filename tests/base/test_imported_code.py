@@ -1,4 +1,6 @@
-"""What the identity of code covers: everything that a file imports within its reach, however it imports it, and nothing else."""
+"""What the identity of code covers: everything that a file imports within its reach, however it
+imports it, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +36,34 @@ IMPORTS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "a name": ("from helper import VALUE", {"helper.py": "VALUE = 1"}, {"VALUE.py": ""}),
     "under another name": ("import helper as h", {"helper.py": ""}, {"h.py": ""}),
     "in a function": ("def f():\n    from helper import x", {"helper.py": ""}, {}),
-    "in a condition": ("try:\n    import fast\nexcept ImportError:\n    import slow", {"fast.py": "", "slow.py": ""}, {}),
-    "a helper's helper": ("import one", {"one.py": "import two", "two.py": "import three", "three.py": "import one"}, {}),
+    "in a condition": (
+        "try:\n    import fast\nexcept ImportError:\n    import slow",
+        {"fast.py": "", "slow.py": ""},
+        {},
+    ),
+    "a helper's helper": (
+        "import one",
+        {"one.py": "import two", "two.py": "import three", "three.py": "import one"},
+        {},
+    ),
     "a package": (
         "import a.b.c",
         {"a/__init__.py": "", "a/b/__init__.py": "", "a/b/c.py": ""},
         {"a/d.py": "", "a/b/e.py": "", "c.py": ""},
     ),
-    "a module from a package": ("from a import b", {"a/__init__.py": "", "a/b.py": ""}, {"b.py": "", "a/c.py": ""}),
+    "a module from a package": (
+        "from a import b",
+        {"a/__init__.py": "", "a/b.py": ""},
+        {"b.py": "", "a/c.py": ""},
+    ),
     "relative imports": (
         "import a",
-        {"a/__init__.py": "from . import b", "a/b.py": "from .c import x\nfrom ..a import d", "a/c.py": "", "a/d.py": ""},
+        {
+            "a/__init__.py": "from . import b",
+            "a/b.py": "from .c import x\nfrom ..a import d",
+            "a/c.py": "",
+            "a/d.py": "",
+        },
         {"b.py": "", "c.py": "", "a/e.py": ""},
     ),
     "a folder without __init__": ("import a.b", {"a/b.py": ""}, {"a/c.py": ""}),
@@ -54,7 +73,11 @@ IMPORTS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
         {"a/__init__.py": "__all__ = ['b']\n__all__ += ['c']", "a/b.py": "", "a/c.py": ""},
         {"a/d.py": ""},
     ),
-    "importlib": ("import importlib\nimportlib.import_module('helper')", {"helper.py": ""}, {"other.py": ""}),
+    "importlib": (
+        "import importlib\nimportlib.import_module('helper')",
+        {"helper.py": ""},
+        {"other.py": ""},
+    ),
     "importlib under another name": (
         "from importlib import import_module as load\nfor name in ('one', 'two'):\n    load(name)",
         {"one.py": "", "two.py": ""},
@@ -79,13 +102,25 @@ IMPORTS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     ),
     "all modules of a package": (
         "import a",
-        {"a/__init__.py": "import pkgutil\nlist(pkgutil.iter_modules(__path__))", "a/b.py": "", "a/c/__init__.py": ""},
+        {
+            "a/__init__.py": "import pkgutil\nlist(pkgutil.iter_modules(__path__))",
+            "a/b.py": "",
+            "a/c/__init__.py": "",
+        },
         {"b.py": ""},
     ),
-    "for type checkers only": ("if TYPE_CHECKING:\n    import one\nelse:\n    import two", {"two.py": ""}, {"one.py": ""}),
-    "a word that is no import": ("name = 'helper'  # import helper\n'''import helper'''", {}, {"helper.py": ""}),
+    "for type checkers only": (
+        "if TYPE_CHECKING:\n    import one\nelse:\n    import two",
+        {"two.py": ""},
+        {"one.py": ""},
+    ),
+    "a word that is no import": (
+        "name = 'helper'  # import helper\n'''import helper'''",
+        {},
+        {"helper.py": ""},
+    ),
     "libraries": ("import json, numpy as np\nfrom torch import nn", {}, {}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", IMPORTS)
@@ -126,8 +161,16 @@ def test_a_copy_elsewhere_has_the_same_hash(tmp_path: Path) -> None:
 
 
 def test_a_plugin_file_in_a_package_has_its_package(tmp_path: Path) -> None:
-    write(tmp_path, {"pack/__init__.py": "", "pack/mine.py": "from . import helper\nfrom pack.sub import x",
-                     "pack/helper.py": "", "pack/sub/__init__.py": "", "pack/other.py": ""})  # fmt: skip
+    write(
+        tmp_path,
+        {
+            "pack/__init__.py": "",
+            "pack/mine.py": "from . import helper\nfrom pack.sub import x",
+            "pack/helper.py": "",
+            "pack/sub/__init__.py": "",
+            "pack/other.py": "",
+        },
+    )
     found = files_of_plugin(tmp_path / "pack" / "mine.py")
     assert [file.name for file in found] == ["", "pack", "pack.helper", "pack.sub"]
 
@@ -166,7 +209,9 @@ def test_a_plugin_suite_covers_the_metrics_that_it_uses_and_not_the_frame(tmp_pa
 
 
 def importers_of(changed: str, sources: Mapping[str, str]) -> set[str]:
-    """The modules of methods/ that import one, directly or not, by a search for the words: independent of what is tested."""
+    """The modules of methods/ that import one, directly or not, by a search for the words:
+    independent of what is tested.
+    """
     reached = {changed}
     while True:
         more = {
@@ -254,8 +299,16 @@ def test_an_installed_package_is_covered_whole_and_its_neighbours_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = tmp_path / "site-packages"
-    write(site, {"theirs/__init__.py": "", "theirs/method.py": "from theirs.middle import x\nimport neighbour",
-                 "theirs/middle.py": "from .deep import x", "theirs/deep.py": "x = 1", "neighbour.py": ""})  # fmt: skip
+    write(
+        site,
+        {
+            "theirs/__init__.py": "",
+            "theirs/method.py": "from theirs.middle import x\nimport neighbour",
+            "theirs/middle.py": "from .deep import x",
+            "theirs/deep.py": "x = 1",
+            "neighbour.py": "",
+        },
+    )
     monkeypatch.syspath_prepend(str(site))
     found = find_installed("theirs.method")
     assert found is not None

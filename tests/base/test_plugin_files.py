@@ -1,4 +1,6 @@
-"""A plugin file and the files beside it: imported, imported anew when they change, and copied for other machines."""
+"""A plugin file and the files beside it: imported, imported anew when they change, and copied for
+other machines.
+"""
 
 from __future__ import annotations
 
@@ -110,8 +112,16 @@ def test_an_error_beside_a_plugin_names_its_line(tmp_path: Path) -> None:
 
 
 def test_copies_for_other_machines_are_whole_and_have_the_same_identity(tmp_path: Path) -> None:
-    write(tmp_path / "here", {"pack_b/__init__.py": "", "pack_b/sub/__init__.py": "", "pack_b/sub/part.py": "VALUE = 6",
-                              "pack_b/recipes/mine.toml": "", "pack_b/unused.py": ""})  # fmt: skip
+    write(
+        tmp_path / "here",
+        {
+            "pack_b/__init__.py": "",
+            "pack_b/sub/__init__.py": "",
+            "pack_b/sub/part.py": "VALUE = 6",
+            "pack_b/recipes/mine.toml": "",
+            "pack_b/unused.py": "",
+        },
+    )
     mine = write(tmp_path / "here" / "pack_b", {"mine.py": "from .sub.part import VALUE"})
     single = write(
         tmp_path / "here" / "single",

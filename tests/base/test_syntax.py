@@ -1,4 +1,6 @@
-"""The hash of a syntax tree: comments, docstrings and layout do not move it, code does, and every Python gives the same one."""
+"""The hash of a syntax tree: comments, docstrings and layout do not move it, code does, and every
+Python gives the same one.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ MODULES = ("gpu_models", "gpu_right")
 
 
 class Rounded(TorchDispatchMode):
-    """The inputs of all float32 matrix products, forwards and backwards, rounded to TF32's 10 bits."""
+    """The inputs of all float32 matrix products, forwards and backwards, rounded to TF32's 10
+    bits.
+    """
 
     PRODUCTS = {getattr(torch.ops.aten, name).default for name in ("mm", "addmm", "bmm", "baddbmm")}
 

@@ -1,4 +1,6 @@
-"""Every method on a stand-in for a GPU (card.py): it trains, scores and resumes there, mixes no devices, and hardly ever waits."""
+"""Every method on a stand-in for a GPU (card.py): it trains, scores and resumes there, mixes no
+devices, and hardly ever waits.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ pytestmark = [pytest.mark.nightly, pytest.mark.slow(seconds=200)]
 
 SUPPORT = Path(__file__).parents[1] / "support"
 MASKS = "transformers/masking_utils.py"  # one wait a pass of the encoder, in transformers' own code
-# InferSent: the lengths of its LSTM's sequences, and a rate that follows dev scores; masked language modelling: how many tokens are
-# masked, which are drawn on the card
+# InferSent: the lengths of its LSTM's sequences, and a rate that follows dev scores; masked
+# language modelling: how many tokens are masked, which are drawn on the card
 WAITS = {
     **{"infersent": 5, "simcse": 1, "promcse": 1, "dcpcse": 1},
     **{"cot-bert": 3, "infocse": 1, "tsdae": 1},
@@ -83,7 +85,9 @@ def test_the_stand_in_counts_waits_and_uploads(process: Process) -> None:
 
 
 def test_every_case_trains_scores_and_resumes(process: Process, snapshot: Any) -> None:
-    """The snapshot lists them, with the waits of one step and the tensors that are uploaded meanwhile."""
+    """The snapshot lists them, with the waits of one step and the tensors that are uploaded
+    meanwhile.
+    """
     lines, problems = [], []
     for case in process.answer("cases"):
         found = process.answer("method_on_card", *case)

@@ -1,4 +1,6 @@
-"""benchmarks/statistics.py: its worlds are those of docs/verdict-errors.md, and give the numbers printed there."""
+"""benchmarks/statistics.py: its worlds are those of docs/verdict-errors.md, and give the numbers
+printed there.
+"""
 
 from __future__ import annotations
 

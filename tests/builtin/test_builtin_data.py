@@ -1,4 +1,6 @@
-"""The data that the package carries: counts, hashes, where it is from, and made again from its sources to the byte."""
+"""The data that the package carries: counts, hashes, where it is from, and made again from its
+sources to the byte.
+"""
 
 from __future__ import annotations
 

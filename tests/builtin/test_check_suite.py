@@ -1,4 +1,6 @@
-"""The suite 'check': its score is scipy's, its parts share nothing, other data than its own is refused."""
+"""The suite 'check': its score is scipy's, its parts share nothing, other data than its own is
+refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Finished encoders are rows of one table, called by a name that a reader knows: never by a path."""
+"""Finished encoders are rows of one table, called by a name that a reader knows: never by a
+path.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A disk that fails at any write, a clock that jumps backwards, a user who may not: one line, nothing lost, the same command goes on.
+"""A disk that fails at any write, a clock that jumps backwards, a user who may not: one line,
+nothing lost, the same command goes on.
 
 ``BENCH_TEST_LONG``: every single write in the place of some.
 """
@@ -17,7 +18,7 @@ import pytest
 from click.testing import Result
 from commands import argv, bench, error_line
 from failing_disk import FailingDisk
-from kills import contents
+from kill_checks import contents
 from made_runs import made_runs
 from models import sentences
 
@@ -26,7 +27,9 @@ Command = Callable[[Path], Result]
 
 
 def some(count: int, few: int) -> list[int]:
-    """Numbers below ``count``: all of them in the long form, else so many, spread over the whole."""
+    """Numbers below ``count``: all of them in the long form, else so many, spread over the
+    whole.
+    """
     return (
         list(range(count)) if EVERY else sorted({i * (count - 1) // (few - 1) for i in range(few)})
     )
@@ -34,7 +37,9 @@ def some(count: int, few: int) -> list[int]:
 
 @pytest.fixture
 def run(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Training of 6 steps with two dev scores and a state after each, and scoring, in a folder's runs."""
+    """Training of 6 steps with two dev scores and a state after each, and scoring, in a folder's
+    runs.
+    """
     (tmp_path / "text.txt").write_text("\n".join(sentences(24, seed=6)) + "\n")
     monkeypatch.setenv("BENCH_SAVE_SECONDS", "0")
     command = [
@@ -52,7 +57,9 @@ def run(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 def write_every_time(
     do: Command, folder: Path, fresh: Callable[[], None], few: int, *, once: bool
 ) -> tuple[int, int]:
-    """Do it with a disk that fails at one write after the other; afterwards with a good one. (Writes that failed, calls that said so.)"""
+    """Do it with a disk that fails at one write after the other; afterwards with a good one.
+    (Writes that failed, calls that said so.)
+    """
     fresh()
     with pytest.MonkeyPatch.context() as patch:
         disk = FailingDisk(patch, folder)
@@ -91,11 +98,6 @@ def test_a_run_on_a_disk_that_fails_at_any_write(run: Command, tmp_path: Path, o
     assert failed >= 4 and told >= 2
 
 
-# --- clocks ---
-
-
-# --- rights ---
-
 SAID = """
 import json, sys
 from click.testing import CliRunner
@@ -109,7 +111,9 @@ print(json.dumps(said))
 
 
 def without_rights(commands: list[list[str]], **environment: str) -> list[tuple[int, str, str]]:
-    """What ``bench`` says to somebody who has the rights of files and no others: root without the capability to pass over them."""
+    """What ``bench`` says to somebody who has the rights of files and no others: root without the
+    capability to pass over them.
+    """
     drop = (
         ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all"]
         if os.geteuid() == 0

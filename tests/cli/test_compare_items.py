@@ -1,4 +1,6 @@
-"""``bench compare A B --items``: against a ranking by scipy, and on the evaluation data's own sentences."""
+"""``bench compare A B --items``: against a ranking by scipy, and on the evaluation data's own
+sentences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``bench data fetch``, and ``bench run`` that fetches what is missing, or opens no connection at all."""
+"""``bench data fetch``, and ``bench run`` that fetches what is missing, or opens no connection at
+all.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,9 @@ WORDS = argv("a the of in to is on and with for man woman dog two are at by from
 def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
     hub: StandInHub, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plan names them and asks nobody; then they come, are checked, and are the run that a file of the same content is."""
+    """A plan names them and asks nobody; then they come, are checked, and are the run that a file
+    of the same content is.
+    """
     name, out = "glove.840B.300d", io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         rows = (f"{word} {i} {i * i % 7} 1\n" for i, word in enumerate(WORDS))
@@ -205,7 +209,9 @@ def plan(folder: Path) -> Result:
 
 
 def lacking(done: Result) -> list[str]:
-    """The sets that a plan names as not here, of a folder that the user gave, by the command that gets them; it is run."""
+    """The sets that a plan names as not here, of a folder that the user gave, by the command that
+    gets them; it is run.
+    """
     (found,) = re.findall(r"bench data fetch .*? --data \S+", " ".join(done.stdout.split()))
     words = shlex.split(found)
     assert bench(*words[1:]).exit_code == 0

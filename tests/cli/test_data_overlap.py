@@ -16,7 +16,9 @@ from bench.score.suites.check import SUITE
 
 @pytest.fixture(scope="module")
 def known() -> list[str]:
-    """Three sentences that the suite check scores, of six words and more, with no other one near them."""
+    """Three sentences that the suite check scores, of six words and more, with no other one near
+    them.
+    """
     from bench.data.sets import DataFolder
 
     loaded = SUITE.tasks[0].load(DataFolder(None), "tokenised")
@@ -34,7 +36,9 @@ def known() -> list[str]:
 
 @pytest.fixture(scope="module")
 def corpus(known: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty sentences of random words, two that are scored (one twice), and one that is scored but for a word more."""
+    """Sixty sentences of random words, two that are scored (one twice), and one that is scored but
+    for a word more.
+    """
     path = tmp_path_factory.mktemp("corpus") / "text.txt"
     lines = [*sentences(60, seed=8), known[0].upper(), known[1], known[0], f"{known[2]} indeed"]
     path.write_text("\n".join(lines) + "\n")

@@ -1,4 +1,6 @@
-"""``bench demo``: what it says follows from its numbers, its page has the same sentence, and the whole of it as a real process."""
+"""``bench demo``: what it says follows from its numbers, its page has the same sentence, and the
+whole of it as a real process.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ STRAY = np.random.default_rng(1).normal(size=N)
 
 
 def scored(store: RunsFolder, method: str, seed: int | None, noise: float) -> RunRecord:
-    """A run whose cosines follow the ratings but for ``noise``; most of what they stray by is the same for all methods."""
+    """A run whose cosines follow the ratings but for ``noise``; most of what they stray by is the
+    same for all methods.
+    """
     from scipy.stats import spearmanr
 
     own = np.random.default_rng([seed or 0, len(method)]).normal(size=N)

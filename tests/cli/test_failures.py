@@ -1,4 +1,6 @@
-"""What a training that cannot go on says, and that nothing of it is lost: the command line as a user meets it."""
+"""What a training that cannot go on says, and that nothing of it is lost: the command line as a
+user meets it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""FILE.py among the arguments of a verb is a plugin file, and every option that is printed somewhere is in the help."""
+"""FILE.py among the arguments of a verb is a plugin file, and every option that is printed
+somewhere is in the help.
+"""
 
 from __future__ import annotations
 

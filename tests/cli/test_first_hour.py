@@ -1,4 +1,6 @@
-"""Mistakes of the first hour: each is one clear line with what helps, and what helps is tried here."""
+"""Mistakes of the first hour: each is one clear line with what helps, and what helps is tried
+here.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,6 @@ def hint(done: Any) -> str:
     return str(line.removeprefix("try: "))
 
 
-# --- recipe keys by other names ---
-
-
-# --- corpora by the names that recipes use ---
-
-
 def test_a_corpus_may_be_called_as_recipes_call_it(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "wiki1m_for_simcse.txt").write_text("one\ntwo\n")
@@ -42,9 +38,6 @@ def test_a_corpus_may_be_called_as_recipes_call_it(tmp_path: Path) -> None:
     done = bench(*argv(what), tmp_path)
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["corpus"] == "wiki1m_for_simcse.txt"
-
-
-# --- runs ---
 
 
 @pytest.mark.slow
@@ -78,9 +71,3 @@ def test_a_run_that_another_process_works_on_is_left_to_it(tiny: str, tmp_path: 
     last = done.stderr.splitlines()[-1]
     assert f"is locked by {socket.gethostname()}:{os.getpid()}, which does it" in last
     assert bench(*command, "--wait").exit_code == 0 and len(RunsFolder(tmp_path).ids()) == 1
-
-
-# --- files, options and groups ---
-
-
-# --- a screenful of a method, and whole words ---

@@ -1,4 +1,6 @@
-"""Every help text of the command line is whole: sentences that end, brackets that close, one space between words."""
+"""Every help text of the command line is whole: sentences that end, brackets that close, one space
+between words.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ UNFINISHED = re.compile(r"\b(and|or|not|is|are|the|a|an|of|that|which|as)\.?$")
 
 
 def problems(text: str) -> list[str]:
-    """What is wrong with a help text; the part in which a command is shown (after \\b) keeps its blanks."""
+    """What is wrong with a help text; the part in which a command is shown (after \\b) keeps its
+    blanks.
+    """
     # the default stands behind two blanks, as click's own does, and so does an example
     prose = re.split(r"(?:^|\s+)\[default: [^\]]*\]$|\s+Example: |\x08", text.strip())[0].strip()
     if not prose and text:

@@ -1,4 +1,6 @@
-"""Every verb and option that a message names is there: the texts of the source, compared with click's own tree."""
+"""Every verb and option that a message names is there: the texts of the source, compared with
+click's own tree.
+"""
 
 from __future__ import annotations
 

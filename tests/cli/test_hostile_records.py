@@ -1,4 +1,6 @@
-"""Runs folders as they come from anywhere: nothing that a record holds gets out of its place, and nothing damaged is fatal."""
+"""Runs folders as they come from anywhere: nothing that a record holds gets out of its place, and
+nothing damaged is fatal.
+"""
 
 from __future__ import annotations
 

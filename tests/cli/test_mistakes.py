@@ -1,4 +1,5 @@
-"""Mistakes at the command line, verb by verb: each is one line and a hint, ends with exit code 2 and writes nothing.
+"""Mistakes at the command line, verb by verb: each is one line and a hint, ends with exit code 2
+and writes nothing.
 
 ``pytest --snapshot-update`` accepts other words; read the difference as a user would.
 """

@@ -1,4 +1,6 @@
-"""The user's one command on a machine where nothing was prepared: backbone, corpus and evaluation data come from the hub."""
+"""The user's one command on a machine where nothing was prepared: backbone, corpus and evaluation
+data come from the hub.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def new_machine(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> StandInHub:
-    """An empty cache, and a hub with a tiny model under the name of a real one, SimCSE's archive, and few of its triplets."""
+    """An empty cache, and a hub with a tiny model under the name of a real one, SimCSE's archive,
+    and few of its triplets.
+    """
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("bench.data.fetching.LONGEST_WAIT", 1.0)
@@ -89,7 +93,9 @@ def test_nothing_is_prepared_and_the_table_comes_out(
 def bert_and_labelled_nli(
     new_machine: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> StandInHub:
-    """On that hub a tiny BERT, too, and few pairs of SNLI and MultiNLI at their authors' addresses."""
+    """On that hub a tiny BERT, too, and few pairs of SNLI and MultiNLI at their authors'
+    addresses.
+    """
     add_model(new_machine, "google-bert/bert-base-uncased", tiny)
     name, checksums = "nli_labelled.csv", []
     source, wanted = all_sources()[name], data_set("nli-labelled")
@@ -119,7 +125,9 @@ def bert_and_labelled_nli(
 def test_a_table_is_run_again_where_nothing_is_prepared(
     bert_and_labelled_nli: StandInHub, tmp_path: Path, no_network: list[object]
 ) -> None:
-    """Of PromCSE's table 1: SBERT, whose labelled NLI is built, whitening on SBERT, and SimCSE on triplets; one table of all, first."""
+    """Of PromCSE's table 1: SBERT, whose labelled NLI is built, whitening on SBERT, and SimCSE on
+    triplets; one table of all, first.
+    """
     rows = "sbert-base-whitening,simcse-bert-base (reproduce)"
     small = (
         "--set max_steps=2 --set batch_size=4 --set select_on=last --set components=16 --device cpu"

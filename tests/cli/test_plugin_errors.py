@@ -1,4 +1,6 @@
-"""What somebody who writes a plugin reads when it does not work: one line, with the file and the line of their own code."""
+"""What somebody who writes a plugin reads when it does not work: one line, with the file and the
+line of their own code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The main job as real processes: killed, stopped, gone on with; the result is that of an undisturbed run."""
+"""The main job as real processes: killed, stopped, gone on with; the result is that of an
+undisturbed run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Progress: plain lines with what is known, dev scores not mistaken for training; on a terminal bars that fit."""
+"""Progress: plain lines with what is known, dev scores not mistaken for training; on a terminal
+bars that fit.
+"""
 
 from __future__ import annotations
 

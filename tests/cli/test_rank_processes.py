@@ -1,4 +1,6 @@
-"""`bench run` in several processes: launched, killed, stopped, failing alone and failing together."""
+"""`bench run` in several processes: launched, killed, stopped, failing alone and failing
+together.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,9 @@ def rank_process(launcher: int, rank: int) -> int | None:
 def disturb(
     process: subprocess.Popen[str], runs: Path, step: int, rank: int | None, number: signal.Signals
 ) -> str:
-    """Send a signal to a rank, or to the launcher, when a state of at least that step is kept; returns standard error."""
+    """Send a signal to a rank, or to the launcher, when a state of at least that step is kept;
+    returns standard error.
+    """
     until, target = time.monotonic() + 200, None
     while step_of(runs) < step or target is None:
         assert process.poll() is None and time.monotonic() < until, process.communicate()

@@ -1,4 +1,6 @@
-"""What was deleted, cut short or altered of a finished run: the same command makes it again, or says what does."""
+"""What was deleted, cut short or altered of a finished run: the same command makes it again, or
+says what does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``bench reproduce``: the plan without running anything, and small tables run for real on a tiny model."""
+"""``bench reproduce``: the plan without running anything, and small tables run for real on a tiny
+model.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def trial(shared: Path, tiny: str, tmp_path: Path) -> Trial:
 def test_the_plan_of_a_table(
     nothing_here: None, no_network: list[object], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    """Rows, runs, hours on a card, what is fetched first, what is not run: nothing is written or fetched."""
+    """Rows, runs, hours on a card, what is fetched first, what is not run: nothing is written or
+    fetched.
+    """
     runs = tmp_path / "runs"
     command = "reproduce promcse:1 --rows sbert-base-flow,universal,mirror --device A100 --dry-run"
     words = (*command.split(), "--runs", runs)
@@ -135,7 +139,9 @@ def test_a_figure_is_drawn_from_its_runs(trial: Trial, tmp_path: Path) -> None:
 
 
 def in_hub_cache(cache: Path, hub: str, folder: str | Path) -> None:
-    """A model folder as the hub's client would have fetched it, its weights a pickle, as authors released theirs."""
+    """A model folder as the hub's client would have fetched it, its weights a pickle, as authors
+    released theirs.
+    """
     import torch
     from safetensors.torch import load_file
 
@@ -151,7 +157,9 @@ def in_hub_cache(cache: Path, hub: str, folder: str | Path) -> None:
 def test_released_checkpoints_are_scored_and_nothing_is_trained(
     shared: Path, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A made PromCSE checkpoint in the place of the authors': its row is scored behind its prefix; the other two are not here."""
+    """A made PromCSE checkpoint in the place of the authors': its row is scored behind its prefix;
+    the other two are not here.
+    """
     from released import promcse_checkpoint
 
     hub = "YuxinJiang/unsup-promcse-bert-base-uncased"

@@ -1,4 +1,6 @@
-"""``bench run`` over several sets: one that is missing, one that cannot be scored, and what is read again."""
+"""``bench run`` over several sets: one that is missing, one that cannot be scored, and what is read
+again.
+"""
 
 from __future__ import annotations
 

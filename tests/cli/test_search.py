@@ -1,4 +1,6 @@
-"""bench search on a made method whose dev score is a known function of its learning rate, with its peak at 2e-4."""
+"""bench search on a made method whose dev score is a known function of its learning rate, with its
+peak at 2e-4.
+"""
 
 from __future__ import annotations
 

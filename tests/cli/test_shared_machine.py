@@ -1,4 +1,6 @@
-"""A machine that several people use: modes, launcher variables, full outputs, folders that are gone, plugins that leave."""
+"""A machine that several people use: modes, launcher variables, full outputs, folders that are
+gone, plugins that leave.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A run that was trained for real: its record agrees with its files, and its checkpoint gives the same predictions."""
+"""A run that was trained for real: its record agrees with its files, and its checkpoint gives the
+same predictions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tables with statistics: computed apart from the code under test, drawn in every form, and refused where they must be."""
+"""Tables with statistics: computed apart from the code under test, drawn in every form, and refused
+where they must be.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,11 @@ def test_no_verdict_contradicts_the_interval_beside_it(table: Table) -> None:
         if (found := comparison_of(one)) is None or table.tested is None:
             continue
         assert None not in (found.ci_low, found.ci_high, found.p, found.se, found.mde)
-        said = "better" if found.ci_low > 0 else "worse" if found.ci_high < 0 else "inconclusive"  # type: ignore[operator]
+        said = "inconclusive"
+        if found.ci_low > 0:  # type: ignore[operator]
+            said = "better"
+        if found.ci_high < 0:  # type: ignore[operator]
+            said = "worse"
         assert found.verdict == said and found.ci_level == table.tested.ci_level
         assert found.ci_low < found.difference < found.ci_high  # type: ignore[operator]
         assert (found.p < 1 - found.ci_level) == (said != "inconclusive")  # type: ignore[operator]
@@ -182,7 +188,9 @@ def test_unusable_predictions_cost_their_cell_its_statistics(
 
 
 def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
-    """Rows of fewer than three seeds and rows without predictions are not judged; the others are, and what is not random needs no seeds."""
+    """Rows of fewer than three seeds and rows without predictions are not judged; the others are,
+    and what is not random needs no seeds.
+    """
     made = [
         *family(tmp_path, {"five": 0.4, "more": 0.4}, seeds=SEEDS),
         *family(tmp_path, {"two": 0.01}, seeds=(1, 2)),

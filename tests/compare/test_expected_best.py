@@ -1,4 +1,6 @@
-"""The expected best of n trials against every outcome there is; and what searches say in captions, true and false."""
+"""The expected best of n trials against every outcome there is; and what searches say in captions,
+true and false.
+"""
 
 from __future__ import annotations
 

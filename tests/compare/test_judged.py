@@ -1,7 +1,8 @@
-"""The rule by which tables are judged: against another implementation, its laws, and what whole tables say falsely, by simulation.
+"""The rule by which tables are judged: against another implementation, its laws, and what whole
+tables say falsely, by simulation.
 
-Variances are those of leaderboards/v1 where nothing else is said. ``python tests/support/made_tables.py`` prints the table of
-docs/statistics.md.
+Variances are those of leaderboards/v1 where nothing else is said. ``python
+tests/support/made_tables.py`` prints the table of docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -146,14 +147,17 @@ def test_intervals_hold_the_truth_93_to_99_times_in_100(name: str) -> None:
         of_difference.append(
             np.mean(np.abs(found.value_P) <= found.half_P(0.05), where=many & (found.error_P > 0))
         )
-    # rows borrow two degrees of freedom at most, which makes intervals of few seeds wider than they need be if all spread alike
+    # rows borrow two degrees of freedom at most, which makes intervals of few seeds wider than they
+    # need be if all spread alike
     assert 0.93 <= np.mean(held) <= 0.99 and 0.93 <= np.mean(of_difference) <= 0.99
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wide", [{"unequal": 1.8}, {"wide": (0,), "times": 7.0}])
 def test_a_difference_is_found_beside_methods_that_vary_much(wide: dict[str, float]) -> None:
-    """1.5 points, with six seeds: where no variance was taken to be below their mean, it was found 19 to 21 times in 100."""
+    """1.5 points, with six seeds: where no variance was taken to be below their mean, it was found
+    19 to 21 times in 100.
+    """
     gaps = tuple(1.5 * (i == 2) for i in range(20))
     seeds = (6,) * 13 + (0,) * 6 + (10,)
     world = World(seeds, alike(20, 0.4), 0.5, base=19, gaps=gaps, **wide)  # type: ignore[arg-type]
@@ -166,7 +170,9 @@ def test_a_difference_is_found_beside_methods_that_vary_much(wide: dict[str, flo
 def sentences(
     rng: np.random.Generator, methods: int, pairs: int = 250, texts: int = 180
 ) -> list[Predicted]:
-    """Correlations of equal methods: how wrong a method is about a pair is what it is about both sentences, and a rest."""
+    """Correlations of equal methods: how wrong a method is about a pair is what it is about both
+    sentences, and a rest.
+    """
     ids = rng.integers(0, texts, (pairs, 2))
     gold = rng.normal(size=texts)[ids].sum(axis=1) / 2**0.5
     cells = []

@@ -1,4 +1,6 @@
-"""Ours beside a printed value: consistent, differs, or not tested, each against plain numpy and scipy."""
+"""Ours beside a printed value: consistent, differs, or not tested, each against plain numpy and
+scipy.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def beside(*values: float, cell: ReferenceResult = STSB, why_not: str = "") -> R
 def test_95_of_100_prints_of_our_own_method_are_consistent(
     rows: int, ours_of: int, print_of: str
 ) -> None:
-    """Seeds of ours and runs of the paper are drawn from one normal distribution; the printed word is what counts."""
+    """Seeds of ours and runs of the paper are drawn from one normal distribution; the printed word
+    is what counts.
+    """
     draw, tables, consistent = np.random.default_rng(3), 4000, 0
     cell = replace(STSB, runs=print_of)
     count, best = printed_runs(cell)
@@ -143,7 +147,9 @@ def test_only_the_cells_own_protocol_and_text_form_count() -> None:
 
 
 def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
-    """SimCSE's table B.3: each task's weighted mean, and of all seven the mean; nothing where a task has none."""
+    """SimCSE's table B.3: each task's weighted mean, and of all seven the mean; nothing where a
+    task has none.
+    """
     rows = [run.rows[0] for run in runs_of(find_part("simcse:B.3"), REGISTRY, filters=("own",))]
     row = next(one for one in rows if one.first.setting == "unsupervised")
     tasks = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")

@@ -1,4 +1,6 @@
-"""The sentence over a table: each template where it is true, and not where it is false; the legend's numbers."""
+"""The sentence over a table: each template where it is true, and not where it is false; the
+legend's numbers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What `bench methods --check` and `bench suites --check` must not let pass: an encoder that ignores its sentence, an impossible score."""
+"""What `bench methods --check` and `bench suites --check` must not let pass: an encoder that
+ignores its sentence, an impossible score.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The conformance suite passes what keeps the contract and catches what breaks it, by the check that is meant for it."""
+"""The conformance suite passes what keeps the contract and catches what breaks it, by the check
+that is meant for it.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,8 @@ def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
     return {f.kind: f.why for f in findings if not f.passed}
 
 
-# values without which a method cannot run here: a teacher, a generator that is on this machine, fewer directions than the
-# tiny backbone has
+# values without which a method cannot run here: a teacher, a generator that is on this machine,
+# fewer directions than the tiny backbone has
 NEEDS = {
     "dclr": {"teacher": "builtin"},
     "diffcse": {"generator": "none"},
@@ -93,7 +95,9 @@ def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[s
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_infersent_keeps_the_contract(tmp_path: Path) -> None:
-    """A batch that is cut included: of methods with vectors of their own no other test looks at their gradients."""
+    """A batch that is cut included: of methods with vectors of their own no other test looks at
+    their gradients.
+    """
     (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")
     values = {"vectors": str(tmp_path / "v.txt"), "lstm_size": "5", "classifier_size": "4"}
     assert [f for f in check_method(discover()["infersent"], values) if not f.passed] == []

@@ -1,4 +1,6 @@
-"""Nearly equal sentences: the index finds what comparing every two of them finds, no more and no less."""
+"""Nearly equal sentences: the index finds what comparing every two of them finds, no more and no
+less.
+"""
 
 from __future__ import annotations
 

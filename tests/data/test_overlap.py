@@ -23,7 +23,8 @@ CORPUS = [
     "The cat sat on the blue mat today",  # 6 of 8 words: another
     "The cat sat on the red mat",  # 6 of 7: near
     "A MAN is playing a guitar!",  # the same once more, in another row
-    "Guitar a man is playing",  # the same words in another order: near, and the task has it exactly already
+    # the same words in another order: near, and the task has it exactly already
+    "Guitar a man is playing",
     "",
 ]
 

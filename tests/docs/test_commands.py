@@ -1,8 +1,8 @@
-"""Every command of README and docs runs here, is planned here (--dry-run), or is marked with the reason why it cannot; every score on a page
-names where it is from.
+"""Every command of README and docs runs here, is planned here (--dry-run), or is marked with the
+reason why it cannot; every score on a page names where it is from.
 
-A page says of a block, in a comment above it, ``<!-- not run: why -->``. ``WHY`` below has the reasons that hold for whole kinds of commands.
-docs/verified.md tells the reader.
+A page says of a block, in a comment above it, ``<!-- not run: why -->``. ``WHY`` below has the
+reasons that hold for whole kinds of commands. docs/verified.md tells the reader.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"--retrain-free|--items|^bench data check": "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py",
     r"--submissions|--predictions-url": "a run of somebody else, a server; tests/publish, tests/project/test_workflows.py",
 }
-# what a plan may say where the tests have no data, no network and no such file: the command was understood
+# what a plan may say where the tests have no data, no network and no such file: the command was
+# understood
 MISSING = re.compile(
     r"forbids fetching|no such folder|no corpus at|data folder \w+ does not exist|is not on this machine|more processes than the \d+ cores|gives no dev score here"
 )
@@ -176,7 +177,9 @@ def test_commands_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_trainings_are_planned(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is understood: a plan, or the one line that says which data, text or model is not here."""
+    """Each is understood: a plan, or the one line that says which data, text or model is not
+    here.
+    """
     monkeypatch.chdir(place)
     assert len({one.text for one in PLANNED}) > 20
     wrong, plans = [], 0

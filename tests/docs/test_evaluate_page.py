@@ -55,10 +55,8 @@ def test_commands_of_the_page_on_a_tiny_decoder(words: list[str], tmp_path: Path
     from tiny_decoders import decoder
 
     folder = decoder(tmp_path / "qwen", "qwen")
-    given = [
-        folder if word == "FOLDER" else "check" if word.startswith("sts") else word
-        for word in words
-    ]
+    given = [folder if word == "FOLDER" else word for word in words]
+    given = ["check" if str(word).startswith("sts") else word for word in given]
     done = command(
         *given,
         *(() if "check" in given else ("--suite", "check")),

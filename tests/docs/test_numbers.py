@@ -1,4 +1,6 @@
-"""Scores on a page are those of the runs or of the papers that it names, and each section that has one names where it is from."""
+"""Scores on a page are those of the runs or of the papers that it names, and each section that has
+one names where it is from.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,12 @@ from bench.references import results
 ROOT = Path(__file__).resolve().parents[2]
 SCORE = re.compile(r"(?<![\d.])[1-9]\d\.\d\d(?!\.?\d)")
 SOURCE = re.compile(
-    r"leaderboards/v\d|[a-z+-]+-[\w.+-]+-(?:s\d+|any)-[0-9a-f]{8}\b|search-[0-9a-f]{8}\b"  # a version, a run, a search
-    r"|\bprint(?:s|ed)\b|published|public numbers|/(?:issues|pull)/\d|\b[a-z-]+:(?:\d|E\.\d)"  # a paper, a thread, a table
-    r"|benchmarks/|tests/|\d of the [\d,]+ |built-in backbone \(a small BERT"  # a script, a count, verified.md's own runs
+    # a version, a run, a search
+    r"leaderboards/v\d|[a-z+-]+-[\w.+-]+-(?:s\d+|any)-[0-9a-f]{8}\b|search-[0-9a-f]{8}\b"
+    # a paper, a thread, a table
+    r"|\bprint(?:s|ed)\b|published|public numbers|/(?:issues|pull)/\d|\b[a-z-]+:(?:\d|E\.\d)"
+    # a script, a count, verified.md's own runs
+    r"|benchmarks/|tests/|\d of the [\d,]+ |built-in backbone \(a small BERT"
 )
 PYTHON = re.compile(r"\b(?:Python|py)\W[^.\n]*?\b3\.1\d\b(?:[ ,toand]+3\.1\d)*")
 

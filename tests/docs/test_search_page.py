@@ -1,4 +1,6 @@
-"""docs/search.md: its commands run, its spaces and tables are what they print, and its files are read."""
+"""docs/search.md: its commands run, its spaces and tables are what they print, and its files are
+read.
+"""
 
 from __future__ import annotations
 

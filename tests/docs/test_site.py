@@ -1,4 +1,6 @@
-"""The documentation site: it builds without a warning, lies whole on a disk, and is found through; the reference is made from the code."""
+"""The documentation site: it builds without a warning, lies whole on a disk, and is found through;
+the reference is made from the code.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,8 @@ def test_it_reads_from_a_disk_light_and_dark_and_asks_for_nothing_else(
 ) -> None:
     grounds = set()
     for dark in (False, True):
-        for name in PAGES if size == PHONE and not dark else PAGES[:2]:
+        names = PAGES if size == PHONE and not dark else PAGES[:2]
+        for name in names:
             with visit(chromium, (site / f"{name}.html").as_uri(), size, dark=dark) as seen:
                 assert seen.outside(site.as_uri()) == [] and seen.troubles == []
                 wide, inner = seen.page.evaluate(

@@ -10,7 +10,9 @@ import pytest
 
 
 def masked(text: str) -> str:
-    """Without what differs between machines: digits of scores, run ids, the blanks that align them."""
+    """Without what differs between machines: digits of scores, run ids, the blanks that align
+    them.
+    """
     text = re.sub(r"-[0-9a-f]{8}\b", "-ID", text)
     return re.sub(r"[ ─]+", " ", re.sub(r"[+-]?\d+(\.\d+)?", "N", text))
 

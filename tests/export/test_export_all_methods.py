@@ -1,4 +1,6 @@
-"""Every method as a sentence-transformers folder, loaded in a process that has neither bench nor methods."""
+"""Every method as a sentence-transformers folder, loaded in a process that has neither bench nor
+methods.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ pytestmark = pytest.mark.nightly  # over 60 models are written, and loaded by an
 def backbones(
     tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
-    """A BERT, a RoBERTa, and a sentence-transformers folder with normalisation and a prompt of its own."""
+    """A BERT, a RoBERTa, and a sentence-transformers folder with normalisation and a prompt of its
+    own.
+    """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 

@@ -48,7 +48,9 @@ def test_only_the_module_files_of_bench_may_be_there(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_no_verb_runs_a_file_of_a_model_folder(tiny: str, tmp_path: Path) -> None:
-    """As somebody may send it: settings that name a class of evil.py, which leaves a mark if it is imported."""
+    """As somebody may send it: settings that name a class of evil.py, which leaves a mark if it is
+    imported.
+    """
     mark = tmp_path / "executed"
     hostile = tmp_path / "hostile"
     shutil.copytree(tiny, hostile)

@@ -1,4 +1,6 @@
-"""Exports from backbones beyond BERT and RoBERTa: the same vectors, or the reason why there are none."""
+"""Exports from backbones beyond BERT and RoBERTa: the same vectors, or the reason why there are
+none.
+"""
 
 from __future__ import annotations
 

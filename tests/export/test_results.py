@@ -1,4 +1,6 @@
-"""A run's scores as files that others read: the hub's own parser takes one, the other follows the schema of Every Eval Ever 0.3.0."""
+"""A run's scores as files that others read: the hub's own parser takes one, the other follows the
+schema of Every Eval Ever 0.3.0.
+"""
 
 from __future__ import annotations
 

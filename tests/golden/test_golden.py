@@ -1,4 +1,6 @@
-"""What a rebuilt house must not change is what it was: tools/golden.py says what is held, and writes it anew where a change is meant."""
+"""What a rebuilt house must not change is what it was: tools/golden.py says what is held, and
+writes it anew where a change is meant.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ NUMBER = re.compile(r"(-?\d+\.\d+(?:e-?\d+)?)")
 
 
 def moved(before: str, now: str) -> list[str]:
-    """Lines that differ by more than the last digits of their numbers (a score's fourth decimal), which are another processor's."""
+    """Lines that differ by more than the last digits of their numbers (a score's fourth decimal),
+    which are another processor's.
+    """
     old, new = before.splitlines(), now.splitlines()
     pairs = [(a, b) for a, b in zip(old, new, strict=False) if not alike(a, b)]
     return [f"{a[:300]} -> {b[:300]}" for a, b in pairs] + old[len(new) :] + new[len(old) :]

@@ -1,4 +1,6 @@
-"""Training text of a Python program: what it becomes in the cache, and what is said of what is none."""
+"""Training text of a Python program: what it becomes in the cache, and what is said of what is
+none.
+"""
 
 from __future__ import annotations
 

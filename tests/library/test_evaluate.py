@@ -1,4 +1,6 @@
-"""``bench.evaluate`` and its neighbours: what is scored, what is recorded, and what is said of what is no model."""
+"""``bench.evaluate`` and its neighbours: what is scored, what is recorded, and what is said of what
+is no model.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ class Screen:
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
-    """This process as the kernel of a notebook: a stand-in for IPython, with a shell that has a kernel."""
+    """This process as the kernel of a notebook: a stand-in for IPython, with a shell that has a
+    kernel.
+    """
     screen, library, shown = Screen(), types.ModuleType("IPython"), types.ModuleType("display")
     shell = types.SimpleNamespace(kernel=object())
     library.get_ipython = lambda: shell  # type: ignore[attr-defined]

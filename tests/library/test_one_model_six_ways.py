@@ -1,4 +1,6 @@
-"""One encoder as an object, a function, a folder, a run, a file of vectors and a server: the same scores to 1e-4."""
+"""One encoder as an object, a function, a folder, a run, a file of vectors and a server: the same
+scores to 1e-4.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def real_encoder() -> Path:
 
 @pytest.mark.nightly
 def test_a_real_encoder_live_has_the_public_score_of_sts_b(shared: Path, tmp_path: Path) -> None:
-    """82.03 on the MTEB leaderboard; the live object on the 1,379 pairs, through mteb's own code and through ours."""
+    """82.03 on the MTEB leaderboard; the live object on the 1,379 pairs, through mteb's own code
+    and through ours.
+    """
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(real_encoder()), device="cpu", local_files_only=True)

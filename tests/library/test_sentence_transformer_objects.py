@@ -1,4 +1,6 @@
-"""A SentenceTransformer object: what is recorded of it can be written, and another dimension is another model."""
+"""A SentenceTransformer object: what is recorded of it can be written, and another dimension is
+another model.
+"""
 
 from __future__ import annotations
 

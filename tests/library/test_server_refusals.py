@@ -1,4 +1,6 @@
-"""A server that refuses a request: the hint names what in the request is the likely cause, and an empty text can be replaced."""
+"""A server that refuses a request: the hint names what in the request is the likely cause, and an
+empty text can be replaced.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Encoders that give a sentence several vectors are named in one line; those that give it one are not."""
+"""Encoders that give a sentence several vectors are named in one line; those that give it one are
+not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``bench.train`` takes what a person means: a class, a list of methods, a number as seeds, sentences as a corpus, recipe values."""
+"""``bench.train`` takes what a person means: a class, a list of methods, a number as seeds,
+sentences as a corpus, recipe values.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Vectors from a file, and from a real server on this machine: the same scores as the object that they come from, and nothing paid twice."""
+"""Vectors from a file, and from a real server on this machine: the same scores as the object that
+they come from, and nothing paid twice.
+"""
 
 from __future__ import annotations
 

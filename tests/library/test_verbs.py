@@ -1,4 +1,6 @@
-"""``bench.verify_runs``, ``export_run``, ``encode_sentences``, ``publish_runs`` and ``search_recipes`` do what the verbs do."""
+"""``bench.verify_runs``, ``export_run``, ``encode_sentences``, ``publish_runs`` and
+``search_recipes`` do what the verbs do.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rows grouped by length on their way through the encoder: the same states and gradients as all of them at once."""
+"""Rows grouped by length on their way through the encoder: the same states and gradients as all of
+them at once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A finished encoder gets the vectors that sentence-transformers' own ``encode`` gives, or is refused in one line."""
+"""A finished encoder gets the vectors that sentence-transformers' own ``encode`` gives, or is
+refused in one line.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,8 @@ def with_added_tokens(model: Any) -> None:
     spread(model[0].model)
 
 
-# name -> (change of the model before it is saved, options of its Transformer module, does bench's own path suffice?)
+# name -> (change of the model before it is saved, options of its Transformer module, does bench's
+# own path suffice?)
 FOLDERS: dict[str, tuple[Callable[[Any], None], dict[str, Any], bool]] = {
     "as it is": (lambda model: None, {}, True),
     "first numbers": (truncate, {}, True),

@@ -1,4 +1,6 @@
-"""ConPVP: its loss against the authors' code and against passes made by hand; which templates are drawn; what is scored."""
+"""ConPVP: its loss against the authors' code and against passes made by hand; which templates are
+drawn; what is scored.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def words(method: ConPVP, features: Features) -> list[str]:
 
 
 def test_the_loss_of_a_tiny_bert_is_that_of_the_authors_code(reference_b: dict[str, Any]) -> None:
-    """The whole forward pass: prompt in the place of words, mask states, biases, all prototypes of the batch."""
+    """The whole forward pass: prompt in the place of words, mask states, biases, all prototypes of
+    the batch.
+    """
     known = reference_b["tiny_bert"]
     f, method = Formula(known), ConPVP()
     method.encoder, method.prompt, method.head = f.encoder, nn.Parameter(f.prompt), nn.Identity()  # type: ignore[assignment]
@@ -61,7 +65,9 @@ def by_hand(
 
 
 def vector(method: ConPVP, sentence: str, text: str, debias: str) -> Tensor:
-    """(H,) the debiased vector of a sentence in a template, tokenised here with the tokenizer's own special tokens."""
+    """(H,) the debiased vector of a sentence in a template, tokenised here with the tokenizer's own
+    special tokens.
+    """
     tokenizer = method.backbone.tokenizer
     filled = text.replace("{m}", tokenizer.mask_token).replace("{p}", tokenizer.pad_token)
     before, after = filled.split("{s}")

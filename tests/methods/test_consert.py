@@ -1,4 +1,6 @@
-"""ConSERT: loss against the reference, the views at the embedding layer, pooling while training and at test."""
+"""ConSERT: loss against the reference, the views at the embedding layer, pooling while training and
+at test.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def labelled(method: ConSERT, labels: list[int]) -> Batch:
 
 
 def test_the_supervised_loss_follows_from_the_four_views_in_plain_loops(joint: ConSERT) -> None:
-    """Vectors from the encoder in float64; classification and both contrasts written out, number by number."""
+    """Vectors from the encoder in float64; classification and both contrasts written out, number by
+    number.
+    """
     method, labels = joint.double(), [2, 0, 1, 1, 0]
     batch = labelled(method, labels)
     assert [sorted(one) for one in batch.columns[4:]] == [["labels"]] and len(batch.columns) == 5

@@ -1,4 +1,6 @@
-"""CoT-BERT: the authors' values, and its views and scored vectors against passes made by hand, one sentence at a time."""
+"""CoT-BERT: the authors' values, and its views and scored vectors against passes made by hand, one
+sentence at a time.
+"""
 
 from __future__ import annotations
 

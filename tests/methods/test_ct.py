@@ -1,4 +1,6 @@
-"""Contrastive Tension: its loss against numbers made elsewhere, its pairs, its two copies and which one is kept."""
+"""Contrastive Tension: its loss against numbers made elsewhere, its pairs, its two copies and which
+one is kept.
+"""
 
 from __future__ import annotations
 

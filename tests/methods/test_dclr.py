@@ -1,4 +1,6 @@
-"""DCLR: weights, losses and noise against numbers made elsewhere; the teacher; what trains and is kept."""
+"""DCLR: weights, losses and noise against numbers made elsewhere; the teacher; what trains and is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def test_every_form_and_its_gradient_equal_the_formula(known: dict[str, Any], fo
 
 @pytest.mark.parametrize("own", [1.0, -1.0])
 def test_certainty_in_float32_is_no_infinity(own: float) -> None:
-    """At temperature 0.05 a softmax value reaches 1 exactly, and log(1 - p) would be minus infinity, or NaN times 0."""
+    """At temperature 0.05 a softmax value reaches 1 exactly, and log(1 - p) would be minus
+    infinity, or NaN times 0.
+    """
     cosines = torch.full((3, 3), -own).fill_diagonal_(own).requires_grad_()
     loss = debiased(cosines, torch.ones(3, 3), form="code", temperature=0.01)
     loss.backward()
@@ -175,8 +179,10 @@ def keeping(folder: str, place: Path, seed: int) -> str:
 
 @pytest.mark.parametrize("large", [False, True])
 def test_faithful_is_the_authors_stack(backbone, tmp_path, monkeypatch, noise, large):
-    """simcse/models.py in numpy: no mask; the checkpoint's own pooling layer, then at base size the new head; the teacher judges by
-    the head that it keeps. Measured beside their own function, run on the same weights: losses and gradients are 1e-15 apart."""
+    """simcse/models.py in numpy: no mask; the checkpoint's own pooling layer, then at base size the
+    new head; the teacher judges by the head that it keeps. Measured beside their own function, run
+    on the same weights: losses and gradients are 1e-15 apart.
+    """
     monkeypatch.setattr("bench.methods.dclr.BASE", 16 if large else 768)  # these are 32 wide
     start, teacher = (keeping(backbone, tmp_path / str(seed), seed) for seed in (1, 2))
     values = {"teacher": teacher, "faithful": True, "dropout": 0.0, "noise_times": 1.5}

@@ -1,4 +1,6 @@
-"""Decoders as encoders: tiny random Llama and Qwen against plain loops, one sentence at a time and nothing padded."""
+"""Decoders as encoders: tiny random Llama and Qwen against plain loops, one sentence at a time and
+nothing padded.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
-    """Each text alone through transformers' own causal model: its last hidden states, the last of them or their mean."""
+    """Each text alone through transformers' own causal model: its last hidden states, the last of
+    them or their mean.
+    """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()

@@ -1,4 +1,6 @@
-"""Texts of the methods for readers: summaries that fit into a list, examples that the command line takes."""
+"""Texts of the methods for readers: summaries that fit into a list, examples that the command line
+takes.
+"""
 
 from __future__ import annotations
 

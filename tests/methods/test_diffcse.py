@@ -1,4 +1,6 @@
-"""DiffCSE: its two losses, the edited sentences, what the discriminator reads, and what trains and is kept."""
+"""DiffCSE: its two losses, the edited sentences, what the discriminator reads, and what trains and
+is kept.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def test_detection_loss_and_gradient_equal_the_reference_values(reference_b):
 
 
 def test_the_discriminator_reads_the_vector_in_the_place_of_the_first_embedding(backbone, tmp_path):
-    """What the embedding layer gives for another first token, put there, is the other sentence to the encoder."""
+    """What the embedding layer gives for another first token, put there, is the other sentence to
+    the encoder.
+    """
     method = diffcse(backbone, tmp_path)
     one = method.tokenize(TEXTS)
     other = {**one, "input_ids": one["input_ids"].clone()}
@@ -56,7 +60,9 @@ def test_the_generator_rewrites_every_position_but_the_first_and_padding(backbon
     seen = []
 
     def write(masked: Tensor, given_mask: Tensor) -> Tensor:
-        """As likeliest: the next id where the token is odd, else what stands there in the original."""
+        """As likeliest: the next id where the token is odd, else what stands there in the
+        original.
+        """
         seen.append(masked)
         assert torch.equal(given_mask, mask)
         size = len(method.backbone.tokenizer) + 1

@@ -1,4 +1,6 @@
-"""ESimCSE: loss against the reference, repeated tokens, momentum and queue, and what is stored where."""
+"""ESimCSE: loss against the reference, repeated tokens, momentum and queue, and what is stored
+where.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def build(backbone: str, tmp_path: Path) -> Callable[..., ESimCSE]:
 
 
 def test_three_steps_by_hand(build: Callable[..., ESimCSE]) -> None:
-    """Without dropout, in float64: the loss of each step from vectors alone, and a queue of the newest five."""
+    """Without dropout, in float64: the loss of each step from vectors alone, and a queue of the
+    newest five.
+    """
     method = build(dropout=0.0, queue_size=5, momentum=0.9).double().train()
     copy = {name: p.detach().clone() for name, p in method.encoder.named_parameters()}
     queue = np.zeros((0, method.backbone.hidden_size))

@@ -1,6 +1,8 @@
-"""What holds for every trained method: what trains, what is stored, resume, batch mates, gathering, refusals, sizes.
+"""What holds for every trained method: what trains, what is stored, resume, batch mates, gathering,
+refusals, sizes.
 
-The same contract on other sentences is checked by the conformance suite (tests/conformance/test_conformance.py).
+The same contract on other sentences is checked by the conformance suite
+(tests/conformance/test_conformance.py).
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ REGISTRY = discover()
 
 @dataclass(frozen=True)
 class Case:
-    """``name``: method[+variant][, remark]; ``trains``, ``kept``: first parts of names, ``kept`` those that a checkpoint holds."""
+    """``name``: method[+variant][, remark]; ``trains``, ``kept``: first parts of names, ``kept``
+    those that a checkpoint holds.
+    """
 
     name: str
     trains: str
@@ -52,7 +56,8 @@ class Case:
     def batch(self, method: TorchMethod) -> Any:
         labelled = self.name == "sbert" or "classifier" in self.values
         graded = self.name in ("cosent", "angle", "claif")
-        texts = TEXTS[: 1 if self.setting == U else 2 if labelled or graded else 3]
+        columns = 2 if labelled or graded else 3
+        texts = TEXTS[: 1 if self.setting == U else columns]
         scores = [0, 0.5, 1] * 2 if graded else []
         return batch_of(method, *texts, labels=[0, 1, 2] * 2 if labelled else [], scores=scores)
 
@@ -144,7 +149,9 @@ def roots(names: Any) -> set[str]:
 
 @EVERY
 def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path: Path) -> None:
-    """Two steps of the method's own optimiser. A softmax does not see a key's bias: its gradient is rounding."""
+    """Two steps of the method's own optimiser. A softmax does not see a key's bias: its gradient is
+    rounding.
+    """
     method = case.build(backbone, tmp_path)
     state = {name: tensor.clone() for name, tensor in method.state_dict().items()}
     parameters = dict(method.named_parameters())
@@ -169,7 +176,9 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
 
 @EVERY
 def test_what_is_drawn_follows_from_seed_epoch_and_row_alone(case, tiny, tmp_path):
-    """Rows in the opposite order, whatever the state of every generator; another epoch or seed may draw otherwise."""
+    """Rows in the opposite order, whatever the state of every generator; another epoch or seed may
+    draw otherwise.
+    """
     if case.setting == S:
         pytest.skip("several columns; what is drawn for them is the same")
     texts, rows = sentences(6, seed=3, longest=14), [3, 1, 4, 15, 9, 2]

@@ -1,4 +1,6 @@
-"""Templates on vocabularies that no authors tokenised in pieces: the filled text's own ids, in training, in scoring and in an export."""
+"""Templates on vocabularies that no authors tokenised in pieces: the filled text's own ids, in
+training, in scoring and in an export.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The authors' gather: the values of the whole batch, and the gradient divided by the number of processes.
+"""The authors' gather: the values of the whole batch, and the gradient divided by the number of
+processes.
 
 That two real processes come to this is asked in tests/training/test_spread.py.
 """

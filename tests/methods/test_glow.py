@@ -51,7 +51,9 @@ def test_its_log_determinant_is_that_of_the_jacobian(channels: int, permutation:
 
 
 def test_the_whole_starts_as_a_standardisation_of_each_channel() -> None:
-    """Every coupling starts as x itself, so that z is x, permuted, each channel of mean 0 and variance 1."""
+    """Every coupling starts as x itself, so that z is x, permuted, each channel of mean 0 and
+    variance 1.
+    """
     x = rows(64, 12)
     torch.manual_seed(3)
     glow = Glow(12).double()

@@ -1,4 +1,6 @@
-"""CoSENT, AnglE and CLAIF: reference values, the same by hand, and the ways in which each could be read wrongly."""
+"""CoSENT, AnglE and CLAIF: reference values, the same by hand, and the ways in which each could be
+read wrongly.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ def test_the_similarity_of_angle_is_a_cosine_of_the_rotated_vector_and_not_symme
 
 
 def test_the_papers_sign_with_the_codes_similarity_trains_backwards(known, z) -> None:
-    """A step against the gradient of ours brings the higher pair nearer; of the wrong reading it takes it away."""
+    """A step against the gradient of ours brings the higher pair nearer; of the wrong reading it
+    takes it away.
+    """
     scores = tensor(known["angle"]["labels"])
     wrong = order_loss(-complex_similarity(*z), scores, 20)
     same(wrong, known["angle"]["wrong_reading_paper_sign_tau_20"])

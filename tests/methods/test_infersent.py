@@ -1,4 +1,6 @@
-"""InferSent: vectors, loss and gradients against plain loops in float64, its rate, and what is kept."""
+"""InferSent: vectors, loss and gradients against plain loops in float64, its rate, and what is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def sigmoid(x: float) -> float:
 
 
 def by_hand(method: InferSent, text: str) -> list[float]:
-    """A sentence's vector number by number: an LSTM's equations forwards and backwards, then the largest of each output."""
+    """A sentence's vector number by number: an LSTM's equations forwards and backwards, then the
+    largest of each output.
+    """
     table = method.table.double().numpy()
     lines = Path(method.recipe.vectors).read_text().splitlines()
     known = {line.split(" ")[0]: i for i, line in enumerate(lines, 1)}

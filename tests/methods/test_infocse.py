@@ -36,7 +36,9 @@ def every_third(ids: Any, spared: Any, mask_id: int, *_: Any) -> tuple[torch.Ten
 
 
 def test_masked_words_are_guessed_from_cls_and_shallow_states(backbone, tmp_path, monkeypatch):
-    """One sentence at a time: CLS and the first layer's states by transformers, then the new layers, without padding."""
+    """One sentence at a time: CLS and the first layer's states by transformers, then the new
+    layers, without padding.
+    """
     monkeypatch.setattr("bench.methods.masking.mask_tokens", every_third)
     values = {"setting": "unsupervised", "dropout": 0.0, "token_states_from_layer": 1}
     method = built(InfoCSE, backbone, tmp_path, mlm_weight=2.0, **values).double()

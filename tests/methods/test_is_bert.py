@@ -1,4 +1,6 @@
-"""IS-BERT: mutual information against the reference and by loops, the convolutions, what is scored."""
+"""IS-BERT: mutual information against the reference and by loops, the convolutions, what is
+scored.
+"""
 
 from __future__ import annotations
 

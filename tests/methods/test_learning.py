@@ -1,7 +1,9 @@
-"""Every trained method learns something: after a few steps on real text it is above its own untrained start on captions that people rated
-(contrastive tension on STS-B dev: on captions it falls first).
+"""Every trained method learns something: after a few steps on real text it is above its own
+untrained start on captions that people rated (contrastive tension on STS-B dev: on captions it
+falls first).
 
-The start is the same method, built and not trained: what it scores then is what its backbone and its way of pooling are worth.
+The start is the same method, built and not trained: what it scores then is what its backbone and
+its way of pooling are worth.
 """
 
 from __future__ import annotations
@@ -59,12 +61,14 @@ OWN = {
     | {"batch_size": "32", "max_seq_length": "32"},
 }
 OWN_SUPERVISED = {"guided-simcse": {"guide": "builtin"}}
-# not seen above their start within 150 steps of 64 on this backbone: what a test can spend is too little for them. is-bert after 150
-# steps of 32, best of three captions dev scores, from 58.65: 58.37 at the authors' rate of 2e-6, 58.08 at 2e-5, 54.28 at 2e-4
-# unsee, whose predictor begins at random and is larger than the encoder, after 100 steps of 32, best of four, from 57.26: 56.75 at the
-# authors' rate of 1e-4, 57.13 at 3e-5, with Barlow Twins 57.16 at 1e-4
+# not seen above their start within 150 steps of 64 on this backbone: what a test can spend is too
+# little for them. is-bert after 150 steps of 32, best of three captions dev scores, from 58.65:
+# 58.37 at the authors' rate of 2e-6, 58.08 at 2e-5, 54.28 at 2e-4 unsee, whose predictor begins at
+# random and is larger than the encoder, after 100 steps of 32, best of four, from 57.26: 56.75 at
+# the authors' rate of 1e-4, 57.13 at 3e-5, with Barlow Twins 57.16 at 1e-4
 TOO_SLOW = {"is-bert", "sbert", "unsee"}
-# trained on labelled NLI, or on a user's word vectors, neither of which is at hand; (dcpcse, unsupervised) is promcse's
+# trained on labelled NLI, or on a user's word vectors, neither of which is at hand; (dcpcse,
+# unsupervised) is promcse's
 NOT_HERE = {("consert", "supervised"), ("infersent", "supervised"), ("dcpcse", "unsupervised")}
 REGISTRY = discover()
 TRAINED = [

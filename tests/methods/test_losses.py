@@ -1,4 +1,6 @@
-"""Every loss and its gradients: the authors' values, plain loops on random input, and the laws that they keep."""
+"""Every loss and its gradients: the authors' values, plain loops on random input, and the laws that
+they keep.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ def cosine_of(a, c) -> float:
 
 
 def chained(anchors, candidates, pull) -> tuple[np.ndarray, np.ndarray]:
-    """Gradients for anchors and candidates from pull[i, j] = d loss / d cos(a_i, c_j): d cos / d a = (c/|c| - cos a/|a|) / |a|."""
+    """Gradients for anchors and candidates from pull[i, j] = d loss / d cos(a_i, c_j): d cos / d a
+    = (c/|c| - cos a/|a|) / |a|.
+    """
     grad_anchors, grad_candidates = np.zeros_like(anchors), np.zeros_like(candidates)
     for i, a in enumerate(anchors):
         for j, c in enumerate(candidates):
@@ -97,7 +101,9 @@ def chained(anchors, candidates, pull) -> tuple[np.ndarray, np.ndarray]:
 
 
 def softmax_loss(logits, own, slopes) -> tuple[float, np.ndarray]:
-    """Mean surprise of column own[i] of each row, and its slope by cosine where logit k of row i has the slope slopes[i][k]."""
+    """Mean surprise of column own[i] of each row, and its slope by cosine where logit k of row i
+    has the slope slopes[i][k].
+    """
     loss, pull = 0.0, np.zeros((len(logits), len(logits[0])))
     for i, row in enumerate(logits):
         total = sum(math.exp(x) for x in row)
@@ -143,7 +149,9 @@ def focal_by_hand(anchors, positives, _negatives, offset, *, temperature, m):
 
 @st.composite
 def batches(draw, hard: bool | None = None) -> tuple[list[np.ndarray], int]:
-    """Anchors, positives[, negatives] and the offset: random normal, of odd sizes, with candidates before and after."""
+    """Anchors, positives[, negatives] and the offset: random normal, of odd sizes, with candidates
+    before and after.
+    """
     B, D = draw(st.integers(1, 6)), draw(st.integers(2, 7))
     offset, after = draw(st.integers(0, 3)), draw(st.integers(0, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))

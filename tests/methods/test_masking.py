@@ -1,4 +1,6 @@
-"""Masking: which positions are chosen and what becomes of them; the loss against the authors' arithmetic."""
+"""Masking: which positions are chosen and what becomes of them; the loss against the authors'
+arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ SPECIAL = (MASK, PAD, UNKNOWN, SEP, CLS)
 
 
 def rows(n: int, T: int, seed: int = 0) -> torch.Tensor:
-    """Sentences of random ordinary ids between CLS and SEP, padded, with an unknown token in each."""
+    """Sentences of random ordinary ids between CLS and SEP, padded, with an unknown token in
+    each.
+    """
     rng = np.random.default_rng(seed)
     ids = torch.from_numpy(rng.integers(5, V, size=(n, T)))
     for row, length in zip(ids, rng.integers(4, T + 1, size=n), strict=True):

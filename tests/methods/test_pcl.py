@@ -1,4 +1,6 @@
-"""PCL: the authors' six parts and gradients, its ten texts, and student and peer against passes made by hand."""
+"""PCL: the authors' six parts and gradients, its ten texts, and student and peer against passes
+made by hand.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ def test_a_pooler_gives_the_values_that_were_computed_by_hand(reference, name: s
     [(Cls, None), (LastAvg, (2,)), (FirstLastAvg, (1, 2)), (EmbeddingLastAvg, (0, 2))],
 )
 def test_an_untrained_method_is_a_loop_over_the_tokens_of_one_sentence(tiny, tmp_path, cls, layers):
-    """The states are caught at the layers themselves, one sentence at a time and without padding."""
+    """The states are caught at the layers themselves, one sentence at a time and without
+    padding.
+    """
     method = built(cls, tiny, tmp_path)
     # nothing but special tokens; longer than the positions
     texts = [*sentences(9, seed=3), "", "x " * 300]

@@ -1,4 +1,6 @@
-"""Prompts for a frozen encoder, against an encoder written out here: float64, keys and values put together by hand."""
+"""Prompts for a frozen encoder, against an encoder written out here: float64, keys and values put
+together by hand.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ ATTENTION = pytest.mark.parametrize("attention", ["eager", "sdpa"])
 
 
 def encoder(family: str, attention: str = "sdpa", dropout: float = 0.0) -> Any:
-    """Random, and far from flat: the library's own start hardly shows a token at the wrong position."""
+    """Random, and far from flat: the library's own start hardly shows a token at the wrong
+    position.
+    """
     bert = family == "bert"
     sizes = {"vocab_size": 50, "hidden_size": H, "num_hidden_layers": L, "num_attention_heads": A}
     sizes |= {"intermediate_size": 40, "max_position_embeddings": 40, "pad_token_id": PAD[family]}
@@ -71,7 +75,9 @@ def by_hand(
     shared: bool = False,
     before: Tensor | None = None,
 ) -> Tensor:
-    """(n, T, H) in float64. E: a prefix; ``before``: (P, H) vectors in front of the word embeddings; start: first position."""
+    """(n, T, H) in float64. E: a prefix; ``before``: (P, H) vectors in front of the word
+    embeddings; start: first position.
+    """
     w = {name: value.detach().double() for name, value in model.state_dict().items()}
     ids, mask = features["input_ids"], features["attention_mask"]
     n, T = ids.shape
@@ -178,7 +184,8 @@ def test_prefix_dropout_is_drawn_per_row_and_number_and_off_when_scoring() -> No
     assert dropped.mean().item() == pytest.approx(0.1, abs=5 * math.sqrt(0.09 / drawn.numel()))
     rows = dropped.flatten(2).mean((0, 2))
     assert rows.std() < 0.05 and rows.max() < 0.5, "whole rows are dropped"
-    # two rows are both without a number one time in a hundred, not one in ten: each row has a draw of its own
+    # two rows are both without a number one time in a hundred, not one in ten: each row has a draw
+    # of its own
     assert (dropped[:, 0] * dropped[:, 1]).mean().item() < 0.03
     kept = drawn[drawn != 0]
     quiet = torch.stack([torch.cat(pair) for pair in E(64)])

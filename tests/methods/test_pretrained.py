@@ -27,7 +27,9 @@ def sentence_transformer(
     prompt: str = "",
     include_prompt: bool = True,
 ) -> Path:
-    """A sentence-transformers folder as that library writes it; ``inside`` is the folder of its transformer."""
+    """A sentence-transformers folder as that library writes it; ``inside`` is the folder of its
+    transformer.
+    """
 
     def write(file: str, content: Any) -> None:
         (folder / file).parent.mkdir(exist_ok=True)

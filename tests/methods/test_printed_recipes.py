@@ -1,6 +1,8 @@
-"""What the papers' tables of hyperparameters print is what the obvious command trains with, and the number that it aims at.
+"""What the papers' tables of hyperparameters print is what the obvious command trains with, and the
+number that it aims at.
 
-The tables of tests/support/data/printed_recipes.json are typed from the papers, not read from the recipe files.
+The tables of tests/support/data/printed_recipes.json are typed from the papers, not read from the
+recipe files.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def rows() -> Iterator[Any]:
 
 
 def planned(method: str, backbone: str, setting: str | None = None, **values: Any) -> PlannedRun:
-    """The first run of ``bench run --method METHOD --backbone BACKBONE``, planned without any data or weights."""
+    """The first run of ``bench run --method METHOD --backbone BACKBONE``, planned without any data
+    or weights.
+    """
     request = RunConfig(methods=(method,), backbones=(backbone,), setting=setting, **values)
     return plan_config(request, REGISTRY, DataFolder(None, fetcher=Later()))[0]
 
@@ -56,7 +60,9 @@ def test_the_obvious_command_has_the_values_of_the_papers_table(
 
 
 def test_a_command_without_a_setting_never_takes_one_that_the_paper_does_not_print() -> None:
-    """Where several settings have a recipe on a backbone and only some have a printed number, it is one of those."""
+    """Where several settings have a recipe on a backbone and only some have a printed number, it is
+    one of those.
+    """
     for name in REGISTRY:
         for backbone in (BB, BL, RB, RL):
             try:

@@ -1,4 +1,6 @@
-"""PromptBERT: its vectors and losses against passes made by hand, and what differs between training, dev and test."""
+"""PromptBERT: its vectors and losses against passes made by hand, and what differs between
+training, dev and test.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def promptbert(backbone: str, folder: Path, family: str = "bert", **values: Any)
 def by_hand(
     method: PromptBERT, inner: Sequence[int], pieces: tuple[str, str], positions_from: int
 ) -> tuple[Tensor, Tensor]:
-    """(H,) the mask's state around the ids of one sentence, and the template's bias for it: one sentence a pass, no padding."""
+    """(H,) the mask's state around the ids of one sentence, and the template's bias for it: one
+    sentence a pass, no padding.
+    """
     tokenizer, first = method.backbone.tokenizer, method.backbone.first_position
     before, after = tokenizer(pieces[0])["input_ids"][:-1], tokenizer(pieces[1])["input_ids"][1:]
     mask = after.index(tokenizer.mask_token_id)

@@ -1,4 +1,6 @@
-"""The recipes beside the methods: every value that the papers and their code state, with its source; and nothing that no method reads."""
+"""The recipes beside the methods: every value that the papers and their code state, with its
+source; and nothing that no method reads.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +44,16 @@ def learns(cls: type[Method], setting: str) -> bool:
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
-    """Keys that the method or the harness declares, known settings and variants, values that the method accepts."""
+    """Keys that the method or the harness declares, known settings and variants, values that the
+    method accepts.
+    """
     cls, file = CLASSES[name], read_recipes(FOLDER, name)
     assert len({(e.setting, e.backbone, e.variant) for e in file.recipes}) == len(file.recipes)
     for entry in file.recipes:
         assert entry.setting in cls.settings and entry.variant in ("", *variants_of(cls)), entry
         recipe = merge_recipe(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting))
-        # else the user has to give a file or a model, or vectors are fetched whose name the recipe has
+        # else the user has to give a file or a model, or vectors are fetched whose name the recipe
+        # has
         if all(
             recipe[key] is not None and vectors_named(recipe[key]) is None for key in cls.places
         ):
@@ -94,7 +99,9 @@ def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: P
 
 
 def printed_since_2022(shared: Path, names: tuple[str, str], backbone: str) -> list[float]:
-    """The averages that papers and repositories print of a method of METHODS-C, of which one may be a variant here."""
+    """The averages that papers and repositories print of a method of METHODS-C, of which one may be
+    a variant here.
+    """
     text = (shared / "reference" / "paper_results_c.json").read_text(encoding="utf-8")
     return [
         row["value"]
@@ -116,7 +123,8 @@ def template(text: str) -> str:
     return text
 
 
-# what a parameter of the reference file is called here, and its value; None: any value that has the source
+# what a parameter of the reference file is called here, and its value; None: any value that has the
+# source
 HEADS = {
     "cls without head": False,
     "cls without head (cls_before_pooler)": False,
@@ -156,7 +164,8 @@ def ours(method: str, key: str, value: Any) -> tuple[str, Any]:
     return TRANSLATED.get(key, lambda v: (key, v))(value)
 
 
-# On RoBERTa the paper's own system has MLM: there the reference file's variant is the method, and the method without it a variant.
+# On RoBERTa the paper's own system has MLM: there the reference file's variant is the method, and
+# the method without it a variant.
 VARIANTS = {
     ("dcpcse", "roberta-base", "mlm"): "",
     ("dcpcse", "roberta-large", "mlm"): "",

@@ -1,4 +1,6 @@
-"""Rows with several hard negatives: every one of them is a candidate of every anchor, in each method that takes them."""
+"""Rows with several hard negatives: every one of them is a candidate of every anchor, in each
+method that takes them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""SimCSE with its variants and switches, and Focal-InfoNCE: losses from vectors, views, dropout masks, edits."""
+"""SimCSE with its variants and switches, and Focal-InfoNCE: losses from vectors, views, dropout
+masks, edits.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,9 @@ def test_a_pooler_decides_what_is_trained_and_what_is_scored(backbone, tmp_path,
 
 @pytest.mark.parametrize(("edit", "left"), [("crop", 7), ("deletion", 7), ("one-word", 9)])
 def test_the_second_view_lacks_words_and_the_first_none(tiny, tmp_path, edit, left):
-    """Of ten words of one piece each: three tenths, or one. Drawn by row and epoch, whatever else is in the batch."""
+    """Of ten words of one piece each: three tenths, or one. Drawn by row and epoch, whatever else
+    is in the batch.
+    """
     method = simcse(tiny, tmp_path, edit=edit, edit_share=0.3, dropout=0.0)
     tokenizer = method.backbone.tokenizer
     outside = {*method.inside, *tokenizer.all_special_ids}

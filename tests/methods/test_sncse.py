@@ -38,7 +38,9 @@ def test_the_loss_is_that_of_the_authors_code(reference_b: dict[str, Any]) -> No
 
 
 def state(method: SNCSE, sentence: str, pieces: tuple[str, str], blank: str = "") -> Tensor:
-    """(H,) the mask's state of one sentence in a template that is tokenised here, in one pass of its own."""
+    """(H,) the mask's state of one sentence in a template that is tokenised here, in one pass of
+    its own.
+    """
     tokenizer, first = method.backbone.tokenizer, method.backbone.first_position
     before, after = (piece.replace("[MASK]", tokenizer.mask_token) for piece in pieces)
     head = tokenizer(before.rstrip(" ") if blank else before)["input_ids"][:-1]

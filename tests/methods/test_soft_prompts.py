@@ -1,4 +1,6 @@
-"""PromCSE and DCPCSE, one repository: losses against the authors' arithmetic, MLM, the template prompt, the prompt's dropout."""
+"""PromCSE and DCPCSE, one repository: losses against the authors' arithmetic, MLM, the template
+prompt, the prompt's dropout.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def made(cls: Any, folder: str, run: Path, setting: str = U, variant: str = "", 
 
 
 def fed(method: PromCSE, known: dict[str, Any], *names: str) -> tuple[Any, torch.Tensor]:
-    """The loss of given head outputs z1, z2[, z3], and its gradient with respect to z1, in float64."""
+    """The loss of given head outputs z1, z2[, z3], and its gradient with respect to z1, in
+    float64.
+    """
     z = [torch.tensor(known["inputs"][n], dtype=torch.float64, requires_grad=True) for n in names]
     method.head = torch.nn.Identity()  # type: ignore[assignment]
     method.hidden = lambda _: torch.cat(z)[:, None]  # type: ignore[method-assign]
@@ -57,7 +61,9 @@ def test_the_supervised_loss_is_the_authors(reference, tiny, tmp_path, variant, 
 
 @KINDS
 def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, variant):
-    """Without dropout both views are one vector; without the prompt the vectors give another loss."""
+    """Without dropout both views are one vector; without the prompt the vectors give another
+    loss.
+    """
     method = made(cls, backbone, tmp_path, U, variant, dropout=0.0, head_at_test=True)
     torch.nn.init.normal_(method.prompt.table, std=1.0)
     z = method.encode(TEXTS[0])
@@ -72,7 +78,9 @@ def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, v
 @BOTH
 @pytest.mark.parametrize("step", ["0", "50", "1000"])
 def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monkeypatch, step, cls):
-    """Their head outputs and logits in the place of ours: eight rows of three tokens, of which three are to be guessed."""
+    """Their head outputs and logits in the place of ours: eight rows of three tokens, of which
+    three are to be guessed.
+    """
     z, mlm = reference["contrastive"]["inputs"], reference["mlm_auxiliary"]
     vectors = torch.tensor(z["z1"] + z["z2"], dtype=torch.float64)[:, None].expand(-1, 3, -1)
     logits, labels = torch.tensor(mlm["logits"], dtype=torch.float64), torch.full((8, 3), -100)
@@ -93,7 +101,9 @@ def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monk
 def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(
     backbone, tmp_path
 ):
-    """The embeddings that reach the encoder: k-th vector at the k-th word of the template, words everywhere else."""
+    """The embeddings that reach the encoder: k-th vector at the k-th word of the template, words
+    everywhere else.
+    """
     method = made(DCPCSE, backbone, tmp_path, U, "shallow")
     count = len(method.prompt.table)
     with torch.no_grad():

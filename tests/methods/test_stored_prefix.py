@@ -1,4 +1,6 @@
-"""A PromCSE checkpoint as its authors saved it: read with its prefix and head, it gives the vectors of the method with these weights."""
+"""A PromCSE checkpoint as its authors saved it: read with its prefix and head, it gives the vectors
+of the method with these weights.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ TEXTS = sentences(12, seed=2)
 
 
 def test_the_vectors_are_those_of_keys_and_values_cut_as_the_authors_cut_them(backbone, tmp_path):
-    """A row of the table is (2L, A, H / A): layer by layer a key, then a value, in heads; transformers' own cache holds them."""
+    """A row of the table is (2L, A, H / A): layer by layer a key, then a value, in heads;
+    transformers' own cache holds them.
+    """
     from transformers import AutoModel, AutoTokenizer, DynamicCache
 
     folder, added = promcse_checkpoint(backbone, tmp_path / "released", length=P)

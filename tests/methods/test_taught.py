@@ -67,7 +67,9 @@ def test_the_consistency_is_the_reference(known, z, term: Any, key: str) -> None
 
 
 def test_the_consistency_by_hand(known, z) -> None:
-    """Zero where rows and columns agree; the community's term is smallest where both lists are flat."""
+    """Zero where rows and columns agree; the community's term is smallest where both lists are
+    flat.
+    """
     rows = np.array(cosines(z[0].detach(), z[1].detach())) / 0.05
     total, entropy = 0.0, 0.0
     for i in range(4):
@@ -208,7 +210,9 @@ def test_the_mask_of_gist(known, t) -> None:
 
 
 def test_no_sentence_is_its_own_negative() -> None:
-    """With one text as anchor and positive the guide finds the pair as near as the anchor itself."""
+    """With one text as anchor and positive the guide finds the pair as near as the anchor
+    itself.
+    """
     same = torch.eye(3)
     for block in kept_by_gist((same, same), 0.0).chunk(3, dim=1)[1:]:
         assert not block.diagonal().any() and block.sum() == 6
@@ -216,7 +220,9 @@ def test_no_sentence_is_its_own_negative() -> None:
 
 
 def test_a_masked_negative_does_not_matter(tiny, tmp_path) -> None:
-    """Where the guide finds everything alike nothing is left to tell the positive from; where nothing, it is SimCSE."""
+    """Where the guide finds everything alike nothing is left to tell the positive from; where
+    nothing, it is SimCSE.
+    """
     texts = [sentences(4, seed=i) for i in range(3)]
     method = built(GuidedSimCSE, tiny, tmp_path, setting=S, guide=tiny, phi=-1.0, dropout=0.0)
     batch = batch_of(method, *texts)

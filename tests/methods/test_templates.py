@@ -1,4 +1,6 @@
-"""Templates: where everything stands, whatever the sentence contains, and what a template's bias is."""
+"""Templates: where everything stands, whatever the sentence contains, and what a template's bias
+is.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,9 @@ def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(shared
 def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
     shared, text, sentence
 ):
-    """... in RoBERTa's vocabulary, where blanks count; a template without blanks at the gap may merge with the sentence."""
+    """... in RoBERTa's vocabulary, where blanks count; a template without blanks at the gap may
+    merge with the sentence.
+    """
     roberta = vocabulary("roberta-base", shared)
     if text == PLAIN:
         sentence = "A" + "".join(c for c in sentence if c.isalnum()) + "b"

@@ -1,4 +1,6 @@
-"""TSDAE: the authors' values, the decoder against transformers' own, and that nothing but the sentence's vector reaches it."""
+"""TSDAE: the authors' values, the decoder against transformers' own, and that nothing but the
+sentence's vector reaches it.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def test_a_tiny_bert_has_the_loss_and_gradients_of_the_authors_code(reference_b,
 
 
 def test_the_decoder_is_transformers_own_with_shared_weights(backbone, tmp_path):
-    """BertLMHeadModel or RobertaForCausalLM with cross-attention to one vector, whatever its query and key are."""
+    """BertLMHeadModel or RobertaForCausalLM with cross-attention to one vector, whatever its query
+    and key are.
+    """
     from transformers import AutoModelForCausalLM
 
     method = built(TSDAE, backbone, tmp_path, setting="unsupervised", dropout=0.0).double()

@@ -38,7 +38,9 @@ def fitted(tiny: str, folder: Path, texts: list[str], **values: Any) -> Whitenin
 
 
 def pooled_by_hand(method: Whitening, texts: list[str], first: int = 1) -> np.ndarray:
-    """(n, H) float64, one sentence at a time, so without padding: mean over tokens of (layer ``first`` + last layer) / 2."""
+    """(n, H) float64, one sentence at a time, so without padding: mean over tokens of (layer
+    ``first`` + last layer) / 2.
+    """
     rows = []
     for row in rows_of(method.tokenize(texts)):
         with torch.no_grad():
@@ -91,7 +93,9 @@ def test_what_is_scored_is_the_whitened_mean_of_two_layers(tiny, tmp_path, pooli
 
 
 def test_a_corpus_that_cannot_be_whitened_is_one_clear_line(tiny: str, tmp_path: Path) -> None:
-    """A fresh layer norm's outputs sum to 0, but for rounding, which whitening would blow up to unit variance."""
+    """A fresh layer norm's outputs sum to 0, but for rounding, which whitening would blow up to
+    unit variance.
+    """
     for count, values, message in (
         (20, {}, "needs more than 32 sentences, the corpus has 20"),
         (2, {"components": 2}, "needs more than 2 sentences, the corpus has 2"),

@@ -1,4 +1,6 @@
-"""Who may know whom, read from the source; and what an import may pull in, seen in a fresh process."""
+"""Who may know whom, read from the source; and what an import may pull in, seen in a fresh
+process.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ HEAVY = ("torch", "transformers", "mteb", "sentence_transformers")
 
 
 def modules(package: str, folder: Path) -> dict[str, Path]:
-    """The modules below a folder, by the name under which they are imported. The methods of a wheel lie within bench/."""
+    """The modules below a folder, by the name under which they are imported. The methods of a wheel
+    lie within bench/.
+    """
     found = {}
     for path in sorted(folder.rglob("*.py")):
         if package == "bench" and path.is_relative_to(BENCH / "methods"):
@@ -41,7 +45,9 @@ ALL = of_bench() | of_methods()
 
 
 def imports(path: Path, *, at_import_only: bool = False) -> set[str]:
-    """What a file imports, as "a.b" and, for ``from a import b``, as "a.b" too. Imports for type checkers only are left out."""
+    """What a file imports, as "a.b" and, for ``from a import b``, as "a.b" too. Imports for type
+    checkers only are left out.
+    """
     found: set[str] = set()
 
     def walk(node: ast.AST) -> None:
@@ -86,7 +92,9 @@ def test_bench_never_imports_methods() -> None:
 
 
 def test_bench_names_no_method_in_its_code() -> None:
-    """Neither as an import nor as a special case: strings that equal a method's name stand only where a user is shown an example."""
+    """Neither as an import nor as a special case: strings that equal a method's name stand only
+    where a user is shown an example.
+    """
     from bench.run.plugins import discover
 
     names = {n for n in discover() if n not in {"cls"}}
@@ -131,7 +139,9 @@ def is_recipe(node: ast.AST) -> bool:
 
 
 def keys_read(tree: ast.AST) -> set[str]:
-    """Recipe keys that a file reads: recipe.get("key"), recipe["key"], recipe.key, "key" in recipe."""
+    """Recipe keys that a file reads: recipe.get("key"), recipe["key"], recipe.key, "key" in
+    recipe.
+    """
     found: set[ast.AST | str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_recipe(node.value):
@@ -196,7 +206,9 @@ ROOMS = (
     "library",
     "cli",
 )
-"""The folders of ``bench/``, from the ground up (docs/architecture.md): each imports only from those before it."""
+"""The folders of ``bench/``, from the ground up (docs/architecture.md): each imports only from
+those before it.
+"""
 LIGHT = (
     "bench.base",
     "bench.references",
@@ -276,7 +288,9 @@ def test_no_two_files_import_each_other() -> None:
 
 
 def rooms_in_paths(tree: ast.AST) -> set[str]:
-    """Rooms that a file reaches from its own place or by ``importlib.resources``, as it would a folder."""
+    """Rooms that a file reaches from its own place or by ``importlib.resources``, as it would a
+    folder.
+    """
     named: set[str] = set()
     for node in ast.walk(tree):
         text = ast.unparse(node) if isinstance(node, ast.BinOp | ast.Call) else ""
@@ -330,8 +344,9 @@ def test_a_part_does_not_know_what_it_may_not_know(package: str) -> None:
     ],
 )
 def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
-    """metrics, statistics and references import no other part of bench but the errors (statistics: what runs
-    predicted, and the metric of a score), and no torch until they are called."""
+    """metrics, statistics and references import no other part of bench but the errors (statistics:
+    what runs predicted, and the metric of a score), and no torch until they are called.
+    """
     for name, path in files_of(package).items():
         found = imports(path)
         others = {
@@ -388,7 +403,9 @@ LOADED = "import sys; print('\\n'.join(sorted({n.partition('.')[0] for n in sys.
 
 
 def loaded_by(code: str, tmp_path: Path) -> set[str]:
-    """Top-level modules that are loaded after ``code``, in a process of its own, started in an empty folder."""
+    """Top-level modules that are loaded after ``code``, in a process of its own, started in an
+    empty folder.
+    """
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\n{LOADED}"],
         capture_output=True,

@@ -1,5 +1,5 @@
-"""kill -9 at random moments of every kind of work, more than 100 times: nothing is lost, nothing is there twice. ``tools/kills.py`` has
-more kinds.
+"""kill -9 at random moments of every kind of work, more than 100 times: nothing is lost, nothing is
+there twice. ``tools/kills.py`` has more kinds.
 
 ``BENCH_TEST_KILLS``: kills of each kind, instead of these numbers.
 """

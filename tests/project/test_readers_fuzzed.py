@@ -1,8 +1,10 @@
-"""Every reader of files that others write, on files that were changed at random: an error of ours or an answer, never a traceback, soon,
-and within bounded memory. ``tools/fuzz.py`` holds the readers and the changes, and makes as many as one likes.
+"""Every reader of files that others write, on files that were changed at random: an error of ours
+or an answer, never a traceback, soon, and within bounded memory. ``tools/fuzz.py`` makes any number
+of changes.
 
-``BENCH_FUZZ_CHANGES`` (100,000), ``BENCH_FUZZ_SECONDS`` (30, of the processor): how many changes all readers together are given at most,
-and how long. ``BENCH_FUZZ_START`` (0): the number of the first change of each. ``pytest -s`` prints how many there were.
+``BENCH_FUZZ_CHANGES`` (100,000) and ``BENCH_FUZZ_SECONDS`` (30, of the processor) bound the changes
+of all readers together. ``BENCH_FUZZ_START`` (0): the number of the first change of each.
+``pytest -s`` prints how many there were.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ import os
 from pathlib import Path
 
 import pytest
-from fuzz import CASES, MEMORY, READERS, Reader, fuzz, in_memory, peak, prepared, read
+from fuzz import MEMORY, fuzz, in_memory, peak, prepared, read
+from fuzz_readers import CASES, READERS, Reader
 
-SECONDS, CHANGES, START = (
-    int(os.environ.get(f"BENCH_FUZZ_{name}", n))
-    for name, n in (("SECONDS", 30), ("CHANGES", 100_000), ("START", 0))
-)
+SECONDS = int(os.environ.get("BENCH_FUZZ_SECONDS", 30))
+CHANGES = int(os.environ.get("BENCH_FUZZ_CHANGES", 100_000))
+START = int(os.environ.get("BENCH_FUZZ_START", 0))
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda one: one.name)
@@ -42,9 +44,8 @@ def test_no_change_gets_through_a_reader(tmp_path: Path) -> None:
         counts, found = fuzz(
             READERS, folder, CHANGES // len(READERS), SECONDS / len(READERS), START
         )
-    print(
-        f"\n{sum(counts.values()):,} changes: {', '.join(f'{name} {n:,}' for name, n in counts.items())}; {peak() - before:.0f} MB more"
-    )
+    each = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    print(f"\n{sum(counts.values()):,} changes: {each}; {peak() - before:.0f} MB more")
     assert found == [], "\n".join(found)
     assert len(counts) == len(READERS) and min(counts.values()) > 10
     assert peak() - before < MEMORY

@@ -1,4 +1,6 @@
-"""What is released: from a tag, the same bytes twice, with everything that it needs, and it works in an empty environment."""
+"""What is released: from a tag, the same bytes twice, with everything that it needs, and it works
+in an empty environment.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,9 @@ def test_the_types_hold(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow(seconds=120)
 def test_the_types_of_the_installed_package_hold(tmp_path: Path) -> None:
-    """With the methods, which mypy sees as ``bench.methods`` in the wheel alone; from a folder without a clone."""
+    """With the methods, which mypy sees as ``bench.methods`` in the wheel alone; from a folder
+    without a clone.
+    """
     pytest.importorskip("mypy")
     pytest.importorskip("hatchling")
     subprocess.run(

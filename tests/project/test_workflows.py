@@ -1,4 +1,6 @@
-"""What runs on GitHub: forms and workflows are valid, pinned and of least rights, and each step is a script that runs here."""
+"""What runs on GitHub: forms and workflows are valid, pinned and of least rights, and each step is
+a script that runs here.
+"""
 
 from __future__ import annotations
 

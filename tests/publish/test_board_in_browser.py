@@ -1,4 +1,6 @@
-"""The main page as its reader uses it: order, choices, baseline, search, and the address that keeps them."""
+"""The main page as its reader uses it: order, choices, baseline, search, and the address that keeps
+them.
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,9 @@ def test_new_rows_rows_that_are_gone_and_seeds() -> None:
 
 
 def test_a_budget_of_its_own_is_a_row_of_its_own() -> None:
-    """Code that is newer, and scores of another suite, change nothing in the rows that are there."""
+    """Code that is newer, and scores of another suite, change nothing in the rows that are
+    there.
+    """
     old = [run(seed, recipe={"budget": "100steps"}) for seed in (1, 2)]
     longer = run(1, 60.0, recipe={"budget": "1000steps"})
     other = run(1, 10.0, recipe={"budget": "100steps"}, plugin=Code(sha256="9"))

@@ -1,4 +1,6 @@
-"""What a board holds: which runs meet in one table, against whom they are judged, and what of their cost may be compared."""
+"""What a board holds: which runs meet in one table, against whom they are judged, and what of their
+cost may be compared.
+"""
 
 from __future__ import annotations
 

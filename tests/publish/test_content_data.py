@@ -1,4 +1,6 @@
-"""A board as JSON, CSV, Markdown and a badge: the same numbers in each, and nothing in a name gets out of its place."""
+"""A board as JSON, CSV, Markdown and a badge: the same numbers in each, and nothing in a name gets
+out of its place.
+"""
 
 from __future__ import annotations
 

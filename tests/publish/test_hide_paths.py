@@ -1,4 +1,6 @@
-"""``tools/hide_paths.py``: records of an earlier bench, and a version, without the folders of the machines that made them."""
+"""``tools/hide_paths.py``: records of an earlier bench, and a version, without the folders of the
+machines that made them.
+"""
 
 from __future__ import annotations
 

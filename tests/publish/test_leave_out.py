@@ -1,4 +1,6 @@
-"""Own files on a board: their gold values are published and said to be, their texts never; ``--leave-out`` keeps a suite out."""
+"""Own files on a board: their gold values are published and said to be, their texts never;
+``--leave-out`` keeps a suite out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A version of many runs: the first run of a row has a page, which tells of the others; every number still leads to a page."""
+"""A version of many runs: the first run of a row has a page, which tells of the others; every
+number still leads to a page.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ SEEDS = (1, 2, 3)
 
 @pytest.fixture
 def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two methods of three seeds, one of which has a second suite, and an untrained one; four runs are many here."""
+    """Two methods of three seeds, one of which has a second suite, and an untrained one; four runs
+    are many here.
+    """
     monkeypatch.setattr(boards, "PAGES", 4)
     made_runs(tmp_path / "runs", {"promcse": 0.45}, seeds=SEEDS)
     for seed in SEEDS:

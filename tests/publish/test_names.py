@@ -1,4 +1,6 @@
-"""What is called how on published pages: names without the publisher's folders, addresses, what to type."""
+"""What is called how on published pages: names without the publisher's folders, addresses, what to
+type.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How do I add my row?: the command on a board's page makes a row of another method that joins the table."""
+"""How do I add my row?: the command on a board's page makes a row of another method that joins the
+table.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def plan_of(*words: str) -> list[dict[str, Any]]:
 
 
 def as_planned(runs: Path, planned: dict[str, Any]) -> RunRecord:
-    """A finished run of a plan: its recipe and where it is from are the plan's, its scores are made."""
+    """A finished run of a plan: its recipe and where it is from are the plan's, its scores are
+    made.
+    """
     training = {"steps": 12, "sentences": 96}
     made = made_run(
         runs, planned["method"], planned["seed"], suites=("check",), noise=len(planned["method"])

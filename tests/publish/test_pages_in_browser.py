@@ -1,4 +1,6 @@
-"""All kinds of pages in a real browser: nothing is asked of anybody else, nothing complains, nothing is hard to read."""
+"""All kinds of pages in a real browser: nothing is asked of anybody else, nothing complains,
+nothing is hard to read.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def test_pages_of_hostile_runs_run_nothing(chromium: Browser, hostile_site: Path
 
 
 def press_everything(page: Page) -> None:
-    """Every button and every heading that can be opened: texts of records are put in place by a script, too."""
+    """Every button and every heading that can be opened: texts of records are put in place by a
+    script, too.
+    """
     page.evaluate("""() => {
         for (const one of document.querySelectorAll('details')) one.open = true;
         for (const one of document.querySelectorAll('button, th[tabindex], td a')) {

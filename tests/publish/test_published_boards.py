@@ -1,5 +1,6 @@
-"""What this project has published itself: unaltered, a sample of its scores computed again from the predictions beside them, and no
-larger than said."""
+"""What this project has published itself: unaltered, a sample of its scores computed again from the
+predictions beside them, and no larger than said.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Each verdict of the published boards, against a computation that imports nothing of bench (``recomputed.py``)."""
+"""Each verdict of the published boards, against a computation that imports nothing of bench
+(``recomputed.py``).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ BOARDS = Path(__file__).parents[2] / "leaderboards"
 @pytest.mark.nightly
 @pytest.mark.slow(seconds=120)
 def test_the_comparison_comes_out_again() -> None:
-    """Numbers and verdicts as ``bench compare`` has them; and as the published page has them, but for rows of two seeds, which are
-    not tested any more (leaderboards/ERRATA.md)."""
+    """Numbers and verdicts as ``bench compare`` has them; and as the published page has them, but
+    for rows of two seeds, which are not tested any more (leaderboards/ERRATA.md).
+    """
     version = BOARDS / "v4"
     runs = ("--runs", version / "runs", "--setting", "unsupervised,none", "--backbone", "builtin")
     done = bench("compare", *runs, "--suite", "sts", "--baseline", "simcse", "--format", "json")

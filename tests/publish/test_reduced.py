@@ -1,4 +1,6 @@
-"""Of a rank correlation a version stores the order of the predictions, in 16 bits: every score, interval and verdict stays the same."""
+"""Of a rank correlation a version stores the order of the predictions, in 16 bits: every score,
+interval and verdict stays the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The commands that pages print make their rows again: taken off a published page, run, and the scores compared."""
+"""The commands that pages print make their rows again: taken off a published page, run, and the
+scores compared.
+"""
 
 from __future__ import annotations
 
@@ -257,7 +259,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_field_of_another_form_makes_a_run_not_repeatable(text: str) -> None:
-    """Whatever a stranger writes into a record: no word of it is in a command that readers are told to type."""
+    """Whatever a stranger writes into a record: no word of it is in a command that readers are told
+    to type.
+    """
     one = record("simcse", 1)
     known = one.provenance
     value = replace(next(iter(one.recipe.values())), value=text, source="--set")

@@ -1,4 +1,6 @@
-"""Who submitted a run: names that can be seen, names that look alike, and rows that nobody else can replace or join."""
+"""Who submitted a run: names that can be seen, names that look alike, and rows that nobody else can
+replace or join.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every file of a published version: valid, linked, escaped, the same bytes again; whatever the runs said."""
+"""Every file of a published version: valid, linked, escaped, the same bytes again; whatever the
+runs said.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def test_nothing_outside_is_named(version: Path) -> None:
-    """No page, style sheet or script asks for anything by a full address; links that a reader may follow are another thing."""
+    """No page, style sheet or script asks for anything by a full address; links that a reader may
+    follow are another thing.
+    """
     for path in (*files(version, "css"), *files(version, "js")):
         text = path.read_text(encoding="utf-8")
         assert not re.search(

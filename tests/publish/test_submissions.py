@@ -1,13 +1,12 @@
-"""A submission is a folder that anybody may have written: what is refused, why, and at what cost; and how ``bench submit`` writes one."""
+"""A submission is a folder that anybody may have written: what is refused, why, and at what cost."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import shutil
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,55 +16,23 @@ from commands import bench
 from made_runs import made_run
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
+from submitted import as_submission, flipped, own_suite, spoil
 
 from bench.base.errors import BenchError
-from bench.base.hashes import values_sha256
 from bench.compare.senders import SENDER_FILE
-from bench.compare.together import TOGETHER_FILE, read_together
 from bench.publish import submissions as checking
-from bench.publish import submit
 from bench.publish.gather import gather
-from bench.publish.senders import submitter_of
 from bench.publish.submissions import check_submission
-from bench.records import RunRecord, RunsFolder, Score
+from bench.records import RunRecord, RunsFolder
 from bench.records.arrays import read_arrays
 
 Forgery = Callable[[RunsFolder, RunRecord], object]
-
-
-@pytest.fixture
-def theirs(tmp_path: Path) -> RunsFolder:
-    return RunsFolder(tmp_path / "theirs")
-
-
-def as_submission(store: RunsFolder) -> Path:
-    """The only folder of a runs folder, as somebody submits it who does not use ``bench submit``."""
-    (folder,) = store.path.iterdir()
-    shutil.rmtree(folder / "checkpoint", ignore_errors=True)
-    (folder / SENDER_FILE).write_text("Eve\n")
-    return folder
 
 
 def refused(folder: Path) -> str:
     with pytest.raises(BenchError) as caught:
         check_submission(folder)
     return caught.value.message
-
-
-# --- what is in a run: each forgery, and why it is refused ---
-
-
-def spoil(store: RunsFolder, run: RunRecord, changes: Mapping[str, Any], **how: Any) -> None:
-    """Other predictions, with a record that gives their hash, as a forger writes it."""
-    path = predictions(store, run)
-    arrays = {**read_arrays(path), **changes}
-    np.savez_compressed(path, **arrays)
-    sha256 = values_sha256({key: np.asarray(one) for key, one in arrays.items()})
-    store.write(replace(run, scores=(replace(run.scores[0], predictions_sha256=sha256, **how),)))
-
-
-def flipped(store: RunsFolder, run: RunRecord) -> None:
-    spoil(store, run, {"prediction": read_arrays(predictions(store, run))["prediction"][::-1]})
 
 
 def made_to_fit(store: RunsFolder, run: RunRecord) -> None:
@@ -123,12 +90,6 @@ def changed(**fields: Any) -> Forgery:
 def no_scores(store: RunsFolder, run: RunRecord) -> None:
     predictions(store, run).unlink()
     store.write(replace(run, scores=()))
-
-
-def own_suite(store: RunsFolder, run: RunRecord) -> None:
-    """An average of a suite that nobody knows: nothing differs, and nothing was computed."""
-    score = Score(suite="mine", task="Avg.", protocol="mine/1", metric="spearman", value=99.0, n=10)
-    store.write(replace(run, scores=(*run.scores, score)))
 
 
 def text_of(name: str, text: str) -> Forgery:
@@ -252,9 +213,6 @@ def test_a_run_that_is_not_what_it_says(theirs: RunsFolder, how: Forgery, why: s
     assert re.search(why, message) and message.isprintable(), message
 
 
-# --- what is in the folder ---
-
-
 def pipe_for_record(folder: Path) -> None:
     (folder / "run.json").unlink()
     os.mkfifo(folder / "run.json")
@@ -328,9 +286,6 @@ def test_a_hostile_folder_is_refused(
     assert why in message and message.isprintable(), message
 
 
-# --- what a refusal costs ---
-
-
 @pytest.mark.parametrize("how", [bomb, many_names])
 def test_sizes_are_checked_before_any_score_is_computed(
     theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch, how: Forgery
@@ -371,177 +326,3 @@ def test_an_error_that_nobody_thought_of_refuses_that_run_alone(
         f"{bad.run_id}: refused: it cannot be checked: ZeroDivisionError: division by zero"
     ]
     assert found.senders == {good.run_id: "Ada"}
-
-
-# --- which of them a board has ---
-
-
-def test_an_own_run_is_never_replaced(theirs: RunsFolder, tmp_path: Path) -> None:
-    run = finished_run(theirs)
-    shutil.copytree(theirs.path, tmp_path / "own")
-    folder = as_submission(theirs)
-    found = gather(tmp_path / "own", theirs.path)  # the very same run: nothing to add
-    assert (found.refused, len(found.runs), found.senders) == ([], 1, {})
-    theirs.write(replace(run, cost=replace(run.cost, train_seconds=1.0)))
-    (line,) = gather(tmp_path / "own", theirs.path).refused
-    assert line == f"{folder.name}: refused: {run.run_id} has the same id or fingerprint"
-
-
-def test_rows_of_others_stand_apart_and_say_who_ran_them(
-    theirs: RunsFolder, tmp_path: Path
-) -> None:
-    finished_run(theirs, 1)
-    for seed in (2, 3):
-        finished_run(RunsFolder(tmp_path / "own"), seed)
-    as_submission(theirs)
-    out = tmp_path / "boards"
-    words = ("publish", "--runs", tmp_path / "own", "--submissions", theirs.path, "--out", out)
-    done = bench(*words)
-    assert done.exit_code == 0, done.output
-    tables = json.loads((out / "v1" / "tables.json").read_bytes())["tables"]
-    rows = [
-        (one["table"].get("submitted_by"), row["differs"].get("submitted by"), len(row["runs"]))
-        for one in tables
-        for row in one["table"]["rows"]
-    ]
-    assert rows == [(None, None, 2), ("Eve", "Eve", 1)]
-    run = next((out / "v1" / "runs").glob("*-s1-*"))
-    assert "Run by Eve" in (run / "index.html").read_text()
-    assert "Eve" in (out / "v1" / "README.md").read_text()
-    # the next version knows who ran what, without the submission
-    done = bench("publish", "--runs", out / "v1" / "runs", "--out", out, "--note", "n")
-    assert done.exit_code == 0, done.output
-    assert (run.parents[2] / "v2" / "runs" / run.name / "index.html").read_text().count("Eve")
-
-
-def test_a_refused_submission_is_an_exit_code_and_the_board_is_made(
-    theirs: RunsFolder, tmp_path: Path
-) -> None:
-    flipped(theirs, finished_run(theirs))
-    finished_run(RunsFolder(tmp_path / "own"), 2)
-    as_submission(theirs)
-    out = tmp_path / "boards"
-    words = ("--runs", tmp_path / "own", "--submissions", theirs.path, "--out", out)
-    done = bench("publish", *words, "--preview")
-    assert done.exit_code == 1 and "refused: check CHECK" in done.stderr
-    assert (out / "preview" / "index.html").is_file()
-
-
-# --- bench submit ---
-
-
-def test_submit_writes_a_folder_that_passes(theirs: RunsFolder, tmp_path: Path) -> None:
-    run = finished_run(theirs)
-    words = ("submit", "simcse", "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
-    done = bench(*words)
-    assert done.exit_code == 0 and done.stdout.strip() == str(tmp_path / "box" / run.run_id)
-    made = tmp_path / "box" / run.run_id
-    files = {path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file()}
-    assert files == {"run.json", SENDER_FILE, "predictions/CHECK.npz"}
-    assert check_submission(made) == run
-    again = bench(*words)  # a command may have been killed at its very end
-    assert again.exit_code == 0 and again.stdout == done.stdout
-    other = bench(*words[:-1], "Grace")
-    assert other.exit_code == 2 and "already exists" in other.stderr
-    assert check_submission(made) == run and submitter_of(made) == "Ada"
-
-
-def test_runs_of_one_command_say_that_they_came_together(
-    theirs: RunsFolder, tmp_path: Path
-) -> None:
-    runs, box = [finished_run(theirs, seed) for seed in (1, 2)], tmp_path / "box"
-    words = ("submit", "simcse", "--runs", theirs.path, "--to", box, "--by", "Ada")
-    assert bench(*words).exit_code == 0
-    sets = [read_together(box / run.run_id) for run in runs]
-    assert sets[0] == sets[1] and len(sets[0]) == 2
-    assert [check_submission(box / run.run_id) for run in runs] == runs
-    shutil.rmtree(box / runs[1].run_id)  # killed between the two
-    assert bench(*words).exit_code == 0
-    assert read_together(box / runs[1].run_id) == sets[0]
-    imposter = finished_run(RunsFolder(tmp_path / "other"), 3)
-    folder = tmp_path / "other" / imposter.run_id
-    shutil.copy(box / runs[0].run_id / TOGETHER_FILE, folder)
-    assert len(read_together(folder)) == 1, "it is not in the file that it copied"
-
-
-def test_if_one_of_several_runs_is_refused_none_is_written(
-    theirs: RunsFolder, tmp_path: Path
-) -> None:
-    finished_run(theirs, 1)
-    flipped(theirs, finished_run(theirs, 2))
-    done = bench("submit", "simcse", "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
-    assert done.exit_code == 2 and "-s2-" in done.stderr and "cannot be submitted" in done.stderr
-    assert not (tmp_path / "box").exists()
-
-
-def test_submit_refuses_what_a_board_refuses_and_leaves_nothing(
-    theirs: RunsFolder, tmp_path: Path
-) -> None:
-    run = finished_run(theirs)
-    own_suite(theirs, run)
-    words = ("submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
-    done = bench(*words)
-    assert done.exit_code == 2 and "mine is not known" in done.stderr and "--suite" in done.stderr
-    assert not (tmp_path / "box").exists()
-    done = bench(*words, "--suite", "check")
-    assert done.exit_code == 0, done.output
-    assert [score.suite for score in check_submission(tmp_path / "box" / run.run_id).scores] == [
-        "check"
-    ]
-
-
-# --- nothing half-written in its place ---
-
-
-def test_a_kill_leaves_nothing_in_the_place_and_the_same_command_goes_through(
-    theirs: RunsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, box = finished_run(theirs), tmp_path / "box"
-
-    def killed(folder: Path) -> None:
-        """Ends as a kill does: what was written aside stays."""
-        assert folder.parent.name.startswith(submit.TEMPORARY)
-        shutil.copytree(folder.parent, box / f"{submit.TEMPORARY}of-a-killed-one")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(submit, "check_submission", killed)
-    with pytest.raises(KeyboardInterrupt):
-        submit.submit_runs([theirs.folder(run.run_id)], box, "Ada")
-    assert not (box / run.run_id).exists() and list(box.iterdir())
-    monkeypatch.undo()
-    (made,) = submit.submit_runs([theirs.folder(run.run_id)], box, "Ada")
-    assert made == box / run.run_id and list(box.iterdir()) == [made]
-    assert check_submission(made) == run
-
-
-def test_a_full_disk_is_one_line_and_leaves_nothing(
-    theirs: RunsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, box = finished_run(theirs), tmp_path / "box"
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(submit, "_write_files", full)
-    with pytest.raises(BenchError, match="No space left on device"):
-        submit.submit_runs([theirs.folder(run.run_id)], box, "Ada")
-    assert not box.exists()
-
-
-def test_a_name_is_checked_before_anything_is_written(theirs: RunsFolder, tmp_path: Path) -> None:
-    run = finished_run(theirs)
-    done = bench(
-        "submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "\u3164"
-    )
-    assert done.exit_code == 2 and "U+3164 cannot be seen" in done.stderr
-    assert not (tmp_path / "box").exists()
-
-
-def test_a_run_that_names_a_folder_is_not_submitted(theirs: RunsFolder, tmp_path: Path) -> None:
-    run = finished_run(theirs)
-    origin = replace(run.provenance, command="bench run --data C:\\Users\\ada\\sets")
-    theirs.write(replace(run, provenance=origin))
-    words = ("submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
-    done = bench(*words)
-    assert done.exit_code == 2 and "Users" not in done.stderr
-    assert "run.json: provenance.command holds the absolute path of 'sets'" in done.stderr

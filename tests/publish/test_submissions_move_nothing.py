@@ -1,4 +1,6 @@
-"""Whatever strangers submit, the publisher's rows, tables, figures and headline are the same, byte for byte."""
+"""Whatever strangers submit, the publisher's rows, tables, figures and headline are the same, byte
+for byte.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunRecord]
 
 @pytest.fixture(scope="module")
 def junk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[RunRecord, str]]]:
-    """Forty runs of three senders: names of own rows, later dates, seeds that lie far apart, other values, tasks, suites, backbones,
-    budgets and libraries; more of them than own runs."""
+    """Forty runs of three senders: names of own rows, later dates, seeds that lie far apart, other
+    values, tasks, suites, backbones, budgets and libraries; more of them than own runs.
+    """
     folder = tmp_path_factory.mktemp("junk")
     made: list[tuple[RunRecord, str]] = []
 
@@ -179,7 +182,9 @@ def test_a_submitted_row_is_no_baseline(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_knows_who_submitted_a_run_of_a_version(tmp_path: Path) -> None:
-    """The runs of a published version, one of which somebody sent in: in the command and in Python."""
+    """The runs of a published version, one of which somebody sent in: in the command and in
+    Python.
+    """
     import bench as library
 
     own = made_runs(tmp_path / "v1" / "runs", {"simcse": 0.5, "promcse": 0.6})

@@ -1,4 +1,6 @@
-"""One run id in two folders: copies count once, two different runs are refused with both folders, in the command and in Python."""
+"""One run id in two folders: copies count once, two different runs are refused with both folders,
+in the command and in Python.
+"""
 
 from __future__ import annotations
 

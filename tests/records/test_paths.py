@@ -1,4 +1,6 @@
-"""What is published names no folder of anybody's machine: absolute paths of all systems are found, and named instead."""
+"""What is published names no folder of anybody's machine: absolute paths of all systems are found,
+and named instead.
+"""
 
 from __future__ import annotations
 

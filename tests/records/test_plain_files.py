@@ -1,4 +1,6 @@
-"""Files of a folder that somebody else made: links, pipes, devices, sizes, forged arrays; each costs one run, and no verb waits."""
+"""Files of a folder that somebody else made: links, pipes, devices, sizes, forged arrays; each
+costs one run, and no verb waits.
+"""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from bench.records import (
     RunRecord,
     Score,
     Training,
+    upgrades,
 )
 from bench.records import record as record_module
 
@@ -150,13 +151,11 @@ def accepted(content: Any) -> bool:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inside = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
+    inside: Any = ()
+    if isinstance(value, dict):
+        inside = value.items()
+    if isinstance(value, list):
+        inside = enumerate(value)
     return [path, *(place for key, one in inside for place in places(one, (*path, key)))]
 
 
@@ -278,7 +277,7 @@ def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPa
     def rename(content: dict[str, Any]) -> dict[str, Any]:
         return {"backbone" if key == "model" else key: value for key, value in content.items()}
 
-    monkeypatch.setitem(record_module.UPGRADES, 0, rename)
+    monkeypatch.setitem(upgrades.UPGRADES, 0, rename)
     assert RunRecord.from_json(old) == RunRecord.from_json(now)
     assert old["schema"] == "bench.run/0", "the object that was read stays as it was"
 

@@ -1,4 +1,6 @@
-"""What the tables say about themselves: known slips are found, and every check follows made-up rows."""
+"""What the tables say about themselves: known slips are found, and every check follows made-up
+rows.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def test_what_is_printed_is_kept_with_its_zeros() -> None:
 
 
 def test_the_one_quotation_that_differs_explains_its_average() -> None:
-    """69.54 for 69.45: the source's own number gives the printed average, and is one that 1,725 items can give."""
+    """69.54 for 69.45: the source's own number gives the printed average, and is one that 1,725
+    items can give.
+    """
     slip, first, *later = [r for r in audit() if r.kind == "quoted"]
     assert {(r.cell.paper, r.cell.method) for r in later} == {
         ("cot-bert", "rankcse"),  # which quotes other versions of both papers
@@ -154,7 +158,9 @@ def test_every_copied_row_says_so_and_most_could_be_compared() -> None:
 
 
 def test_claims_of_texts_that_the_tables_do_not_bear_out() -> None:
-    """Every gain that is recorded is held against its two cells, here in exact fractions; three of 24 are false."""
+    """Every gain that is recorded is held against its two cells, here in exact fractions; three of
+    24 are false.
+    """
     claims = claimed_gains()
     off = {
         (one.cell.paper, one.claimed, one.cell.printed, one.less.printed)
@@ -211,7 +217,9 @@ def test_a_claim_is_held_against_its_cells(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("backbone", sorted(SIZES))
 def test_shares_of_trained_parameters(backbone: str) -> None:
-    """Against torch: the backbones' own configurations, built without memory, and the parts as modules."""
+    """Against torch: the backbones' own configurations, built without memory, and the parts as
+    modules.
+    """
     import torch
     import transformers
 
@@ -313,7 +321,9 @@ def test_accuracies_that_were_rounded_to_one_decimal_are_held_to_that() -> None:
 
 @pytest.mark.parametrize("runs", ["one run", "mean of 4 seeds"])
 def test_accuracies_that_counts_can_and_cannot_give(runs: str) -> None:
-    """Every accuracy that some number of right answers gives is accepted, by enumeration; the others are not."""
+    """Every accuracy that some number of right answers gives is accepted, by enumeration; the
+    others are not.
+    """
     times = 4 if "4" in runs else 1
     reachable = {round(100 * right / (500 * times), 2) for right in range(500 * times + 1)}
     for hundredths in range(8000, 8101):

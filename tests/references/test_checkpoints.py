@@ -1,4 +1,6 @@
-"""Checkpoints that authors released: each is one printed row, is scored by a method that is here, and finds its printed numbers."""
+"""Checkpoints that authors released: each is one printed row, is scored by a method that is here,
+and finds its printed numbers.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_each_is_one_printed_row_and_a_recipe_that_the_harness_takes(
 
 
 def test_names_settings_and_averages_are_those_of_the_reference(shared: Path) -> None:
-    """The list that was gathered from the hub and the READMEs, independent of the tables. Averages of a mean are text there."""
+    """The list that was gathered from the hub and the READMEs, independent of the tables. Averages
+    of a mean are text there.
+    """
     known = {
         row["hub"]: row
         for row in json.loads(

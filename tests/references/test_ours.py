@@ -1,4 +1,6 @@
-"""Printed rows and the harness's runs: each row means a run that can be planned, and each run finds its printed numbers."""
+"""Printed rows and the harness's runs: each row means a run that can be planned, and each run finds
+its printed numbers.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def test_what_printed_names_mean(
 def test_a_run_is_held_against_the_number_of_its_recipe_whatever_its_variant_is_called(
     variant: str, mlm: bool, values: list[float]
 ) -> None:
-    """On RoBERTa DCPCSE has MLM. Runs that were made when the method had none there, and the variant had it, keep their numbers."""
+    """On RoBERTa DCPCSE has MLM. Runs that were made when the method had none there, and the
+    variant had it, keep their numbers.
+    """
     where = {"suite": "sts", "setting": "unsupervised", "backbone": "roberta-base"}
     assert [
         r.value

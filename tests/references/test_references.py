@@ -1,4 +1,6 @@
-"""The printed numbers: row for row what the reference file of the project's owner has, and findable by method and backbone."""
+"""The printed numbers: row for row what the reference file of the project's owner has, and findable
+by method and backbone.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_every_row_is_that_of_the_papers_tables(shared: Path) -> None:
 
 
 def later_rows(shared: Path) -> list[dict[str, Any]]:
-    """Those of the methods since 2022 and of released checkpoints, in the names that they have here."""
+    """Those of the methods since 2022 and of released checkpoints, in the names that they have
+    here.
+    """
     text = (shared / "reference" / "paper_results_c.json").read_text(encoding="utf-8")
     rows = json.loads(text.replace("issue 68", "issue-68").replace("Avg. STS12", "Avg.-STS12"))
     return [
@@ -51,7 +55,9 @@ def later_rows(shared: Path) -> list[dict[str, Any]]:
 
 
 def test_every_later_row_is_that_of_its_table_or_readme(shared: Path) -> None:
-    """Each of their cells once, under the note of its row, which is that of all its cells together."""
+    """Each of their cells once, under the note of its row, which is that of all its cells
+    together.
+    """
     rows = later_rows(shared)
     here = [r for r in results() if r.paper not in (*FIRST, "simcse") or r.table == "README"]
     fields = [field for field in rows[0] if field != "note"]
@@ -79,9 +85,10 @@ def test_what_is_known_without_the_reference_file() -> None:
 def test_every_printed_spread_is_the_one_that_was_typed_a_second_time() -> None:
     """The 91 printed ±, typed by hand a second time and not made from results.tsv.
 
-    They were typed from the project owner's reference file (paper_results.json, 2026-11-24), and not from the papers, whose text
-    is not at hand. A reader had compared that file's 91 with the papers the same day: 89 agreed, 0.45 for STS-B of ConPVP's
-    SimCSE was a misread 0.77, and STS-B of ConPVP, 0.45 or 0.46, cannot be read.
+    They were typed from the project owner's reference file (paper_results.json, 2026-11-24), and
+    not from the papers, whose text is not at hand. A reader had compared that file's 91 with the
+    papers the same day: 89 agreed, 0.45 for STS-B of ConPVP's SimCSE was a misread 0.77, and STS-B
+    of ConPVP, 0.45 or 0.46, cannot be read.
     """
     here = {
         (r.paper, r.table, r.label, r.backbone, r.task): r.std
@@ -99,7 +106,9 @@ def test_every_printed_spread_is_the_one_that_was_typed_a_second_time() -> None:
 
 
 def test_no_average_spreads_more_than_its_cells() -> None:
-    """The standard deviation of a mean is at most the mean of the standard deviations, however the cells vary together."""
+    """The standard deviation of a mean is at most the mean of the standard deviations, however the
+    cells vary together.
+    """
     checked = 0
     for row in references.rows():
         stds = [cell.std for cell in row.parts if cell.std is not None]
@@ -144,7 +153,9 @@ def test_protocols_are_those_of_the_suites() -> None:
 
 
 def test_the_contents_have_every_table_once_and_the_docs_have_the_contents() -> None:
-    """What has printed scores can be run again; the docs' list is this one, with the command of each, or why there is none."""
+    """What has printed scores can be run again; the docs' list is this one, with the command of
+    each, or why there is none.
+    """
     every = contents()
     assert len({(one.paper, one.part) for one in every}) == len(every)
     assert {(one.paper, one.short) for one in every if one.how == "scores"} == set(tables())

@@ -1,4 +1,6 @@
-"""What is scored never decides what is trained: the dev set of a run does not depend on its suites."""
+"""What is scored never decides what is trained: the dev set of a run does not depend on its
+suites.
+"""
 
 from __future__ import annotations
 

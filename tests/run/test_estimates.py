@@ -1,4 +1,6 @@
-"""The arithmetic of a plan, computed again by hand; memory: tests/training/test_memory_estimate.py."""
+"""The arithmetic of a plan, computed again by hand; memory:
+tests/training/test_memory_estimate.py.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def seconds(run: PlannedRun, speed: float, rows: int, steps: int, chunk: int | N
 
 
 def test_the_time_of_unsupervised_simcse_by_hand() -> None:
-    """BERT base has 85 million parameters in its layers; a million rows of two sentences, of 25.6 tokens each."""
+    """BERT base has 85 million parameters in its layers; a million rows of two sentences, of 25.6
+    tokens each.
+    """
     run, tokens = run_of(), 1_000_000 * 2 * 25.6
     assert seconds(run, 1e14, 1_000_000, 15_625) == pytest.approx(6 * LAYERS * tokens / 1e14)
     chunked = seconds(run, 1e14, 1_000_000, 15_625, chunk=16)
@@ -82,7 +86,9 @@ COSTLY = [
 def test_a_method_says_how_many_weights_it_holds(
     name: str, values: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Counted in the method as it is built; biases, layer norms and positions are not in the promise."""
+    """Counted in the method as it is built; biases, layer norms and positions are not in the
+    promise.
+    """
     cls = REGISTRY[name].cls
     method = built(cls, "builtin", tmp_path, setting="unsupervised", **values)
     shape = EncoderShape.from_sizes(method.encoder.config.to_dict())

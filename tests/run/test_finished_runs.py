@@ -1,4 +1,6 @@
-"""Scores of a finished run outlive whatever ends a later command: a stop, a kill, a failing task, a full disk."""
+"""Scores of a finished run outlive whatever ends a later command: a stop, a kill, a failing task, a
+full disk.
+"""
 
 from __future__ import annotations
 

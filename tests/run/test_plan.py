@@ -1,4 +1,6 @@
-"""What a command means: runs, their ids and fingerprints, and what is refused before anything is started."""
+"""What a command means: runs, their ids and fingerprints, and what is refused before anything is
+started.
+"""
 
 from __future__ import annotations
 
@@ -355,7 +357,9 @@ def test_allow_pickle_holds_for_the_encoders_that_a_recipe_names(
 
 
 def test_stsb_train_is_a_corpus_of_rated_pairs(shared: Path, tmp_path: Path) -> None:
-    """5,749 pairs with scores from 0 to 1, written once; a plan on a machine without STS-B knows as much."""
+    """5,749 pairs with scores from 0 to 1, written once; a plan on a machine without STS-B knows as
+    much.
+    """
     data = DataFolder(shared / "data")
     made = stsb_train(data)
     first = ("a plane is taking off .", "an air plane is taking off .", "1.0")

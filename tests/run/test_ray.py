@@ -1,4 +1,6 @@
-"""``bench run --on ray`` on a real cluster of Ray: a head without processors and two nodes with one each."""
+"""``bench run --on ray`` on a real cluster of Ray: a head without processors and two nodes with one
+each.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,9 @@ def work(long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_p
 
 @pytest.mark.engine
 def test_a_worker_and_a_node_that_die_and_a_second_driver(cluster: Any, work: Work) -> None:
-    """A worker and a node's raylet by kill -9; the second command starts nothing twice; every run is finished once."""
+    """A worker and a node's raylet by kill -9; the second command starts nothing twice; every run
+    is finished once.
+    """
     runs, plan = work.folder / 'it\'s "shared"', (*work.plan, "--seeds", "1-3")
     driver = Driver(plan, runs, work.folder)
     until(lambda: saved(runs) == 2, driver)
@@ -141,7 +145,9 @@ def test_a_worker_and_a_node_that_die_and_a_second_driver(cluster: Any, work: Wo
 
 @pytest.mark.engine
 def test_ctrl_c_and_a_driver_that_dies(cluster: Any, work: Work) -> None:
-    """Each time every run saves a state and ends in time, nothing is left, and the same command goes on."""
+    """Each time every run saves a state and ends in time, nothing is left, and the same command
+    goes on.
+    """
     runs, plan = work.folder / "runs", (*work.plan, "--seeds", "1-3")
     for number in (signal.SIGINT, signal.SIGKILL):
         driver = Driver(plan, runs, work.folder, pause=1.0)  # none ends by itself
@@ -186,7 +192,9 @@ def test_without_a_cluster_one_is_started_on_this_machine(
 def test_what_cannot_be_is_one_line(
     cluster: Any, plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cluster without these resources, none at that address, one of another version; no Ray at all."""
+    """A cluster without these resources, none at that address, one of another version; no Ray at
+    all.
+    """
     import ray
 
     given = (*plan, "--runs", tmp_path / "runs", "--on")

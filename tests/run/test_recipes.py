@@ -129,7 +129,9 @@ def test_the_nearest_recipe_is_of_the_same_family_then_size(backbone, nearest):
 
 
 def test_a_recipe_of_the_backbone_wins_over_the_variants_recipe_for_another() -> None:
-    """Recipes without a variant hold for every variant: a rate for another size would be worse than none for the variant."""
+    """Recipes without a variant hold for every variant: a rate for another size would be worse than
+    none for the variant.
+    """
     own = entry("unsupervised", "bert-base-uncased", "warm", epochs=1)
     assert choose_entry((*FOUND, own), "unsupervised", "bert-large-uncased", "warm") is FOUND[2]
     assert choose_entry((*FOUND, own), "unsupervised", "my-bert-base", "warm") is own

@@ -1,4 +1,6 @@
-"""``bench run --on slurm`` on a real Slurm: a plan, the faults, and bad input. Every run ends once, equal to the quiet one."""
+"""``bench run --on slurm`` on a real Slurm: a plan, the faults, and bad input. Every run ends once,
+equal to the quiet one.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def work(
 def test_a_plan_is_queued_listed_and_run_once(
     work: Work, plan: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """A folder with blanks and quotes; options with quotes; the same command queues nothing twice."""
+    """A folder with blanks and quotes; options with quotes; the same command queues nothing
+    twice.
+    """
     slurm, work.plan = work.slurm, (*plan, "--seeds", "1-3")
     runs = work.runs = tmp_path / 'it\'s "shared"'
     command = (*work.plan, "--runs", runs, "--on")
@@ -126,7 +130,9 @@ def test_a_killed_worker_and_a_controller_that_restarts(work: Work) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("fault", ["dead", "cut off"])
 def test_a_node_that_is_lost(fault: str, work: Work) -> None:
-    """Dead: all its processes by kill -9. Cut off: its daemon stands still, the worker lives. Slurm starts the run elsewhere."""
+    """Dead: all its processes by kill -9. Cut off: its daemon stands still, the worker lives. Slurm
+    starts the run elsewhere.
+    """
     slurm, runs, plan = work.slurm, work.runs, ("--seeds", "3", "--set", "max_steps=600")
     work.submit(*plan)
     work.until(lambda: saved(runs))
@@ -167,7 +173,9 @@ def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(work: Work) ->
 
 @pytest.mark.engine
 def test_a_time_limit_that_nears_and_a_run_that_fails(work: Work) -> None:
-    """A minute, of which Slurm tells after 25 to 55 s: saved and queued again. A run that fails by itself is not."""
+    """A minute, of which Slurm tells after 25 to 55 s: saved and queued again. A run that fails by
+    itself is not.
+    """
     runs, plan = work.runs, ("--seeds", "1", "--set", "max_steps=450")  # more than 60 s of steps
     work.submit(*plan, on="slurm:time=1,signal=B:USR1@5")
     work.submit("--seeds", "2", "--set", "learning_rate=1e18")
@@ -182,7 +190,9 @@ def test_a_time_limit_that_nears_and_a_run_that_fails(work: Work) -> None:
 
 @pytest.mark.engine
 def test_a_time_limit_without_progress_fails(work: Work) -> None:
-    """Another process holds the run, so the job waits for it in vain: it is not queued again and again."""
+    """Another process holds the run, so the job waits for it in vain: it is not queued again and
+    again.
+    """
     from bench.records import RunsFolder
 
     plan = (*work.plan, "--seeds", "9", "--runs", work.runs)
@@ -212,7 +222,9 @@ def test_refused_options_are_one_line_and_nothing_is_queued(
 
 
 def test_a_plan_larger_than_an_array_may_be_is_several(slurm: SlurmCluster, tmp_path: Path) -> None:
-    """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for parallel=. Nothing of them begins."""
+    """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for parallel=. Nothing of
+    them begins.
+    """
     from bench.records import RunsFolder
     from bench.run.config import Plan, RunConfig
     from bench.run.jobs import new_batch, queued_jobs

@@ -1,4 +1,6 @@
-"""Which runs a printed table means: every table of every paper, the words that choose rows, seeds and order."""
+"""Which runs a printed table means: every table of every paper, the words that choose rows, seeds
+and order.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def printed(part: Part) -> list[str]:
 @pytest.mark.parametrize("released", [False, True])
 @pytest.mark.parametrize("part", TABLES, ids=lambda part: part.name)
 def test_every_table_means_runs_that_the_harness_has(part: Part, released: bool) -> None:
-    """No row is lost, every run has a recipe with its changed values in it; with --released nothing is trained."""
+    """No row is lost, every run has a recipe with its changed values in it; with --released nothing
+    is trained.
+    """
     try:
         found = runs_of(part, REGISTRY, released=released)
     except BenchError as error:
@@ -114,7 +118,9 @@ def test_rows_become_runs() -> None:
 
 
 def test_what_stands_on_another_run_comes_after_it_with_its_seeds() -> None:
-    """Two rows on SBERT, which is no row here: one job of it, with the seeds of the one that has most."""
+    """Two rows on SBERT, which is no row here: one job of it, with the seeds of the one that has
+    most.
+    """
     found = table("promcse:1", "sbert-base-flow", "ct-sbert")
     assert {run.on.name for run in found if run.on} == {f"sbert, supervised, {BERT}"}
     of_three = [replace(cell, runs="mean of 3 runs") for cell in found[1].rows[0].cells]
@@ -144,7 +150,9 @@ def test_a_teacher_is_a_run_that_is_done_before() -> None:
 
 
 def test_seeds_are_as_many_as_the_print_is_of() -> None:
-    """DCPCSE: the average of 10 runs; ConPVP: means of 4 (table 4) and the best of 4 (table 3); a trial has one."""
+    """DCPCSE: the average of 10 runs; ConPVP: means of 4 (table 4) and the best of 4 (table 3); a
+    trial has one.
+    """
 
     def seeds(name: str, **chosen: tuple[str, ...]) -> dict[str, set[int]]:
         found: dict[str, set[int]] = {}

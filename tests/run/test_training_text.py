@@ -1,4 +1,6 @@
-"""Training text in files, from the option to the record, the board's command and the run that it makes again."""
+"""Training text in files, from the option to the record, the board's command and the run that it
+makes again.
+"""
 
 from __future__ import annotations
 

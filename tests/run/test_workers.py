@@ -1,4 +1,6 @@
-"""The contract of a worker: a command line, whose run does not depend on the machine that plans it."""
+"""The contract of a worker: a command line, whose run does not depend on the machine that plans
+it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def after(option: str, words: list[str]) -> str:
 def test_every_line_works_by_sh_from_another_folder_with_an_empty_environment(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paths with blanks and quotes, a plugin that is edited afterwards; the runs are those of the local executor."""
+    """Paths with blanks and quotes, a plugin that is edited afterwards; the runs are those of the
+    local executor.
+    """
     place, elsewhere = tmp_path / 'it\'s a "place" $(touch hit)', tmp_path / "elsewhere"
     place.mkdir()
     elsewhere.mkdir()
@@ -141,7 +145,9 @@ def test_options_that_do_not_go_together(
 
 
 def test_runs_that_slurm_has_are_listed(tmp_path: Path, stand_ins: Path, snapshot: Any) -> None:
-    """A stand-in for squeue: one run works, one waits, one is gone without a trace; then squeue is silent."""
+    """A stand-in for squeue: one run works, one waits, one is gone without a trace; then squeue is
+    silent.
+    """
     store = RunsFolder(tmp_path / "runs")
     store.write(working := record("simcse", 1, status="interrupted", scores=()))
     ids = [working.run_id, "simcse-waits", "simcse-gone"]

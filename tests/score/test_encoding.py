@@ -1,4 +1,6 @@
-"""Encoding: the same vectors whatever the batch and the order, each distinct sentence once, the budget kept."""
+"""Encoding: the same vectors whatever the batch and the order, each distinct sentence once, the
+budget kept.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def tokens(texts):
 
 
 class CountingModel:
-    """The vector of a sentence is (its length, the sum of its ids); keeps every batch that it saw."""
+    """The vector of a sentence is (its length, the sum of its ids); keeps every batch that it
+    saw.
+    """
 
     def __init__(self):
         self.batches: list[list[tuple[int, ...]]] = []

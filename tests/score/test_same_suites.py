@@ -1,4 +1,6 @@
-"""``bench/score/same_numbers.toml``: earlier code of a suite stands for today's if its scores are equal."""
+"""``bench/score/same_numbers.toml``: earlier code of a suite stands for today's if its scores are
+equal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The vectors of a checkpoint on disk: each sentence once over all suites and sessions, whatever was killed in between."""
+"""The vectors of a checkpoint on disk: each sentence once over all suites and sessions, whatever
+was killed in between.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def test_what_a_killed_process_left_half_written_is_cut_off(tmp_path, file, lost
 
 @pytest.mark.parametrize(("gone", "left"), [("keys", 60), ("keys", 24), ("keys", 7), ("f32", 80)])
 def test_one_file_that_was_never_written_leaves_nothing_of_the_other(tmp_path, gone, left):
-    """Killed, or the disk was full, between the vectors and their keys: what follows is not appended to vectors of nobody."""
+    """Killed, or the disk was full, between the vectors and their keys: what follows is not
+    appended to vectors of nobody.
+    """
     sentences = ["a" * i + "b" for i in range(5)]
     VectorStore(tmp_path, "k").add(sentences, Encoder())
     whole = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

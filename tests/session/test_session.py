@@ -1,4 +1,6 @@
-"""A session executes every run of a command, whatever becomes of the others; Python and the command line do the same."""
+"""A session executes every run of a command, whatever becomes of the others; Python and the command
+line do the same.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ Execute = Callable[[Any, float], Any]
 def run_all(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., tuple[list[RunEnd], list[str]]]:
-    """Execute runs in a session whose ``execute`` is replaced; returns their ends, and the lines."""
+    """Execute runs in a session whose ``execute`` is replaced; returns their ends, and the
+    lines.
+    """
 
     def run_all(
         execute: Execute, runs: Sequence[Any], ranks: Any = None, **options: Any

@@ -1,4 +1,6 @@
-"""The Grid and its five writers: what each prints, that it fits, and that no text can make it misbehave; and score tables as Grids."""
+"""The Grid and its five writers: what each prints, that it fits, and that no text can make it
+misbehave; and score tables as Grids.
+"""
 
 from __future__ import annotations
 

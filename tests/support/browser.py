@@ -27,7 +27,9 @@ NOTHING_OUTSIDE = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--disable-background-networking",
 )
-PATIENCE = 120_000  # milliseconds that an action may take; all of ours take a few, but not on a machine with much else to do
+# milliseconds that an action may take; all of ours take a few, but not on a machine with much else
+# to do
+PATIENCE = 120_000
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,8 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def launched(playwright: Any) -> Iterator[Browser]:
-    # --no-sandbox: containers in which tests run as root have no user namespaces for it; the pages are our own
+    # --no-sandbox: containers in which tests run as root have no user namespaces for it; the pages
+    # are our own
     browser = playwright.chromium.launch(
         executable_path=CHROMIUM, args=["--no-sandbox", *NOTHING_OUTSIDE]
     )

@@ -55,7 +55,9 @@ def build_guard(folder: Path) -> None:
 
 
 def place() -> str:
-    """Return the innermost line of methods, this package or a library that asked for the operation."""
+    """Return the innermost line of methods, this package or a library that asked for the
+    operation.
+    """
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -102,7 +104,9 @@ class OnCard(Tensor):
 
 
 def compute(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Compute an operation of the card on the CPU: check it, count it, put its results on the card."""
+    """Compute an operation of the card on the CPU: check it, count it, put its results on the
+    card.
+    """
     torch._C._set_only_lift_cpu_tensors(True)
     name = func._schema.name.removeprefix("aten::")
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
@@ -230,12 +234,27 @@ def present() -> Iterator[None]:
         multi_processor_count=132,
     )
     answers = {
-        "_lazy_init": None, "init": None, "is_available": True, "is_initialized": True, "current_device": 0, "device_count": 1,
-        "set_device": None, "synchronize": None, "empty_cache": None, "is_bf16_supported": True, "get_device_name": about.name,
-        "get_device_properties": about, "get_device_capability": (9, 0), "manual_seed": None, "manual_seed_all": None,
-        "_is_in_bad_fork": False, "reset_peak_memory_stats": None, "max_memory_allocated": 1, "memory_allocated": 1,
+        "_lazy_init": None,
+        "init": None,
+        "is_available": True,
+        "is_initialized": True,
+        "current_device": 0,
+        "device_count": 1,
+        "set_device": None,
+        "synchronize": None,
+        "empty_cache": None,
+        "is_bf16_supported": True,
+        "get_device_name": about.name,
+        "get_device_properties": about,
+        "get_device_capability": (9, 0),
+        "manual_seed": None,
+        "manual_seed_all": None,
+        "_is_in_bad_fork": False,
+        "reset_peak_memory_stats": None,
+        "max_memory_allocated": 1,
+        "memory_allocated": 1,
         "mem_get_info": (80 << 30, 80 << 30),
-    }  # fmt: skip
+    }
     always = {name: mock.Mock(return_value=value) for name, value in answers.items()}
     with (
         mock.patch.multiple(

@@ -129,7 +129,9 @@ class StandInHub:
         ]
 
     def environment(self, home: Path) -> dict[str, str]:
-        """Return variables that send a child's client libraries here; merge them into os.environ."""
+        """Return variables that send a child's client libraries here; merge them into
+        os.environ.
+        """
         return {
             "HF_ENDPOINT": self.url,
             "HF_HOME": str(home),

@@ -64,13 +64,9 @@ class Repo:
         return list(self.revisions)[-1]
 
     def at(self, revision: str) -> str | None:
-        return (
-            self.head
-            if revision in ("main", "")
-            else revision
-            if revision in self.revisions
-            else None
-        )
+        if revision in ("main", ""):
+            return self.head
+        return revision if revision in self.revisions else None
 
 
 def git_oid(data: bytes) -> str:
@@ -104,7 +100,11 @@ class Handler(BaseHTTPRequestHandler):
         self.where, self.query = unquote(parts.path), parts.query
         length = int(self.headers.get("Content-Length") or 0)
         chunked = "chunked" in (self.headers.get("Transfer-Encoding") or "")
-        self.sent_body = self._chunks() if chunked else self.rfile.read(length) if length else b""
+        self.sent_body = b""
+        if chunked:
+            self.sent_body = self._chunks()
+        elif length:
+            self.sent_body = self.rfile.read(length)
         fault = self.hub._spoilt(self.command, self.where)
         time.sleep(fault.silent if fault else 0)
         if self._token() in self.hub.stale:
@@ -328,7 +328,9 @@ class Handler(BaseHTTPRequestHandler):
             json.loads(body)["paths"] if body.startswith("{") else parse_qs(body).get("paths", [])
         )
         found: list[dict[str, Any]] = []
-        for path in [wanted] if isinstance(wanted, str) else wanted:
+        if isinstance(wanted, str):
+            wanted = [wanted]
+        for path in wanted:
             if path in files:
                 found.append(_entry(path, files[path]))
             elif any(one.startswith(path + "/") for one in files):

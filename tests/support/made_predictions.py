@@ -89,7 +89,9 @@ def clusters(method: str, seed: int | None, noise: float, task: str, n: int) -> 
 
 
 def lie(method: str, seed: int | None, noise: float, task: str, n: int) -> Arrays:
-    """Make values of geometry: squared distances and cosines of pairs, or potentials of sentences."""
+    """Make values of geometry: squared distances and cosines of pairs, or potentials of
+    sentences.
+    """
     pairs = similarity(method, seed, noise, "STS-B", n)
     cosine = pairs.pop("prediction")
     if task == "uniformity":

@@ -51,7 +51,8 @@ def _fit(
         for part in initial_weights(x.shape[1], classes, settings.seed)
     )
     parameters = [torch.nn.Parameter(weight), torch.nn.Parameter(bias)]
-    # Adam's own weight_decay adds penalty * parameter to the gradient; AdamW's would not be the same.
+    # Adam's own weight_decay adds penalty * parameter to the gradient; AdamW's would not be the
+    # same.
     adam = torch.optim.Adam(parameters, lr=settings.learning_rate, weight_decay=penalty)
     epochs, most, best, bad = 0, -1, parameters, 0
     while epochs <= settings.max_epochs:

@@ -195,6 +195,12 @@ def comparison(version: Path) -> dict[str, dict[str, Any]]:
     return _compared(rows, table["baseline"], values, np.array(moved), pairs)
 
 
+def _verdict(p: float, c: float, difference: float) -> str:
+    if p >= c:
+        return "inconclusive"
+    return "better" if difference > 0 else "worse"
+
+
 def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyped-def]
     counts, starts = (
         [len(one) for one in values],
@@ -258,7 +264,7 @@ def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyp
             "ci_high": difference + half,
             "ci_level": 1 - c,
             "p": p,
-            "verdict": "inconclusive" if p >= c else "better" if difference > 0 else "worse",
+            "verdict": _verdict(p, c, difference),
         }
     return found
 

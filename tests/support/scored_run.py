@@ -1,4 +1,6 @@
-"""A finished run that was scored for real, on generated pairs with random vectors, without torch."""
+"""A finished run that was scored for real, on generated pairs with random vectors, without
+torch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How long a training may be, in every unit: what is written, where it ends, and where the schedule ends."""
+"""How long a training may be, in every unit: what is written, where it ends, and where the schedule
+ends.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``--set compile=true``: training's encoder is compiled, what is scored is not, and a compiler that fails ends no training; tf32 and precisions."""
+"""``--set compile=true``: training's encoder is compiled, what is scored is not, and a compiler
+that fails ends no training; tf32 and precisions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def method(tiny: str, tmp_path: Path) -> SimCSE:
 
 
 def use_backend(patch: pytest.MonkeyPatch, backend: Any) -> None:
-    """Torch's tracer without its code generation, which takes minutes where there is no C++ compiler."""
+    """Torch's tracer without its code generation, which takes minutes where there is no C++
+    compiler.
+    """
     patch.setattr(torch, "compile", partial(torch.compile, backend=backend))
 
 

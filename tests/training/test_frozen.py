@@ -14,8 +14,9 @@ from bench.training.batches import batch_of
     ("prompt", "below"), [("deep", 2), ("layer-shared", 2), ("input-layer", 0)]
 )
 def test_below_the_prompt_nothing_is_kept(tiny, tmp_path, prompt, below):
-    """A deep prompt enters at the first layer's attention: embeddings and the queries of that layer are below it. An input
-    prompt is one of the embeddings, and all is above it."""
+    """A deep prompt enters at the first layer's attention: embeddings and the queries of that layer
+    are below it. An input prompt is one of the embeddings, and all is above it.
+    """
     method = built(PromCSE, tiny, tmp_path, setting="unsupervised", batch_size=6, prompt=prompt)
     corpus, tracked = Columns(method.token_ids(sentences(6, longest=40))), {}
     queries = [layer.attention.self.query for layer in method.encoder.encoder.layer]

@@ -1,4 +1,6 @@
-"""A batch in slices: the gradient of one pass, for every method, variant and loss, with the memory of one slice."""
+"""A batch in slices: the gradient of one pass, for every method, variant and loss, with the memory
+of one slice.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ def gradients(method: TorchMethod) -> dict[str, Tensor]:
 
 
 def in_slices(method: TorchMethod, batch: Batch, chunk: int) -> Loss:
-    """The loss with every activation kept: the views of each slice, one after the other, then the loss."""
+    """The loss with every activation kept: the views of each slice, one after the other, then the
+    loss.
+    """
     method.prepare(batch)
     parts = []
     for i in range(0, batch.size, chunk):
@@ -109,7 +113,9 @@ def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
 @pytest.mark.matrix(every=8)
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_path, monkeypatch):
-    """Seven rows, three at a time, twice: what a method remembers of the first batch is part of the second loss."""
+    """Seven rows, three at a time, twice: what a method remembers of the first batch is part of the
+    second loss.
+    """
     one, other = made(case, tiny, tmp_path), made(case, tiny, tmp_path)
     batches = [batch_of(one, case[1], 7, seed) for seed in (0, 1)]
     torch.manual_seed(3)
@@ -135,7 +141,9 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_pa
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, None])
 def test_mixed_precision_and_a_scaled_loss(tiny, tmp_path, monkeypatch, dtype, request):
-    """The second pass of a slice computes in the precision of the first; the scaler's factor reaches every parameter."""
+    """The second pass of a slice computes in the precision of the first; the scaler's factor
+    reaches every parameter.
+    """
     if dtype:
         request.getfixturevalue("bf16")
     one, other = (made(("simcse", "unsupervised", ""), tiny, tmp_path).float() for _ in range(2))

@@ -1,4 +1,6 @@
-"""What ``bench run --dry-run`` says of memory, against the bytes of the tensors of a training step. Nothing is computed: fake tensors."""
+"""What ``bench run --dry-run`` says of memory, against the bytes of the tensors of a training step.
+Nothing is computed: fake tensors.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,9 @@ SHAPES = {
 def most_alive(
     shape: dict[str, Any], rows: int, length: int, precision: str, passes: int = 1
 ) -> int:
-    """Bytes, at most, in a step of SimCSE: two views of each row in one pass, CLS, AdamW's moments there. ``passes``: so many chunks
-    of ``rows`` rows, one after the other."""
+    """Bytes, at most, in a step of SimCSE: two views of each row in one pass, CLS, AdamW's moments
+    there. ``passes``: so many chunks of ``rows`` rows, one after the other.
+    """
     with FakeTensorMode(allow_non_fake_inputs=True), LiveBytes() as live:
         model = BertModel(BertConfig(**shape), add_pooling_layer=False).train()
         moments = [torch.zeros_like(p) for p in model.parameters() for _ in range(2)]
@@ -96,7 +99,9 @@ def test_the_promise_is_within_a_tenth(tmp_path, name, rows, chunk, precision):
 
 
 def most_alive_of_a_prompt(shape: dict[str, Any], rows: int, precision: str, mlm: bool) -> int:
-    """Bytes, at most, in a step through a frozen encoder; ``mlm``: with masked copies, of which an LM head that trains guesses 15 %."""
+    """Bytes, at most, in a step through a frozen encoder; ``mlm``: with masked copies, of which an
+    LM head that trains guesses 15 %.
+    """
     with FakeTensorMode(allow_non_fake_inputs=True), LiveBytes() as live:
         model = BertModel(BertConfig(**shape), add_pooling_layer=False).train()
         model.requires_grad_(False)

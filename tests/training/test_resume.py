@@ -26,7 +26,9 @@ ROWS = 110  # 37 steps: one whole logging window of 25 and a part
 
 
 class Training:
-    """One training of SimCSE on the tiny backbone; the optimiser that it made is kept for looking at."""
+    """One training of SimCSE on the tiny backbone; the optimiser that it made is kept for looking
+    at.
+    """
 
     def __init__(
         self,
@@ -104,7 +106,9 @@ def stopped(tiny: str, folder: Path, *steps: int) -> None:
 
 
 def after(steps: int) -> Callable[[], bool]:
-    """Says stop once it was asked ``steps`` times: before the step of that number, counted from 0."""
+    """Says stop once it was asked ``steps`` times: before the step of that number, counted from
+    0.
+    """
     asked = [0]
 
     def stop() -> bool:
@@ -124,7 +128,9 @@ def whole(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Training:
 @pytest.mark.matrix(every=3)
 @pytest.mark.parametrize("stops", [(0,), (7,), (10, 3), (25,), (31, 1, 1), (36,)])
 def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny, tmp_path, whole, stops):
-    """Before the first step, inside a logging window, at a dev score, at a logging step, near the end; several times."""
+    """Before the first step, inside a logging window, at a dev score, at a logging step, near the
+    end; several times.
+    """
     for stop in stops:
         stopped(tiny, tmp_path, stop)
         torch.rand(3)
@@ -135,7 +141,9 @@ def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny, tmp_path, who
 
 @pytest.mark.slow
 def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny, tmp_path, whole):
-    """A state at step 12, then steps up to 33 that no state remembers: their checkpoint and curve are there already."""
+    """A state at step 12, then steps up to 33 that no state remembers: their checkpoint and curve
+    are there already.
+    """
     stopped(tiny, tmp_path, 12)
     shutil.copytree(tmp_path / "state", tmp_path / "kept")
     stopped(tiny, tmp_path, 21)
@@ -155,7 +163,9 @@ def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny, t
 def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
     tiny, tmp_path, whole, score_number
 ):
-    """Encoding gives up; the step before the score is kept, the score is not left out, and no line of the curve is lost."""
+    """Encoding gives up; the step before the score is kept, the score is not left out, and no line
+    of the curve is lost.
+    """
     first = Training(tiny, tmp_path)
     scores, score = [0], first.method.context.dev_score
 
@@ -256,7 +266,9 @@ def test_a_checkpoint_that_is_damaged_before_the_end_is_never_used(tiny, tmp_pat
 
 
 def test_two_best_checkpoints_exist_at_most(tiny, tmp_path):
-    """However often the score improves between two states; the one that the newest state names is among them."""
+    """However often the score improves between two states; the one that the newest state names is
+    among them.
+    """
     folder = Checkpoints(tmp_path)
     kept: dict[int, list[str]] = {}
     for step in range(1, 9):

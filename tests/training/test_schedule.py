@@ -68,7 +68,9 @@ def test_training_stops_when_patience_is_out(tmp_path: Path) -> None:
 
 
 class Adam:
-    """AdamW by hand (Loshchilov and Hutter 2019, algorithm 2), betas 0.9 and 0.999, eps 1e-8 on the corrected root."""
+    """AdamW by hand (Loshchilov and Hutter 2019, algorithm 2), betas 0.9 and 0.999, eps 1e-8 on the
+    corrected root.
+    """
 
     def __init__(self, values: list[np.ndarray], decays: list[float]) -> None:
         self.values, self.decays, self.t = values, decays, 0
@@ -94,7 +96,9 @@ def numbers(dense: torch.nn.Linear) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_without_bias_correction_it_is_berts_own_written_by_hand(tmp_path, fused):
-    """BERT's optimization.py, in numpy; rate and state change as they do in a training that is resumed."""
+    """BERT's optimization.py, in numpy; rate and state change as they do in a training that is
+    resumed.
+    """
     method = toy(tmp_path, weight_decay=0.1)
     weight = method.dense.weight
 
@@ -128,7 +132,9 @@ def test_without_bias_correction_it_is_berts_own_written_by_hand(tmp_path, fused
 
 @pytest.mark.parametrize("clip", [1.0, 0.0])
 def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float) -> None:
-    """Order, loss, clipping at the global norm, decay of the rate, warm-up and AdamW together, in numpy."""
+    """Order, loss, clipping at the global norm, decay of the rate, warm-up and AdamW together, in
+    numpy.
+    """
     values = {"epochs": 2, "weight_decay": 0.05, "warmup_steps": 2, "learning_rate": 0.1}
     method = toy(tmp_path, max_grad_norm=clip, **values)
     weight, bias = numbers(method.dense)

@@ -30,7 +30,9 @@ def train(
     chunk: int | None = None,
     **values: Any,
 ) -> Any:
-    """Train the toy with dev scores from a list; returns the report, the weights after each score, and the method."""
+    """Train the toy with dev scores from a list; returns the report, the weights after each score,
+    and the method.
+    """
     seen: list[torch.Tensor] = []
 
     def dev_score(method: Any) -> float:
@@ -57,7 +59,9 @@ def train(
     ],
 )
 def test_the_kept_checkpoint_is_the_first_of_the_best(tmp_path, scores, best):
-    """Strictly better, as SimCSE's code has it: an equal score does not replace. 8 steps, a score after every second."""
+    """Strictly better, as SimCSE's code has it: an equal score does not replace. 8 steps, a score
+    after every second.
+    """
     report, seen, method = train(tmp_path, scores, epochs=8 / 3, eval_steps=2)
     assert len(seen) == 4
     assert (report.steps, report.best_step, report.dev_score) == (8, 2 * (best + 1), scores[best])
@@ -167,7 +171,9 @@ def test_out_of_memory_names_the_step_and_what_helps(tmp_path: Path, kind: str) 
 
 
 class InParts(Toy):
-    """The toy with its loss split into views and loss, so that its batch can be cut; a pass holds ``room`` rows."""
+    """The toy with its loss split into views and loss, so that its batch can be cut; a pass holds
+    ``room`` rows.
+    """
 
     room, kind = 8, "cuda"
     forward = TorchMethod.forward

@@ -1,4 +1,6 @@
-"""Batches that are too small for a loss, losses that are exactly 0, and slices that draw again what they drew."""
+"""Batches that are too small for a loss, losses that are exactly 0, and slices that draw again what
+they drew.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,9 @@ def test_a_loss_of_0_counts_if_it_is_0_on_every_rank(
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> torch.Generator:
-    """A generator in the place of Apple's, with the two functions that ``torch.mps`` has for it, and no ``_initialized``."""
+    """A generator in the place of Apple's, with the two functions that ``torch.mps`` has for it,
+    and no ``_initialized``.
+    """
     generator = torch.Generator().manual_seed(5)
     mps = SimpleNamespace(get_rng_state=generator.get_state, set_rng_state=generator.set_state)
     monkeypatch.setattr(torch, "mps", mps)
@@ -122,7 +126,9 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> torch.Generator:
 def test_a_slice_draws_again_from_the_generator_of_mps_what_it_drew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The gradient with slices is that of the masks of the first pass, drawn from the device's own generator."""
+    """The gradient with slices is that of the masks of the first pass, drawn from the device's own
+    generator.
+    """
     generator = stand_in(monkeypatch)
     monkeypatch.setattr(
         module,

@@ -1,4 +1,6 @@
-"""Two real processes with one batch: the gradient is that of one process, for every method, setting and variant."""
+"""Two real processes with one batch: the gradient is that of one process, for every method, setting
+and variant.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def check_exact(answers: dict[str, Any]) -> None:
 
 
 def check_faithful(answers: dict[str, Any]) -> None:
-    """The authors' gather: one half of the gradient, in the same direction; less of a half where not all is gathered."""
+    """The authors' gather: one half of the gradient, in the same direction; less of a half where
+    not all is gathered.
+    """
     for name, cases in answers.items():
         # to sg-opt it means its frozen copy's dropout
         if not name.startswith("faithful") or "sg-opt" in name:

@@ -1,4 +1,6 @@
-"""Whatever is changed in a run's folder after the fact is found out, and named; what was not changed agrees."""
+"""Whatever is changed in a run's folder after the fact is found out, and named; what was not
+changed agrees.
+"""
 
 from __future__ import annotations
 

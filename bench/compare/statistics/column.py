@@ -1,13 +1,13 @@
 """The methods of one column together: intervals and differences, over other items and other seeds.
 
-A method's value is a mean over its seeds. Two things move it: other items, whose covariance over
-all runs is given, and other seeds. Every seed answers the same items, so both are crossed, not
-nested: what the items do to all seeds of a method alike does not shrink with their number. The
-spread over seeds is moderated: borrowed across the methods of the column. What items do to each
-seed for itself is in that spread too, and is counted there. Methods are compared unpaired over
-seeds: a seed's number is all that two methods share, their weights and batches differ. A difference
-over its standard error is taken to follow Student's t, with Satterthwaite's degrees of freedom
-(1946) of the parts.
+A method's value is a mean over its seeds. Two things move it: other items and other seeds. The
+covariance of all runs over items is given. Every seed answers the same items, so both are crossed,
+not nested: an effect of the items that all seeds of a method share does not shrink with their
+number. The spread over seeds is moderated: borrowed across the methods of the column. The effect of
+items on a single seed is part of that spread, and is counted there. Methods are compared unpaired
+over seeds: two methods with the same seed share only its number, while weights and batches differ.
+A difference over its standard error is taken to follow Student's t, with Satterthwaite's degrees of
+freedom (1946) of the parts.
 
 Legend: M methods, R runs of all methods, P pairs of methods.
 """
@@ -52,14 +52,14 @@ class Column:
         repeated: Sequence[Floats] = (),
         borrowed: Borrowed | None = None,
     ) -> None:
-        """``values``: those of every method's runs, in points. ``random``: True if another run of
-        the method may give another value.
+        """``values``: the values of every method's runs, in points. ``random``: True if another run
+        of the method may give another value.
 
         ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods'
-        means, with ``freedom`` degrees of freedom (``Items``); NaN for runs with unknown
-        items. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the
-        tenth draw of few examples is one draw), over the number of tasks. ``borrowed`` None: all
-        methods lend to one another.
+        means, with ``freedom`` degrees of freedom (``Items``); NaN for runs with unknown items.
+        ``repeated``: per task (R, Q) values by repetition, the same for all methods (all have the
+        same tenth draw of few examples), over the number of tasks. ``borrowed`` None: all methods
+        lend to one another.
         """
         self.runs_M = np.array([len(seeds) for seeds in values])
         self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])

@@ -1,10 +1,10 @@
-"""Which items depend on each other, and what that makes of the variance over items.
+"""Finds items that depend on each other, and the variance over items that follows.
 
-Two pairs that share a sentence are hard or easy together, whatever their tasks. Their
-influences are summed by sentence before they are squared; pairs that are the same, which share two,
-are then counted once too often, and taken out once: the variance estimate for such data of Aronow,
-Samii and Assenova 2015 (Cluster-robust variance estimation for dyadic data, Political Analysis 23).
-Nothing is assumed of how sentences hang together over several pairs.
+Two pairs that share a sentence are hard or easy together, also in different tasks. Their influences
+are summed by sentence before they are squared; pairs that are the same, which share two, are then
+counted once too often, and taken out once: the variance estimate for such data of Aronow, Samii and
+Assenova 2015 (Cluster-robust variance estimation for dyadic data, Political Analysis 23). Nothing
+is assumed of how sentences hang together over several pairs.
 
 Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R
 runs, U units.

@@ -1,12 +1,12 @@
 """The power of the rule that judges tables: how often a difference from the baseline is found with
-so many seeds.
+a given number of seeds.
 
 A new row of n seeds is planned next to the rows of a column. Its mean is normal around the true
 difference, and independent of its sample variance over seeds, which is the true one times
 chi-square with n - 1 degrees of freedom over n - 1 (Student 1908). Given the sample variance, the
-rule says how long its interval is, and the normal distribution how often the interval is then
-above zero. The mean of that over quantiles of chi-square is the power; nothing is drawn at random.
-The variance over items, and the sample variances of the rows that are there, are taken as they are.
+rule says how long its interval is, and the normal distribution how often the interval is then above
+zero. The mean of that over quantiles of chi-square is the power; nothing is drawn at random. The
+variance over items and the sample variances of the existing rows are used unchanged.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from bench.compare.statistics.seed_variance import seed_variances
 from bench.records.predictions import Floats
 
 DRAWS = 32
-"""Sample variances over which the power is averaged: the middles of so many equal parts of their
-distribution."""
+"""Sample variances over which the power is averaged: the middles of equal parts of their
+distribution.
+"""
 GOLDEN = (math.sqrt(5) - 1) / 2
 """Steps of this share of 1 spread as evenly as possible: they pair the variances of two rows."""
 FEWEST, MOST = 3, 100
@@ -54,7 +55,7 @@ def power(planned: Planned, seeds: int, base_seeds: int, *, base_again: bool = F
     new row and of the baseline.
 
     ``base_again``: the baseline is trained again too, so that its sample variance is another one;
-    else it is the one at hand.
+    else it is the given one.
     """
     from scipy.special import chdtri, ndtr
 
@@ -93,7 +94,8 @@ def power(planned: Planned, seeds: int, base_seeds: int, *, base_again: bool = F
 
 def seeds_needed(planned: Planned, base_seeds: int | None) -> int | None:
     """The fewest seeds of the new row with a power of 0.8; None if ``MOST`` are not enough.
-    ``base_seeds``: of the baseline as it is; None: as many as of the new row, all trained anew."""
+    ``base_seeds``: of the unchanged baseline; None: as many as of the new row, all trained anew.
+    """
 
     def enough(seeds: int) -> bool:
         if base_seeds is None:

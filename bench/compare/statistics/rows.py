@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 
 SENDER = "submitted by"
-"""What sets rows apart that others sent in, named even if nothing else has their name. They stand
-in tables of their own, and none of them is a baseline: ``bench.compare.submitted``."""
+"""What sets rows apart that others sent in, named even if nothing else has their name. They have
+their own tables, and none of them is a baseline: ``bench.compare.submitted``.
+"""
 
 CODE = "code of the method"
 
@@ -80,7 +81,7 @@ def group_rows(
     terms: dict[str, dict[str, Term]] = {}
     for record in records:
         decides = terms[record.run_id] = terms_of(record)
-        known = record.provenance.backbone.revision  # the same weights may lie in several folders
+        known = record.provenance.backbone.revision  # the same weights may be in several folders
         backbone = record.backbone_name if known else record.backbone
         name = (record.method, record.variant, record.setting, backbone)
         exact = tuple(sorted((key, term.exact) for key, term in decides.items()))
@@ -209,8 +210,9 @@ def dated_ahead(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def moment(created: str) -> datetime:
-    """A record's date as a moment, whatever its time zone (UTC if it names none); the earliest
-    moment if no calendar has it."""
+    """A record's date as a moment, from any time zone (UTC if it names none); the earliest moment
+    if no calendar has it.
+    """
     try:
         at = datetime.fromisoformat(created)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -30,9 +30,10 @@ the others' keeps its own variance."""
 
 MOST_BORROWED = 2.0
 """Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this
-limit, three seeds that happen to lie close together are given the spread of the others, and a
-method that spreads three to five times as far is called better or worse too often
-(docs/statistics.md, "How often a table is wrong")."""
+limit, three seeds that happen to be close together get the spread of the others, and a method that
+spreads three to five times as far is called better or worse too often (docs/statistics.md, "How
+often a table is wrong").
+"""
 
 
 def seed_variances(
@@ -118,9 +119,9 @@ def raise_variances(
     toward it by the fraction borrowed from the prior.
 
     With few methods the prior is uncertain, and a variance that is small by chance would cause
-    false differences. A method with little information of its own is raised to the mean; one with
-    much keeps its own value, so that a single method that varies much does not hide all differences
-    of a table. Fractions are on the log scale.
+    false differences. A method with little own information is raised to the mean; one with much
+    keeps its own value, so that a single method that varies much does not hide all differences of a
+    table. Fractions are on the log scale.
     """
     share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
     return np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
@@ -147,8 +148,9 @@ def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
 
 
 def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
-    """Return log variances, corrected so that their expected mean is that of the true ones (Smyth
-    2004, section 6.2). At least one variance must be positive."""
+    """Return log variances, corrected so that their expected mean equals the mean of the true ones
+    (Smyth 2004, section 6.2). At least one variance must be positive.
+    """
     from scipy.special import digamma
 
     usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))

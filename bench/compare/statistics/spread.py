@@ -10,8 +10,8 @@ def sample_sd(values: Sequence[float]) -> float:
     """Compute the standard deviation of two or more finite values, divided by n - 1.
 
     It is ``statistics.stdev(values)`` to the last digit, in a quarter of the time, which counts in
-    tables of thousands of rows. A float is a whole number over a power of two, so sums and squares
-    are exact in whole numbers.
+    tables of thousands of rows. A float is an integer over a power of two, so sums and squares are
+    exact in integers.
 
         >>> sample_sd([1.0, 2.0, 4.0])
         1.5275252316519468

@@ -44,7 +44,7 @@ def summarise(
     beside: Iterable[RunRecord] = (),
     code: KnownCode = UNKNOWN_CODE,
 ) -> tuple[Table, ...]:
-    """Group the finished ones among ``records`` into tables.
+    """Group finished records into tables.
 
     Untrained runs go into the unsupervised table of their backbone if there is one, as in the
     papers; other untrained runs, such as finished encoders, share one table. ``together``: put all

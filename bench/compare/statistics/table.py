@@ -117,7 +117,7 @@ class Cell:
 
     @property
     def rounded(self) -> float:
-        """The mean as it is shown."""
+        """The mean as shown."""
         return round(self.mean, self.decimals)
 
 
@@ -174,7 +174,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Footnote:
-    """A setting in which some rows differ from the others of their table."""
+    """A setting that differs between rows of one table."""
 
     setting: str
     value: str

@@ -28,9 +28,9 @@ class Term(NamedTuple):
     exact: str
     """Equal for two runs exactly if the fingerprint takes them to be equal in it."""
     shown: str
-    """As it is printed; two exact values may be printed alike."""
+    """As it is printed; two exact values may print the same."""
     unlike: str
-    """As it is printed if another exact value would be printed alike."""
+    """The printed form, because another exact value may print the same."""
 
 
 def terms_of(record: RunRecord) -> dict[str, Term]:
@@ -73,11 +73,11 @@ def determined_terms(record: RunRecord) -> dict[str, Term]:
 
 
 _TERMS = {"ranks": PROCESSES}
-"""What ``provenance.determines`` calls a thing -> what a row calls it."""
+"""A name in ``provenance.determines`` -> the name that a row uses."""
 
 
 def configuration(record: RunRecord) -> dict[str, str]:
-    """Return the terms of a run as they are printed."""
+    """Return the terms of a run as printed."""
     return {key: term.shown for key, term in terms_of(record).items()}
 
 

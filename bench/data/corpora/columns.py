@@ -22,7 +22,7 @@ KINDS: dict[tuple[str, ...], str] = {
     ("sent0", "sent1", "label"): "labelled",
     ("sent0", "sent1", "score"): "graded",
 }
-"""The columns that a corpus may have, and the word with which a method says that it needs them."""
+"""The columns that a corpus may have, and the word that a method uses to ask for them."""
 COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
 NUMBERS = ("label", "score")  # columns that hold no text
 LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2}  # their ids in the hub's SNLI and MNLI
@@ -53,10 +53,12 @@ HARD_NEGATIVE = re.compile(r"(?:hard)?neg(?:ative)?(s?)(\d*)")
 A plural is a list of texts.
 """
 NEARLY_KNOWN = re.compile(
-    r"(sent|sentence|text|anchor|positive|pos|premise|hypothesis|label|goldlabel|score|similarity|similarityscore)s?\d*"
+    r"(sent|sentence|text|anchor|positive|pos|premise|hypothesis|label|goldlabel|score|similarity"
+    r"|similarityscore)s?\d*"
 )
-"""Names of which a file with one of our columns can mean nothing but training text: such a column
-is never ignored."""
+"""Names that can only mean training text in a file with one of our columns: such a column is never
+ignored.
+"""
 EXPECTED = (
     "expected sentence, or sent0,sent1, or these two with hard_neg (or hard_neg_1, hard_neg_2, "
     "...), label or score"
@@ -107,7 +109,7 @@ def kind_of(columns: Sequence[str]) -> str:
 
 
 def negative_names(count: int) -> tuple[str, ...]:
-    """Return the names of so many hard negatives: hard_neg, hard_neg_2, hard_neg_3, ..."""
+    """Return the names of ``count`` hard negatives: hard_neg, hard_neg_2, hard_neg_3, ..."""
     return ("hard_neg", *(f"hard_neg_{i}" for i in range(2, count + 1)))[:count]
 
 
@@ -179,7 +181,7 @@ class Layout:
     def row(self, number: int, record: Record) -> Row:
         """Return the cells of a record in the order of ``columns``.
 
-        A missing cell, or one with nothing but white space, is one space, as in the training
+        A missing cell, or a cell with nothing but white space, is one space, as in the training
         scripts of SimCSE and PromCSE; of several hard negatives none may be missing. A label is its
         word, a score its number as Python writes it. Raises CorpusError, naming the line.
         """
@@ -303,7 +305,9 @@ def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
 
 
 def _is_of(columns: Sequence[str], texts: Collection[str], negatives: int) -> bool:
-    """Return whether a kind of corpus has the columns ``texts`` and so many hard negatives."""
+    """Return True if a kind of corpus has the columns ``texts`` and this number of hard
+    negatives.
+    """
     plain = [column for column in columns if not column.startswith("hard_neg")]
     wanted = len(columns) - len(plain)
     return sorted(plain) == sorted(texts) and wanted == min(negatives, 2)
@@ -347,7 +351,7 @@ def _is_plural(name: str) -> bool:
 
 
 def _refusal(where: str, names: Sequence[str]) -> CorpusError:
-    """The error for a file whose columns make no known kind of training text."""
+    """Return the error for a file with columns that make no known kind of training text."""
     listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
     hint = "rename or drop columns; or name those to read of a file, --corpus FILE:COLUMN,COLUMN"
     if any(not name.strip() or name.startswith("Unnamed: ") for name in names):

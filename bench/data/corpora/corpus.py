@@ -174,7 +174,7 @@ class Corpus:
         return known["sha256"], known["rows"]
 
     def _stamps(self) -> list[int]:
-        """Size and times of each file: as long as they stay, so does what was counted."""
+        """Size and times of each file: as long as they stay the same, the counts stay valid."""
         files = [self.path]
         if self.format == SAVED:
             files = [*sorted(self.path.glob("*.json")), *saved_files(self.path)]
@@ -279,7 +279,9 @@ class Corpus:
                 )
 
     def _reads_the_same(self, chosen: ChosenColumns) -> bool:
-        """Say if the file is read alike without a choice of columns: then it is the same text."""
+        """Say if the file is read the same way without a choice of columns: then it is the same
+        text.
+        """
         with suppress(CorpusError):
             usual = next(self._records(None), None)
             if usual is None:
@@ -302,7 +304,7 @@ def open_corpus_file(
     no more than the first row.
 
     ``columns``: those to read, as ``parse_columns`` takes them; () for those that have our names.
-    ``cache`` keeps hash and row count between runs (default: ``default_cache()``). Of a folder with
+    ``cache`` keeps hash and row count between runs (default: ``default_cache()``). In a folder with
     splits it is the split ``train``.
 
     Raises DataMissing if there is no such file, and CorpusError if it is not in one of the known

@@ -2,9 +2,9 @@
 ``hub:owner/name@revision/path:column,column#rows``.
 
 One file of the data set after the other is fetched (resumed after a cut, checked against the hub's
-checksum), the requested columns are written as JSON lines, and the file is deleted: neither memory
-nor disk holds more than one of them. The result is stored under the requested name; its revision is
-the one that the data set had that first time.
+checksum), the requested columns are written as JSON lines, and the file is deleted: memory and disk
+hold at most one of them. The result is stored under the requested name; its revision is the data
+set's at that first time.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ SHOWN = 3  # names of texts that the name of them all has
 
 
 class JoinedCorpus(Corpus):
-    """Several texts with the same columns as one. No row is left out: what stands in two of them is
+    """Several texts with the same columns as one. No row is left out: a row in two of them is
     trained on twice.
 
     ``JoinedCorpus([open_corpus_file("a.txt"), open_corpus_file("b.csv", columns=["title"])])``
@@ -79,7 +79,7 @@ def check_same_columns(parts: Sequence[Corpus]) -> None:
 
 
 def joined_name(parts: Sequence[Corpus]) -> str:
-    """Return the name of several texts: as one types them, but no more than three."""
+    """Return the name of several texts: as a user types them, but no more than three."""
     names = ",".join(part.name for part in parts[:SHOWN])
     if len(parts) > SHOWN:
         return f"{names} and {len(parts) - SHOWN} more"

@@ -33,7 +33,7 @@ class ChosenColumns:
     """What the user typed."""
 
     theirs: tuple[str, ...]
-    """The file's names, in the order in which the user named them."""
+    """The file's names, in the user's order."""
     ours: tuple[str, ...]
     """Our names, in the same order; "negatives" for a list of hard negatives."""
 
@@ -57,15 +57,15 @@ class CorpusName:
 
     @property
     def text(self) -> str:
-        """The name as one types it."""
+        """The name as a user types it."""
         if not self.columns:
             return self.source
         return f"{self.source}:{','.join(self.columns)}"
 
 
 def split_corpora(text: str) -> list[CorpusName]:
-    """Split names at their commas. A part behind a name with columns is one more column, unless it
-    is plainly a file or a name of its own.
+    """Split names at their commas. A part after a name with columns is another column, unless it is
+    clearly a file or another name.
 
     "pairs.csv:a,b,notes.txt" -> pairs.csv with the columns a and b, and notes.txt. A path that
     exists as it is written is never split. Raises CorpusError if a name or a column is empty.
@@ -94,7 +94,7 @@ def split_corpora(text: str) -> list[CorpusName]:
 
 
 def parse_corpus(text: str) -> CorpusName:
-    """Take ``SOURCE[:COLUMN,COLUMN]`` apart at the first colon that is none of the path.
+    """Split ``SOURCE[:COLUMN,COLUMN]`` at the first colon that is not part of the path.
 
     A path that exists as it is written is whole.
     """
@@ -104,8 +104,8 @@ def parse_corpus(text: str) -> CorpusName:
 
 
 def split_columns(text: str) -> tuple[str, tuple[str, ...]]:
-    """Split ``FILE:COLUMN,COLUMN`` at the first colon that is none of the path; () if there is no
-    such colon.
+    """Split ``FILE:COLUMN,COLUMN`` at the first colon that is not part of the path; () if there is
+    no such colon.
 
     A drive and ``sha256:`` have a colon of their own. A path that exists may hold more of them.
     """
@@ -125,8 +125,8 @@ def split_columns(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def parse_columns(columns: Sequence[str], where: str) -> ChosenColumns:
-    """Find what each column that a user named stands for: as ``NAME=score`` says, by the names if
-    all are known, else by their order.
+    """Find the role of each column that a user named: as ``NAME=score`` says, by the names if all
+    are known, else by their order.
 
     ``where`` names the text in messages. Raises CorpusError if they make no training text, or if
     one is named twice.
@@ -184,8 +184,9 @@ def _has_columns(name: CorpusName) -> bool:
 
 
 def _is_source(piece: str) -> bool:
-    """Say if a part behind a column is plainly no column: a file by its suffix, a saved folder, a
-    name of the hub, or a hash."""
+    """Say if a part after a column is clearly no column: a file by its suffix, a saved folder, a
+    name of the hub, or a hash.
+    """
     piece = piece.strip()
     if piece.startswith((HUB, BY_HASH)):
         return True
@@ -194,7 +195,7 @@ def _is_source(piece: str) -> bool:
 
 
 def path_exists(text: str) -> bool:
-    """Say if there is a file or folder of that name. Raises nothing, whatever the text is."""
+    """Say if there is a file or folder of that name. Raises nothing for any text."""
     try:
         return bool(text) and Path(text).expanduser().exists()
     except (OSError, RuntimeError, ValueError):

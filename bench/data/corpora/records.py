@@ -166,7 +166,7 @@ def _json(where: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:
 
 
 class _Twins(Exception):
-    """A key that an object has twice, of which Python's reader would keep the last."""
+    """A key that an object has twice; Python's reader would keep the last."""
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> Record:

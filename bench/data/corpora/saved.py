@@ -25,7 +25,7 @@ def is_saved(folder: Path) -> bool:
 
 
 def saved_splits(folder: Path) -> tuple[str, ...]:
-    """Return the splits of a saved DatasetDict, each a folder of its own; () for one data set.
+    """Return the splits of a saved DatasetDict, each in its own folder; () for one data set.
 
     Raises CorpusError.
     """

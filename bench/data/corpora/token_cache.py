@@ -1,11 +1,11 @@
-"""A corpus as memory-mapped token ids: built once per content and tokenizer, opened at once ever
-after.
+"""A corpus as memory-mapped token ids: built once per content and tokenizer, and opened at once
+from then on.
 
 One folder a corpus and tokenizer, ``CACHE/tokenised/<corpus hash>-<key>/``:
 
-    meta.json          what it was made from; sha256 of each file
-    <column>.ids       all ids behind one another, little-endian uint8, uint16 (vocabulary up to
-    65,536) or uint32
+    meta.json          the text and tokenizer that it was made from; sha256 of each file
+    <column>.ids       all ids in a row, little-endian uint8, uint16 (vocabulary up to 65,536) or
+                       uint32
                        label: the number of the label; score: the number itself, little-endian
                        float64
     <column>.offsets   (rows + 1,) little-endian int64: row i is ids[offsets[i]:offsets[i + 1]]
@@ -33,14 +33,14 @@ from bench.data.corpora.columns import LABELS, NUMBERS
 LAYOUT = 3
 MAX_TOKENS = 512  # ids kept of one sentence, without special tokens: no backbone here reads more
 MAX_BYTES = 4096  # of one sentence that is kept as text
-AS_TEXT = "utf-8"  # the "tokenizer" of a corpus whose sentences are kept as they are
+AS_TEXT = "utf-8"  # the "tokenizer" of a corpus with sentences kept as text
 CHUNK = 10_000  # rows tokenised at once
 
 Encode = Callable[[list[str]], Sequence[Sequence[int]]]
 
 
 class TokenisedColumn:
-    """One column: ids behind one another and where each row starts.
+    """One column: ids in a row, and the start of each text.
 
     The ids are a tokenizer's, or the bytes of the text.
     """
@@ -75,7 +75,7 @@ class TokenisedColumn:
 class TokenisedCorpus:
     """A corpus as ids, as :func:`tokenise` returns it.
 
-    ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows.
+    ``columns`` and ``sha256`` are the corpus's; len() counts rows.
     """
 
     def __init__(self, path: Path, meta: dict[str, Any], columns: list[TokenisedColumn]) -> None:
@@ -100,13 +100,13 @@ def tokenise(
     cache: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TokenisedCorpus:
-    """The corpus as ids, from the cache or built now.
+    """Return the corpus as ids, from the cache or built now.
 
     ``encode`` turns a list of sentences into their ids without special tokens; ``tokenizer_key``
     names everything that decides these (two tokenizers that differ need different keys); ids beyond
     MAX_TOKENS a sentence are dropped. ``progress(done, total)`` counts rows. A damaged cache is
-    built again; of two processes that build, the second waits and takes what the first made; one
-    that is killed leaves nothing that could be taken for whole. Raises BenchError when the cache
+    built again; of two processes that build, the second waits and uses the cache of the first; a
+    process that is killed leaves nothing that looks complete. Raises BenchError when the cache
     cannot be written, CorpusError when the text cannot be read.
     """
     about = {
@@ -136,14 +136,14 @@ def tokenise(
             ) from None
         tokenised = _open(folder, about)
     assert tokenised is not None, f"{folder} was written and cannot be read"
-    tokenised.name = corpus.name  # the same text may lie under two names
+    tokenised.name = corpus.name  # the same text may have two names
     return tokenised
 
 
 def as_text(
     corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None
 ) -> TokenisedCorpus:
-    """The corpus with its sentences as they are:
+    """Return the corpus with its sentences as text:
 
     ``column(i).rows(rows)`` gives strings, cut at MAX_BYTES bytes.
     """
@@ -204,7 +204,7 @@ def _build(
 def _encoded(
     texts: list[str], encode: Encode, about: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All ids of the texts behind one another, and how many each has."""
+    """Return all ids of the texts in a row, and the number of ids of each."""
     longest, vocab_size = about["max_tokens"], about["vocab_size"]
     encoded = encode(texts)
     if len(encoded) != len(texts):
@@ -225,9 +225,7 @@ def _encoded(
 
 
 def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
-    """Open the corpus in the folder; None if it is missing, not whole, or made from another
-    text.
-    """
+    """Open the corpus in the folder; None if it is missing, incomplete, or from another text."""
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         if any(meta[key] != value for key, value in about.items()):

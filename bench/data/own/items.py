@@ -1,6 +1,6 @@
 """Makes checked data of the rows of a user's file: rated pairs, or texts with a class each.
 
-Every check names the row. Text stays as it is but for white space: words are joined by single
+Every check names the row. Text is unchanged except for white space: words are joined by single
 spaces, as in the papers' sets.
 """
 
@@ -156,8 +156,9 @@ def read_classed(own: OwnFile) -> ClassedTexts:
 
 
 def own_form(sha256: str) -> str:
-    """The text form of a user's data: two files of one name and different content are never one
-    column."""
+    """The text form of a user's data: two files with the same name and different content are never
+    one column.
+    """
     return f"other-{sha256[:8]}"
 
 

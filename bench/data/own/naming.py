@@ -1,5 +1,6 @@
-"""Which file ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` means, and which of its columns hold
-what."""
+"""Finds the file that ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` names, and the roles of its
+columns.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +45,9 @@ class OwnFile:
     kind: str = ""
     """One of ``KINDS``; "" if the user has not said it."""
     columns: tuple[str, ...] = ()
-    """The columns that the user named, in the order in which the kind needs them; () to find them
-    by their names."""
+    """The columns that the user named, in the order that the kind needs; () to find them by their
+    names.
+    """
 
 
 def is_own_file(text: str) -> bool:
@@ -62,7 +64,7 @@ def is_own_file(text: str) -> bool:
 
 
 def split_files(text: str) -> list[str]:
-    """Split files at commas; a part that names no file is one more column of the file before it.
+    """Split files at commas; a part that names no file is another column of the file before it.
 
     "pairs.tsv:a,b,rating,more.csv" -> ["pairs.tsv:a,b,rating", "more.csv"].
     """
@@ -269,17 +271,18 @@ _NEEDED = {
 
 
 def _missing(own: OwnFile, there: Sequence[str], needed: str) -> BenchError:
-    """The error for a file in which the columns of its kind are not found by their names."""
+    """Return the error for a file without the columns of its kind, found by their names."""
+    names, _, _ = _NEEDED[own.kind].partition(" (")
+    columns = names.replace(", ", ",").replace(" ", "_")
     return BenchError(
         f"{own.path}: expected {needed}; it has the columns "
         f"{', '.join(name[:30] for name in there)}",
-        "name them, in this order: --suite "
-        f"{own.kind}:{own.path.name}:{_NEEDED[own.kind].partition(' (')[0].replace(', ', ',').replace(' ', '_')}",
+        f"name them, in this order: --suite {own.kind}:{own.path.name}:{columns}",
     )
 
 
 def _first_of(known: Sequence[str], there: Sequence[str]) -> str | None:
-    """The file's name of the first of the ``known`` columns that it has, whatever its case."""
+    """Return the file's own name of the first of the ``known`` columns that it has, in any case."""
     names = {name.strip().lower(): name for name in there}
     for name in known:
         if name in names:

@@ -60,7 +60,7 @@ def read_file_rows(path: Path) -> Iterator[FileRow]:
                     "give a sample of it as evaluation data",
                 )
             yield row
-    except CorpusError as error:  # the reader is that of training text
+    except CorpusError as error:  # the reader of training text is used here too
         raise DataDamaged(error.message, error.hint) from None
 
 

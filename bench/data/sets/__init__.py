@@ -1,5 +1,6 @@
-"""Evaluation data and corpora: what there is, where it can be fetched from, where it is, and
-whether it is whole."""
+"""Evaluation data and corpora: the list of them, their sources on the network, their files here,
+and checks that these are complete.
+"""
 
 from bench.data.sets.folder import Copy, DataFolder, State, fetched_folder, other_form
 from bench.data.sets.forms import OTHER, Found, cells, content_hash, lf, recognise, single_spaced

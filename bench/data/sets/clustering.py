@@ -17,13 +17,11 @@ from bench.data.sets import (
 )
 
 # Two text forms are known. "sccl" is the copy that SCCL and PairSupCon point to, all eight sets;
-# "original" is what the sets' own
-# authors published, where that differs: the three GoogleNews sets (in the sccl copy the letters lt
-# and gt, and more stop words, were
-# cut out of the texts; T and S have one item less) and StackOverflow (45 titles lost their
-# quotation marks). Both forms are
-# recognised by content in either place, ``NAME.tsv`` or ``variants/``. What one form holds, the
-# other does not: they are never mixed.
+# "original" is the version that the sets' own authors published, if it differs: the three
+# GoogleNews sets (in the sccl copy the letters lt and gt, and more stop words, were cut out of the
+# texts; T and S have one item less) and StackOverflow (45 titles lost their quotation marks). Both
+# forms are recognised by content in either place, ``NAME.tsv`` or ``variants/``. What one form
+# holds, the other does not: they are never mixed.
 
 CLUSTERING_TASKS = (
     "AgNews",
@@ -49,7 +47,7 @@ class ClassedTexts:
     texts: list[str]
     """Without white space at the ends; an empty text is a full stop, as in the papers' loaders."""
     labels: np.ndarray
-    """(N,) int64, as the file gives them: not from 0, nor without gaps."""
+    """(N,) int64, as the file gives them: not always from 0, and sometimes with gaps."""
     form: str
     """"sccl", "original" or "other-<hash>"."""
     sha256: str
@@ -59,7 +57,7 @@ class ClassedTexts:
 
 
 def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -> ClassedTexts:
-    """One set, checked against what is known of its file.
+    """Return one set, checked against the known facts about its file.
 
     ``text``: "tokenised" (the sccl form), "raw" (the original form of the sets that have one, the
     only form of the others), "any", or a form's own name. Raises DataMissing, DataDamaged;

@@ -1,5 +1,6 @@
-"""From the content of one or more files of a source to the content of our file, which is checked
-afterwards."""
+"""Converts the content of one or more source files to the content of our file, which is checked
+afterwards.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 25,000 COCO captions.
 
 Two layouts in ``DIR/cxc``: a table with the captions written in (``sts_test.tsv``, tokenised), or
-the file as published, which has caption ids only (``sts_test.csv``), beside COCO's captions
+the file as published, which has caption ids only (``sts_test.csv``), with COCO's captions
 (``captions_val2014.json``). The first gives the text form "tokenised", the second "raw". Captions
 are split on white space and joined by single spaces, nothing else is changed.
 
@@ -127,8 +127,8 @@ def _pairs(
 
 
 def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndarray:
-    """The image of every caption, from pairs that describe one image, numbered in the order in
-    which they appear.
+    """The image of every caption, from pairs that describe one image, numbered in order of
+    appearance.
 
     Raises DataDamaged if the pairs do not link the captions in rings of five.
     """

@@ -1,4 +1,4 @@
-"""Fetches data sets into a data folder: checked, and each file whole or absent."""
+"""Fetches data sets into a data folder: checked, and each file is complete or absent."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class WantedFile(NamedTuple):
 class Fetcher:
     """Fills one data folder.
 
-    A set that is there and whole is not fetched again; two processes that fetch the same one take
+    A set that is here and complete is not fetched again; two processes that fetch the same one take
     turns.
     """
 
@@ -97,7 +97,7 @@ class Fetcher:
         raise DataMissing(f"{wanted.name}: no source is known to fetch it from", wanted.get)
 
     def has(self, wanted: DataSet, text: str = ANY) -> bool:
-        """Return whether the folder has a whole copy in that form. Reads every byte."""
+        """Return True if the folder has a complete copy in that form. Reads every byte."""
         copies, _ = DataFolder(self.store, store=None).copies(wanted)
         return any(text == ANY or copy.form in (text, ANY) for copy in copies)
 
@@ -257,7 +257,7 @@ def _made(source: Source, item: WantedFile, contents: Mapping[str, Path], work: 
 
 
 def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
-    """Return whether a file is there already, whole and in that form."""
+    """Return True if a file is here already, complete and in that form."""
     with contextlib.suppress(DataDamaged):
         return path.is_file() and recognise(wanted, file, path).form in (ANY, form)
     return False

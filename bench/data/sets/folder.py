@@ -82,7 +82,7 @@ class DataFolder:
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """The folders that exist, in the order in which they are searched."""
+        """The folders that exist, in the order of the search."""
         return tuple(
             root for root in dict.fromkeys([self.root, self.store]) if root and root.is_dir()
         )
@@ -141,8 +141,8 @@ class DataFolder:
         return None
 
     def corpus(self, file: str) -> Path | None:
-        """A training file by its name, fetched if it is missing and has a source; None if it cannot
-        be had here.
+        """A training file by its name, fetched if it is missing and has a source; None if it is not
+        available here.
 
         Raises DataMissing if only ``offline`` prevents that, or if it could not be fetched.
         """
@@ -181,7 +181,7 @@ class DataFolder:
                 "--data DIR; copy DIR here, then --data DIR",
                 wanted.name,
             )
-        # into a folder that the user named nothing is fetched, but a plan may note what it lacks
+        # nothing is fetched into a folder that the user named, but a plan may note what is missing
         if self.fetcher is None or (self.root and not (self.later and self.later.beside_root)):
             return False
         try:

@@ -1,4 +1,4 @@
-"""Which text form a file has, by its checksum, or what is wrong with it and where."""
+"""Finds the text form of a file by its checksum, or what is wrong with it and where."""
 
 from __future__ import annotations
 

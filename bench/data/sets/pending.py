@@ -29,7 +29,7 @@ class Pending:
     where: str
     """In words."""
     urls: tuple[str, ...]
-    """Where it could come from; one of them is enough."""
+    """The places that could have it; one of them is enough."""
     bytes: int | None = None
     """Of the download, about; None where only the server knows."""
     licence: str = ON_ITS_PAGE
@@ -48,11 +48,11 @@ class NotFetchedYet(BenchError):
 
 
 class Later:
-    """Stands in for a fetcher: notes what has to be fetched, in the order in which it is needed,
-    and opens no connection.
+    """Stands in for a fetcher: notes the files to fetch, in the order of their use, and opens no
+    connection.
 
-    ``beside_root``: also what is missing from a folder that the user named, into which nothing is
-    fetched: for --dry-run.
+    ``beside_root``: also files missing from a folder that the user named (nothing is fetched into
+    it): for --dry-run.
     """
 
     def __init__(self, beside_root: bool = False) -> None:

@@ -18,8 +18,8 @@ from bench.base.files import write_whole
 from bench.base.hashes import file_sha256
 from bench.data.sets.manifest import DataFile, DataSet, damaged_file
 
-# A receipt says what was fetched, from where, at which revision; it lies beside the data, so that
-# it is copied with it.
+# A receipt says what was fetched, from where, at which revision; it is stored next to the data, so
+# that it is copied with it.
 
 
 def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:

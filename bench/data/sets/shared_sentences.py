@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from bench.data.sets.sts import STS_TASKS, Numbers
 
 # Stored predictions hold no sentences, so the numbers are kept here, by task and by the gold scores
-# in their order
-# (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``; no text is in
-# it). Sentences with the same letters
-# and digits are one; so both text forms have the same numbers.
+# in their order (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``;
+# no text is in it). Sentences with the same letters and digits count as one; so both text forms
+# have the same numbers.
 
 STORED = Path(__file__).with_name("shared_sentences.npz")
 

@@ -26,8 +26,9 @@ class SourcePart:
     """How one file of ours comes out of a source."""
 
     paths: tuple[str, ...]
-    """In the source, or in its archive; ``*`` stands for any characters in the name of a file of
-    the hub."""
+    """In the source, or in its archive; ``*`` matches any characters in the name of a file of the
+    hub.
+    """
     conversion: str = "as is"
     sha256: tuple[str, ...] = ()
     """Of the source's own files, where they are converted."""
@@ -96,7 +97,7 @@ class Source:
 
 @functools.cache
 def all_sources() -> Mapping[str, Source]:
-    """Every source by name, in the order in which they are tried."""
+    """Every source by name, in the order of trying."""
     text = (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
     return {
         source.name: source for source in msgspec.convert(json.loads(text)["sources"], list[Source])

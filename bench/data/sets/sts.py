@@ -1,7 +1,7 @@
 """Readers of the semantic textual similarity sets: STS12-16, STS-B and SICK-R, in SentEval's own
 files; and their shared sentences.
 
-As the papers read them: a pair whose gold line is empty was never annotated and is dropped (STS15,
+As the papers read them: a pair with an empty gold line was never annotated and is dropped (STS15,
 STS16); sentences are split on white space and joined by single spaces; nothing is lower-cased here;
 STS13 comes without its fourth set, SMT.
 """
@@ -56,7 +56,7 @@ def read_sts(
     split: str = "test",
     keep_spaces: bool = False,
 ) -> SentencePairs:
-    """The pairs of an STS task, checked against what is known of its files.
+    """Return the pairs of an STS task, checked against the known facts about its files.
 
     ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is
     there. ``split``: "test"; STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev

@@ -1,4 +1,4 @@
-"""Text files with a row on each line, for suites of one's own.
+"""Text files with a row on each line, for a user's own suites.
 
 table = read_table(data, "pairs.tsv", columns=3)
 first, second, ratings = table.texts(0), table.texts(1), table.numbers(2)

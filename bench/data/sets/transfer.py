@@ -66,7 +66,7 @@ class LabelledTexts:
 
 
 def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> LabelledTexts:
-    """A transfer set, checked against what is known of its files.
+    """Return a transfer set, checked against the known facts about its files.
 
     Raises DataMissing, DataDamaged, UnknownName.
     """

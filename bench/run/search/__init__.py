@@ -1,8 +1,8 @@
 """A search for recipe values: its space, its trials, and the recipe files that come out.
 
-Spaces are ``[[space]]`` tables in recipe files: those of a method in ``recipes/<method>.toml`` next
-to it, the common ones in the backbones' file. A method's own bounds of a key replace the common
-ones. ::
+Spaces are ``[[space]]`` tables in recipe files: a method's own in ``recipes/<method>.toml`` next to
+it, the common ones in the backbones' file. A method's own bounds of a key replace the common ones.
+::
 
     [[space]]
     # setting, backbone, variant: a name, a list of names, or left out for all recipes

@@ -40,8 +40,8 @@ ANEW = (
 
 
 def check_journal(journal: Path) -> None:
-    """Raise DataDamaged if a whole line of the journal is no entry of Optuna's, naming the line; an
-    unfinished last line is cut off later.
+    """Raise DataDamaged if a complete line of the journal is not an entry of Optuna's, naming the
+    line; an unfinished last line is cut off later.
     """
     if not journal.is_file():
         return

@@ -111,9 +111,9 @@ def plan_search(
 ) -> PlannedSearch:
     """Plan a search of the methods of these runs.
 
-    ``planned``: the runs of ``config``, which is that of ``options`` once it is settled.
-    ``spaces``: recipe key -> the values to search, as ``--space`` takes them. Raises BenchError for
-    a method or a key that cannot be searched.
+    ``planned``: the runs of ``config``, which is the settled config of ``options``. ``spaces``:
+    recipe key -> the values to search, as ``--space`` takes them. Raises BenchError for a method or
+    a key that cannot be searched.
     """
     jobs = find_searched_methods(planned, spaces, options.fixed)
     study = define_study(jobs, settings, suites=options.suites, fixed=options.fixed)

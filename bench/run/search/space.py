@@ -40,7 +40,7 @@ class Dimension(
     """A line of ``[space.values]``: ``values`` to choose from, or a range from ``low`` to ``high``,
     both included.
 
-    Ends that are ints mean whole numbers only. ``factor`` is how a file may state low and high: see
+    Ends that are ints mean integers only. ``factor`` is how a file may state low and high: see
     :func:`dimension`.
     """
 

@@ -148,9 +148,9 @@ def define_study(
 ) -> Study:
     """Describe what is searched, as ``search.json`` stores it.
 
-    ``suites``: suites that the overlap of the dev set is told for; ``fixed``: recipe keys with one
-    value for all trials. The default name is a hash of everything but the number of trials, so
-    that more trials continue a search.
+    ``suites``: suites to report the overlap of the dev set with; ``fixed``: recipe keys with one
+    value for all trials. The default name is a hash of everything but the number of trials, so that
+    more trials continue a search.
 
     Raises BenchError if a grid has fewer points than there are trials: every method gets the same
     number.
@@ -158,7 +158,7 @@ def define_study(
     if settings.sampler == "grid":
         check_grids(jobs, settings.trials)
     methods = {method: _searched(job) for method, job in jobs.items()}
-    # what the methods share is read from the last one
+    # the values that the methods share are read from the last one
     *_, job = jobs.values()
     run = job.runs[0]
     study = Study(

@@ -15,8 +15,8 @@ from bench.run.search.worker import SearchWorker
 
 
 class TrialReporter(Reporter, Protocol):
-    """Shows the progress of trials: a :class:`bench.session.progress.RunReporter`, or one that says
-    nothing.
+    """Shows the progress of trials: with a :class:`bench.session.progress.RunReporter`, or not at
+    all.
     """
 
     def plan(self, runs: Sequence[Any]) -> None: ...

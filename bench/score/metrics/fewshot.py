@@ -60,7 +60,7 @@ def fit_predict(
 ) -> Fitted:
     """Fit scikit-learn's LogisticRegression (L2, C = 1, L-BFGS) in float64 and predict.
 
-    Features are used as they are.
+    Features are used unchanged.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

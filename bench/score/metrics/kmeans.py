@@ -1,5 +1,5 @@
-"""K-means, the best of several k-means++ starts: what scikit-learn's KMeans computes, with less
-work.
+"""K-means, the best of several k-means++ starts: the same result as scikit-learn's KMeans, with
+less work.
 
 Seeding is greedy k-means++ (Arthur and Vassilvitskii 2007, section 6: of 2 + log K candidates the
 one that lowers the inertia most), the iterations are Lloyd's. Random numbers are consumed in the

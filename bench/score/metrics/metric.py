@@ -151,5 +151,5 @@ METRICS = {metric.name: metric for metric in (*SUITE_METRICS, *OTHER_METRICS)}
 
 
 def metric_named(name: str) -> Metric:
-    """The metric of this package with that name, or one of which only the name is known."""
+    """Return the metric of this package with that name, or a metric with nothing but the name."""
     return METRICS.get(name) or Metric(name=name)

@@ -1,6 +1,6 @@
 """All fits of the probe at once, on CPU or GPU.
 
-The arithmetic is that of ``tests/support/probe_sequential.py``, up to the order of sums. It is fast
+The arithmetic equals ``tests/support/probe_sequential.py``, up to the order of sums. It is fast
 because
 
 - the fits of one job (its penalties) see the same rows in the same order, so that a minibatch is
@@ -151,7 +151,7 @@ class _Pool:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Rows of every step (S, G*B), their targets (S, G, 1, R, B), and weights (G, 1, 1, B).
 
-        The weights are those of the rows in the last, short step.
+        The weights belong to the rows of the last, short step.
         """
         import torch
 

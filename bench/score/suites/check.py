@@ -1,9 +1,9 @@
 """Rated pairs of image captions in the package: enough to see a method work, not a result.
 
 Suite check: the validation pairs of Crisscrossed Captions (Parekh et al. 2021; sources and licences
-in bench/builtin/README.md), as far as their captions were available, in a dev and a test part that
-share no caption and no image. Protocol ``check/2``: Spearman x 100 of cosine against rating over
-all test pairs together; the way a pair was sampled is its sub-dataset.
+in bench/builtin/README.md), if their captions were available, in a dev and a test part that share
+no caption and no image. Protocol ``check/2``: Spearman x 100 of cosine against rating over all test
+pairs together; the way a pair was sampled is its sub-dataset.
 """
 
 from __future__ import annotations

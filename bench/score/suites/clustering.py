@@ -1,10 +1,10 @@
 """Clustering of short texts, the eight sets of SCCL.
 
 Suite clustering, protocol ``sccl-kmeans/1``, as the evaluation behind the papers ran it: k-means on
-the vectors as they are (not normalised), as many clusters as classes, k-means++ with ten starts
-(the one with the least inertia counts) for each of the seeds 0 to 9; accuracy under the best
-one-to-one matching of clusters and classes. The value is the mean over the ten seeds, ``std`` their
-standard deviation (of these ten, not n - 1).
+the unchanged vectors (not normalised), as many clusters as classes, k-means++ with ten starts (the
+one with the least inertia counts) for each of the seeds 0 to 9; accuracy under the best one-to-one
+matching of clusters and classes. The value is the mean over the ten seeds, ``std`` their standard
+deviation (of these ten, not n - 1).
 """
 
 from __future__ import annotations

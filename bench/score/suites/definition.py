@@ -13,8 +13,8 @@ from bench.score.suites.task import Suite, Task
 
 NAME = "[a-z0-9]+(-[a-z0-9]+)*"
 RESERVED = ("all",)
-# A metric's name that is at least this similar (difflib) to one of this package's suites is taken
-# for a misspelling of it.
+# A metric's name that is at least this similar (difflib) to one of this package's suites counts as
+# a misspelling of it.
 ALIKE = 0.85
 
 

@@ -5,7 +5,7 @@
 
     mteb.evaluate(model, tasks("sts", "transfer", data="DIR"))
 
-The main score is that of ``bench run`` with the same vectors, under its own name ("bench_spearman",
+The main score equals ``bench run`` with the same vectors, under its own name ("bench_spearman",
 "bench_accuracy"), on mteb's scale (0 to 1); an STS task also has mteb's own metrics. Each distinct
 sentence is asked for once. Importing this module imports mteb.
 """
@@ -178,7 +178,7 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
 
 
 class _Answering(MtebEncoder):
-    """The model as it is, except that its vectors were computed already."""
+    """The unchanged model, except that its vectors were computed already."""
 
     def __init__(self, model: Any, vectors: Vectors) -> None:
         self._model, self._vectors = model, vectors

@@ -99,7 +99,7 @@ def _installed(name: str) -> SuitePlugin:
 
 
 def use_files(files: Sequence[Path]) -> None:
-    """Make the suites of these plugin files known, in the place of those of earlier files.
+    """Make the suites of these plugin files known, in the place of earlier files' suites.
 
     A file that defines no suite is skipped. Raises BenchError if a file is missing, is given twice
     or does not import, or if its suite is invalid or has the name of another plugin's.
@@ -210,7 +210,7 @@ def check_suite_name(name: str) -> None:
 
 
 def _suite_with_task(name: str) -> str | None:
-    """The first suite of this package that has a task of that name, whatever its case."""
+    """Return the first suite of this package that has a task of that name, in any case."""
     for known in BUILT_IN:
         if any(task.name.lower() == name.lower() for task in suite(known).tasks):
             return known
@@ -255,8 +255,8 @@ def find_task(key: ScoreKey) -> Task | None:
 def find_metric(suite_name: str, name: str) -> Metric:
     """Find the metric of a score by its suite and its name.
 
-    It is this package's, or that of the suite's tasks. If the suite is not here, only the name of
-    the metric is known.
+    It is a metric of this package or of the suite's tasks. If the suite is not here, only the name
+    of the metric is known.
     """
     if name in METRICS:
         return METRICS[name]

@@ -26,7 +26,7 @@ def rescore(key: ScoreKey, arrays: Arrays, metric: str = "") -> TaskScore | None
 
     Returns None if they do not determine the score (other kinds of tasks of mteb), or if this bench
     does not know the protocol. ``metric`` is used for mteb's tasks only. Raises DataDamaged if the
-    arrays are not those of the suite, or give no number.
+    arrays do not belong to the suite, or give no number.
     """
     task = key[1]
     if "prediction" in arrays and not len(np.atleast_1d(arrays["prediction"])):

@@ -100,7 +100,7 @@ class LoadedPairs(LoadedTask):
 
 
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
-    """Read STS-B dev, 1,500 pairs on which checkpoints are selected.
+    """Read STS-B dev, 1,500 pairs that select checkpoints.
 
     Takes the tokenised form if it is available, else another one.
     """
@@ -164,7 +164,7 @@ class LoadedCleanDev(LoadedTask):
 
 
 def pair_key(*pair: str) -> frozenset[str]:
-    """Letters and digits of a pair, lower-cased, whatever its order and punctuation."""
+    """Letters and digits of a pair, lower-cased, without its order and punctuation."""
     return frozenset("".join(filter(str.isalnum, sentence.lower())) for sentence in pair)
 
 

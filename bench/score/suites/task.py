@@ -44,8 +44,8 @@ class TaskResult(Struct, frozen=True, kw_only=True):
     # the text form that was scored: "tokenised", "raw", "other-<hash>"; None if there is only one
     text: str | None = None
     detail: dict[str, Any] = {}
-    # "prediction", "gold", "subset" (one row per item, in the data's order), and whatever else the
-    # suite needs to score again
+    # "prediction", "gold", "subset" (one row per item, in the data's order), and further arrays
+    # that the suite needs to score again
     predictions: dict[str, np.ndarray] = {}
     # hash of the predictions in their reduced form (``Task.reduced``); None if they have none
     reduced_sha256: str | None = None
@@ -161,7 +161,7 @@ class RunPlace:
 class LoadedTask(ABC):
     """A task with its data, read and checked.
 
-    Form, hash and size are those of ``data``, unless a class overrides them.
+    Form, hash and size come from ``data``, unless a class overrides them.
     """
 
     task: Task

@@ -1,4 +1,4 @@
-"""Checks of vectors, for every suite: what cannot be scored is refused, with a reason."""
+"""Checks of vectors, for every suite: vectors that cannot be scored are refused, with a reason."""
 
 from __future__ import annotations
 

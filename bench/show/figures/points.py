@@ -1,5 +1,6 @@
-"""Figures whose methods are points: quality against cost, scores elsewhere, and where vectors
-lie."""
+"""Figures whose methods are points: quality against cost, scores elsewhere, and the places of
+vectors.
+"""
 
 from __future__ import annotations
 

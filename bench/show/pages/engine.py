@@ -30,7 +30,7 @@ from bench.show.tables.scores import (
 
 TEMPLATES = Path(__file__).with_name("templates")
 ASSETS = ("board.css", "board.js")
-"""Files that lie in ``assets/`` of a version."""
+"""Files in ``assets/`` of a version."""
 
 
 def render_template(template: str, **values: Any) -> str:

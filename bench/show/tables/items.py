@@ -1,4 +1,4 @@
-"""Items on which two runs disagree, as a grid and as data."""
+"""The items that two runs disagree on, as a grid and as data."""
 
 from __future__ import annotations
 

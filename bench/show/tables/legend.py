@@ -21,8 +21,9 @@ worlds in which it is less."""
 
 
 def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
-    """At most four lines, and one of untested rows; only those whose numbers the table has.
-    ``better``, ``worse``, ``tint``: how a form marks them."""
+    """At most four lines, and one of untested rows; only lines about numbers that the table has.
+    ``better``, ``worse``, ``tint``: how a form marks them.
+    """
     lines = []
     base = table.baseline if table.has_verdicts else None
     if table.tested is not None:

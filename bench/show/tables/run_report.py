@@ -61,7 +61,7 @@ def score_grids(record: RunRecord) -> list[Grid]:
 
 
 def _score_rows(result: Score) -> Iterable[GridRow]:
-    """Yield the row of a score, then those of its parts, indented."""
+    """Yield the row of a score, then the rows of its parts, indented."""
     detail, places = result.detail, find_metric(result.suite, result.metric).decimals
     pearson, subsets = detail.get("pearson"), detail.get("subsets")
     overall = pearson.get("all") if isinstance(pearson, Mapping) else pearson

@@ -24,7 +24,9 @@ def only_seeds(values: list[list[float]]) -> Column:
 
 
 ALIKE = [[mean - 0.3, mean + 0.5, mean - 0.2] for mean in (70.4, 71.4, 70.1, 72.7)]
-"""Rows of one spread: what each borrows is what it has, so that textbook tests with the pooled variance are ours."""
+"""Rows of one spread: what each borrows is what it has, so that textbook tests with the pooled
+variance are ours.
+"""
 
 
 def test_all_pairs_are_tukeys_of_statsmodels() -> None:
@@ -65,7 +67,9 @@ def test_items_alone_are_a_normal_test_of_correlated_values() -> None:
 
 
 def test_both_sources_add_up() -> None:
-    """Items: 0.5 for all seeds of a method, 0.3 for each seed alone, which the spread over seeds has too: a little too careful."""
+    """Items: 0.5 for all seeds of a method, 0.3 for each seed alone, which the spread over seeds
+    has too: a little too careful.
+    """
     runs = np.kron(np.eye(2), np.full((3, 3), 0.5)) + 0.3 * np.eye(6)
     of = Column([[70.0, 71.0, 72.0], [70.0, 71.0, 72.0]], [True, True], of_items(runs))
     assert of.minus(1).error_P[0] == pytest.approx(math.sqrt(2 * (0.5 + 0.1) + 2 * 1.0 / 3))
@@ -117,7 +121,9 @@ def test_columns_of_predictions_are_whatever_the_order() -> None:
 
 
 def test_repetitions_that_all_share_are_paired() -> None:
-    """Ten draws of few examples, some lucky for both methods: their difference does not vary by that."""
+    """Ten draws of few examples, some lucky for both methods: their difference does not vary by
+    that.
+    """
     lucky = np.linspace(-3, 3, 10)
     both = np.stack([70 + lucky, 69 + lucky + np.tile([0.1, -0.1], 5)])
     of = Column([[70.0], [69.0]], [False, False], of_items(0.01 * np.eye(2)), repeated=[both])

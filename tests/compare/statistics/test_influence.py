@@ -1,4 +1,6 @@
-"""Influences against the values they must sum to, against items drawn again in a loop, and against sums written out by hand."""
+"""Influences against the values they must sum to, against items drawn again in a loop, and against
+sums written out by hand.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def test_one_side_that_is_constant_has_no_correlation() -> None:
 
 
 def test_many_methods_at_once_are_each_by_itself_to_the_last_digit() -> None:
-    """Methods of several seeds and none, ranks as integers, one that is constant, and more than one call takes."""
+    """Methods of several seeds and none, ranks as integers, one that is constant, and more than one
+    call takes.
+    """
     rng = np.random.default_rng(4)
     items = AT_ONCE // 20
     gold = np.round(rng.uniform(0, 5, items), 1)
@@ -88,7 +92,9 @@ def test_many_methods_at_once_are_each_by_itself_to_the_last_digit() -> None:
 
 
 def test_many_sampled_correlations_at_once_are_each_by_itself() -> None:
-    """Their weights are those of their queries; predictions of other dimensions are no correlation."""
+    """Their weights are those of their queries; predictions of other dimensions are no
+    correlation.
+    """
     rng = np.random.default_rng(5)
     gold, query = np.round(rng.uniform(0, 5, 200), 1), rng.integers(0, 30, 200)
     said = [rng.normal(size=(seeds, 200)) for seeds in (2, 1, 3)]
@@ -163,7 +169,9 @@ def test_independent_items_are_those_of_a_bootstrap_in_a_loop() -> None:
 
 @pytest.mark.slow
 def test_clusters_of_two_tasks_are_those_of_a_cluster_bootstrap_in_a_loop() -> None:
-    """150 clusters, whose items stand in both tasks, each cluster of one meaning and as difficult as it is."""
+    """150 clusters, whose items stand in both tasks, each cluster of one meaning and as difficult
+    as it is.
+    """
     rng = np.random.default_rng(5)
     cells, cluster = [], [np.repeat(np.arange(150), 2), np.tile(np.arange(150), 3)]
     hard, true = rng.normal(size=(2, 150))

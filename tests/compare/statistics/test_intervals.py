@@ -1,4 +1,6 @@
-"""Intervals: scipy's bootstrap, textbook formulas in the limits where one source of variation is alone, and laws."""
+"""Intervals: scipy's bootstrap, textbook formulas in the limits where one source of variation is
+alone, and laws.
+"""
 
 from __future__ import annotations
 

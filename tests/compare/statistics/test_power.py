@@ -1,4 +1,6 @@
-"""How many seeds find a difference: against tables drawn and judged by the other implementation of the rule."""
+"""How many seeds find a difference: against tables drawn and judged by the other implementation of
+the rule.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def planned(size: float = 2.0, sd: float = 0.8, **more: object) -> Planned:
 
 
 def drawn(sd: float, size: float, seeds: int, tables: int = 20_000) -> float:
-    """The share of tables with a sign at a new row. The other rows equal the baseline, and have the spreads at hand in every table."""
+    """The share of tables with a sign at a new row. The other rows equal the baseline, and have the
+    spreads at hand in every table.
+    """
     rng = np.random.default_rng(3)
     runs = np.array([6, 3, 10, 5, seeds])
     values = sd * rng.normal(size=(tables, seeds))

@@ -1,4 +1,6 @@
-"""What makes a row: everything that a fingerprint is of sets runs apart, but for the seed; and which code, and which run of a seed, it shows."""
+"""What makes a row: everything that a fingerprint is of sets runs apart, but for the seed; and
+which code, and which run of a seed, it shows.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,9 @@ def test_what_changes_no_result_sets_no_row_apart(name: str) -> None:
 
 
 def test_rows_are_apart_exactly_if_fingerprints_are() -> None:
-    """All pairs of the cases above: with one seed and one code, the row is the same exactly if the fingerprint is."""
+    """All pairs of the cases above: with one seed and one code, the row is the same exactly if the
+    fingerprint is.
+    """
     cases = [
         one for first, second, *_ in (*APART.values(), *ALIKE.values()) for one in (first, second)
     ]

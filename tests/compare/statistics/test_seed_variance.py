@@ -17,7 +17,9 @@ from bench.compare.statistics.seed_variance import (
 
 
 def by_moments(variances: np.ndarray, df: np.ndarray) -> tuple[float, float]:
-    """Smyth 2004, section 6.2, as printed: e_g = log s_g^2 - psi(d_g/2) + log(d_g/2); trigamma solved by bisection."""
+    """Smyth 2004, section 6.2, as printed: e_g = log s_g^2 - psi(d_g/2) + log(d_g/2); trigamma
+    solved by bisection.
+    """
     e = np.log(variances) - special.psi(df / 2) + np.log(df / 2)
     right = np.mean((e - e.mean()) ** 2 * len(e) / (len(e) - 1) - special.polygamma(1, df / 2))
     d0 = optimize.brentq(lambda d: special.polygamma(1, d / 2) - right, 1e-8, 1e8)
@@ -74,8 +76,10 @@ LIMMA: list[tuple[list[float], list[int], float, float]] = [
 def test_the_numbers_of_limma(
     variances: list[float], freedom: list[int], prior: float, prior_freedom: float
 ) -> None:
-    """Prior variance and its degrees of freedom of ``squeezeVar`` of InMoose 0.9.1, limma in Python, for the same variances; of
-    the degrees of freedom two at most are borrowed, of infinitely many too."""
+    """Prior variance and its degrees of freedom of ``squeezeVar`` of InMoose 0.9.1, limma in
+    Python, for the same variances; of the degrees of freedom two at most are borrowed, of
+    infinitely many too.
+    """
     found = moderated_variances(variances, freedom)
     borrowed = min(prior_freedom, 2.0)
     assert found[:2] == pytest.approx((prior, borrowed), rel=1e-12)
@@ -101,7 +105,9 @@ def test_a_row_that_spreads_more_than_the_others_keeps_its_own_variance() -> Non
 
 
 def test_what_does_not_lend_changes_nothing_for_the_others() -> None:
-    """Its own variance is drawn towards the prior of those that lend, and an F test compares it with those alone."""
+    """Its own variance is drawn towards the prior of those that lend, and an F test compares it
+    with those alone.
+    """
     lenders, freedom = [0.2, 0.4, 0.3, 0.9], [2.0, 2.0, 5.0, 2.0]
     alone, alone_freedom = seed_variances(np.array(lenders), np.array(freedom))
     prior, prior_freedom, _, _ = moderated_variances(lenders, freedom)

@@ -1,4 +1,6 @@
-"""``--corpus hub:owner/name:column`` against the stand-in hub: rows, revisions, what is resumed, what is refused."""
+"""``--corpus hub:owner/name:column`` against the stand-in hub: rows, revisions, what is resumed,
+what is refused.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +172,9 @@ def test_what_is_here_stays_and_needs_no_network(hub: StandInHub, tmp_path: Path
 def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
     hub: StandInHub, tmp_path: Path
 ) -> None:
-    """The second file fails for good; the next command takes the first one's rows as they are, at the same revision."""
+    """The second file fails for good; the next command takes the first one's rows as they are, at
+    the same revision.
+    """
     big = jsonl(*({"text": f"row {k} " + "x" * 50} for k in range(3000)))
     files = {"train-0.jsonl": big, "train-1.jsonl": jsonl({"text": "last"})}
     revision = hub.add("dataset", REPO, files)

@@ -1,4 +1,6 @@
-"""What ends a line of training text: LF and CR LF. Text with other line ends is refused, and other characters end nothing."""
+"""What ends a line of training text: LF and CR LF. Text with other line ends is refused, and other
+characters end nothing.
+"""
 
 from __future__ import annotations
 

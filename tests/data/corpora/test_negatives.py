@@ -1,4 +1,6 @@
-"""Hard negatives in every form in which people have them: they are all read, or the file is refused; no column is passed over."""
+"""Hard negatives in every form in which people have them: they are all read, or the file is
+refused; no column is passed over.
+"""
 
 from __future__ import annotations
 

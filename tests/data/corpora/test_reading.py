@@ -1,4 +1,6 @@
-"""Corpora: what is written comes back, in every format; what cannot be read is refused in one line that says where."""
+"""Corpora: what is written comes back, in every format; what cannot be read is refused in one line
+that says where.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def rows(corpus):
 
 
 def refused(make, name, content) -> CorpusError:
-    """The error of opening or reading; one line each in message and hint, with the file's name in it."""
+    """The error of opening or reading; one line each in message and hint, with the file's name in
+    it.
+    """
     with pytest.raises(CorpusError) as caught:
         for _ in make(name, content).rows():
             pass
@@ -45,7 +49,8 @@ def refused(make, name, content) -> CorpusError:
     return error
 
 
-# text of one line: anything but LF, CR, NUL and half characters (refused) and a BOM (dropped at the start)
+# text of one line: anything but LF, CR, NUL and half characters (refused) and a BOM (dropped at the
+# start)
 LINE = st.text(
     st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r\0\ufeff"), max_size=30
 )
@@ -86,7 +91,8 @@ def test_text_round_trip(make, lines, end, last_end, suffix):
 def test_csv_round_trip_with_commas_quotes_and_line_breaks(make, cells, end, header):
     cells = [*cells, ('say "a, b"', "line\nbreak", "x")]
     out = io.StringIO(newline="")
-    # Python's writer leaves a CR bare where the lines end in LF alone; a reader cannot know what that means
+    # Python's writer leaves a CR bare where the lines end in LF alone; a reader cannot know what
+    # that means
     writer = csv.writer(
         out, lineterminator=end, quoting=csv.QUOTE_MINIMAL if end == "\r\n" else csv.QUOTE_ALL
     )

@@ -1,4 +1,6 @@
-"""The token cache: the tokenizer's ids to the last one, built once, whole or not at all, within its memory."""
+"""The token cache: the tokenizer's ids to the last one, built once, whole or not at all, within its
+memory.
+"""
 
 from __future__ import annotations
 

@@ -142,7 +142,9 @@ def test_whether_there_is_a_network(hub: StandInHub, monkeypatch: pytest.MonkeyP
 
 
 def in_a_new_process(url: str, to: Path, **environment: str) -> str:
-    """The hub's client reads proxies and certificates when it is first used. Gives what the download printed as its error."""
+    """The hub's client reads proxies and certificates when it is first used. Gives what the
+    download printed as its error.
+    """
     code = (
         "import sys; from pathlib import Path; from bench.data import fetching;"
         "fetching.WAITS = ();"

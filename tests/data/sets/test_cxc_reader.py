@@ -36,7 +36,9 @@ def captions(table: Path) -> dict[int, str]:
 def official(
     table: Path, captions: dict[int, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A data folder with the published file and captions as COCO's JSON has them: not split from their punctuation."""
+    """A data folder with the published file and captions as COCO's JSON has them: not split from
+    their punctuation.
+    """
     root = tmp_path_factory.mktemp("data")
     (root / "cxc").mkdir()
     lines = table.read_text(encoding="utf-8").splitlines()

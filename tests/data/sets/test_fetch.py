@@ -1,4 +1,6 @@
-"""Data sets from their sources: announced, checked, from the next source where one fails, trusted on first use where it must be."""
+"""Data sets from their sources: announced, checked, from the next source where one fails, trusted
+on first use where it must be.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,8 @@ from bench.data.sets import (
     all_sources,
     content_hash,
     data_set,
-    data_sets,
     fetch_warning,
     read_receipt,
-    sources_of,
 )
 from bench.data.sets.conversions import CONVERSIONS
 from bench.data.sets.fetch import Fetcher
@@ -404,61 +404,6 @@ def test_two_processes_that_want_one_set_fetch_it_once(hub: StandInHub, tmp_path
     assert DataFolder(tmp_path / "data").check(data_set("wiki1m")).status == "found"
 
 
-# the real sources
-
-
-def test_every_source_is_of_sets_that_exist_and_gives_files_that_they_have() -> None:
-    for source in all_sources().values():
-        wanted = [data_set(name) for name in source.sets]
-        paths = {file.path for one in wanted for file in one.files}
-        assert set(source.files) <= paths, source.name
-        assert {part.conversion for part in source.files.values()} <= {"as is", *CONVERSIONS}
-        assert all(source.into in one.places for one in wanted), source.name
-        assert source.form == ANY or all(
-            source.form in (*one.forms, ANY) or not one.forms for one in wanted
-        )
-        assert source.pinned or "trust on first use" in source.note
-        assert all(
-            len(part.sha256) == len(part.paths)
-            for part in source.files.values()
-            if part.conversion != "as is" and "*" not in part.paths[0]
-        )
-        if source.site == "github":
-            assert len(source.revision) == 40
-
-
-def test_every_evaluation_set_but_the_prepared_table_can_be_fetched_whole() -> None:
-    for one in data_sets().values():
-        if one.kind == "evaluation" and one.name != "CxC-STS":
-            for form in one.forms or (ANY,):
-                given = sources_of(one, form)
-                assert all(any(source.part(file) for source in given) for file in one.files), (
-                    one.name,
-                    form,
-                )
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "want"),
-    [
-        (
-            "labelled lines",
-            [b"\xef\xbb\xbf1\ta b \r\n2\tc\td\t\r\n3\te"],
-            b"1\ta b\n2\tc d\n3\te\n",
-        ),
-        (
-            "JSON lines",
-            [b'{"text": " a b", "cluster": 7}\n{"text": "", "cluster": 8}\n'],
-            b"7\ta b\n8\t\n",
-        ),
-        ("text and labels", [b"a\tb \nc\n", b"1\n2\n"], b"1\ta b\n2\tc\n"),
-        ("first 2 columns", [b"a\tb\tsource\nc\td\n"], b"a\tb\nc\td\n"),
-    ],
-)
-def test_conversions(name: str, given: list[bytes], want: bytes) -> None:
-    assert CONVERSIONS[name](*given) == want
-
-
 HORSE = ("A person on a horse jumps over a plane.", 'A person trains his horse, or "so".')
 CAFES = ("Caf\u00e9s \u2028 are two lines\nhere.", "There are caf\u00e9s.")
 
@@ -499,7 +444,9 @@ def nli_archives() -> dict[str, bytes]:
 def test_labelled_nli_is_built_from_the_two_archives(
     hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From archives with the known checksums alone; pairs without a gold label are left out; what was built is held against later."""
+    """From archives with the known checksums alone; pairs without a gold label are left out; what
+    was built is held against later.
+    """
     name = "nli_labelled.csv"
     wanted, source = data_set("nli-labelled"), all_sources()[name]
     for place, data in nli_archives().items():

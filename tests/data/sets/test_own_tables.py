@@ -1,4 +1,6 @@
-"""The reader that plugin suites get, and ratings with which no correlation is defined: named before anything is encoded."""
+"""The reader that plugin suites get, and ratings with which no correlation is defined: named before
+anything is encoded.
+"""
 
 from __future__ import annotations
 

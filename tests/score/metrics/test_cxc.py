@@ -1,4 +1,6 @@
-"""Sampled Spearman: reference vectors, numpy's own generator called one by one, scipy's correlation."""
+"""Sampled Spearman: reference vectors, numpy's own generator called one by one, scipy's
+correlation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Alignment, uniformity and the rest against reference vectors, scipy, plain loops and spaces whose answer is known."""
+"""Alignment, uniformity and the rest against reference vectors, scipy, plain loops and spaces whose
+answer is known.
+"""
 
 from __future__ import annotations
 

@@ -117,7 +117,9 @@ def problem(classes: int, n: int = 150, dimensions: int = 7, noise: float = 2.0)
 
 
 def jobs_of_all_kinds(n: int) -> list[FitJob]:
-    """Sizes on both sides of a multiple of the batch, a size that divides by it, one penalty or several, a stream begun earlier."""
+    """Sizes on both sides of a multiple of the batch, a size that divides by it, one penalty or
+    several, a stream begun earlier.
+    """
     rng = np.random.default_rng(0)
     jobs = []
     for train, penalties, drawn in (
@@ -135,7 +137,9 @@ def jobs_of_all_kinds(n: int) -> list[FitJob]:
 @pytest.mark.parametrize("chunk_bytes", [1, 1 << 12, 1 << 20])
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
-    """In float64 to the last digits: same weights, same dev accuracies, same epochs, however the jobs are packed."""
+    """In float64 to the last digits: same weights, same dev accuracies, same epochs, however the
+    jobs are packed.
+    """
     monkeypatch.setitem(probe_batched.CHUNK_BYTES, "cpu", chunk_bytes)
     x, y = problem(classes)
     settings_ = Settings(batch_size=16, learning_rate=0.02, max_epochs=80)

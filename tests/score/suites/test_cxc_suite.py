@@ -1,4 +1,6 @@
-"""The CxC suite: two protocols over one set of predictions, against numpy's and scipy's own functions on the real data."""
+"""The CxC suite: two protocols over one set of predictions, against numpy's and scipy's own
+functions on the real data.
+"""
 
 from __future__ import annotations
 

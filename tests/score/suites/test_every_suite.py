@@ -1,4 +1,6 @@
-"""What holds for every suite: bad vectors are refused, scores follow from predictions, averages, names."""
+"""What holds for every suite: bad vectors are refused, scores follow from predictions, averages,
+names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A metric that a suite of others brings as one object: in tables, pages, intervals, verify and export."""
+"""A metric that a suite of others brings as one object: in tables, pages, intervals, verify and
+export.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""mteb's tasks on our vectors: with two tasks made here, with the user's STS sets, and with a copy in the cache of ``datasets``."""
+"""mteb's tasks on our vectors: with two tasks made here, with the user's STS sets, and with a copy
+in the cache of ``datasets``.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ from bench.score.suites.mteb_tasks import tasks  # noqa: E402
 
 
 class Words:
-    """Somebody's model, as mteb's protocol has it: a sum of word vectors. Counts what it was asked for."""
+    """Somebody's model, as mteb's protocol has it: a sum of word vectors. Counts what it was asked
+    for.
+    """
 
     mteb_model_meta = ModelMeta.create_empty(
         {

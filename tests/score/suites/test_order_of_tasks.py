@@ -1,4 +1,6 @@
-"""A suite's average and the verification of its scores are the same in whatever order its tasks stand."""
+"""A suite's average and the verification of its scores are the same in whatever order its tasks
+stand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A user's own files as suites: read in every format, scored as the papers' suites are, compared and verified without the file."""
+"""A user's own files as suites: read in every format, scored as the papers' suites are, compared
+and verified without the file.
+"""
 
 from __future__ import annotations
 

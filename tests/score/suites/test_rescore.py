@@ -1,4 +1,6 @@
-"""One way from stored arrays to a score, against other people's arithmetic; and arrays that are not what they should be."""
+"""One way from stored arrays to a score, against other people's arithmetic; and arrays that are not
+what they should be.
+"""
 
 from __future__ import annotations
 

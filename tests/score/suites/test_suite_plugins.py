@@ -1,4 +1,6 @@
-"""Suites that others wrote: found, refused with a reason, checked, and with intervals for a metric of their own."""
+"""Suites that others wrote: found, refused with a reason, checked, and with intervals for a metric
+of their own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Figures of made boards: what stands on their axes is what the tables say, their data are the drawing's, and no text is cut."""
+"""Figures of made boards: what stands on their axes is what the tables say, their data are the
+drawing's, and no text is cut.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ def draw(board: Board) -> Drawn:
 
 
 def with_captions(board: Board) -> Board:
-    """CxC-STS beside STS: the numbers of the first STS set, in another order, for the real suite takes long."""
+    """CxC-STS beside STS: the numbers of the first STS set, in another order, for the real suite
+    takes long.
+    """
     one = table_of(board, "sts")
     table = replace(
         one.table,
@@ -167,7 +171,7 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
     (axes,), shown = made.axes("gains"), made.figures["gains"].data
     assert [row[1] for row in shown] == sorted((row[1] for row in shown), reverse=True)
     names = [text.get_text() for text in axes.get_yticklabels()]
-    assert names == [row[0] + " (−27.54)" * (abs(row[1]) > FAR) for row in shown]
+    assert names == [f"{row[0]} (−27.54)" if abs(row[1]) > FAR else row[0] for row in shown]
     data = made.rows("gains")
     for row in made.table("sts").rows:
         if row.method in data and len(row.runs) == SEEDS:  # with the recipe of its method
@@ -184,7 +188,9 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
 
 
 def test_the_line_of_printed_gains(made: Drawn) -> None:
-    """1.96 standard deviations of a difference of a run of simcse and one of a row that spreads as the median row does."""
+    """1.96 standard deviations of a difference of a run of simcse and one of a row that spreads as
+    the median row does.
+    """
     assert noise_line(0.4237084951814034, 0.6721433378875874) == pytest.approx(1.5573, abs=1e-4)
     rng, sds = np.random.default_rng(0), (0.42, 0.67)
     one, other = (rng.normal(0, sd, 200_000) for sd in sds)
@@ -252,7 +258,9 @@ def test_the_front_is_what_nothing_is_cheaper_and_better_than() -> None:
 
 
 def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) -> None:
-    """linspace(9, 1, 16) to the power 1 + noise, as the made runs store them, the largest effective rank first."""
+    """linspace(9, 1, 16) to the power 1 + noise, as the made runs store them, the largest effective
+    rank first.
+    """
     places, data, ranks = (1, 2, 4, 8, 16), made.figures["spectrum"].data, {}
     for name, (noise, _, _) in METHODS.items():
         values = np.linspace(9, 1, 16) ** (1 + noise)

@@ -65,7 +65,9 @@ def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any)
 
 @pytest.mark.parametrize("m", ADDED)
 def test_the_curve_is_what_the_loss_does_with_a_negative_pair(m: float) -> None:
-    """Against the loss that trains: the logits of the columns that are not a row's own, at temperature 1."""
+    """Against the loss that trains: the logits of the columns that are not a row's own, at
+    temperature 1.
+    """
     cosines = torch.linspace(-1, 1, 21, dtype=torch.float64).repeat(2, 1)
     logits = focal_logits(cosines, temperature=1.0, m=m)
     for column in range(2, 21):

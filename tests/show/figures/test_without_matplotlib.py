@@ -1,4 +1,6 @@
-"""matplotlib is an extra: what draws says so before it does anything, and all else works without it."""
+"""matplotlib is an extra: what draws says so before it does anything, and all else works without
+it.
+"""
 
 from __future__ import annotations
 

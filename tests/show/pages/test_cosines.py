@@ -32,7 +32,9 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
 
 
 def test_a_density_lies_over_its_cosines(tmp_path: Path) -> None:
-    """Pairs rated high at 0.6, pairs rated low at -0.3: the axis goes from -0.4 to 1, and the peaks are there."""
+    """Pairs rated high at 0.6, pairs rated low at -0.3: the axis goes from -0.4 to 1, and the peaks
+    are there.
+    """
     record = made_run(tmp_path, "simcse", 1)
     path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "tokenised")
     noise = np.random.default_rng(0).normal(0, 0.02, 2000)

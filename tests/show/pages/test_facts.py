@@ -1,4 +1,6 @@
-"""How a board was made: values out of its records, under sentences that are the same for every board."""
+"""How a board was made: values out of its records, under sentences that are the same for every
+board.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def test_what_a_board_has_nothing_of_is_left_out() -> None:
 
 
 def test_how_it_was_made_says_if_lengths_and_tuning_differ(tmp_path: Path) -> None:
-    """Whatever the publisher's note says: "one budget and one tuning for every method" was false of v4."""
+    """Whatever the publisher's note says: "one budget and one tuning for every method" was false of
+    v4.
+    """
     tuned = {"search": {"name": "first", "trials": 6}}
     long = Training(steps=313, sentences=10_016)
     records = [

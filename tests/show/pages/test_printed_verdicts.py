@@ -1,4 +1,6 @@
-"""Beside a printed number stands what became of it here: only of the same method, backbone and recipe, and judged as a reproduction is."""
+"""Beside a printed number stands what became of it here: only of the same method, backbone and
+recipe, and judged as a reproduction is.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 
 def moved(runs: list[Run], by: float, senders: dict[str, str] | None = None) -> Board:
-    """Runs whose scores are the printed ones, so much off, and a hundredth apart from seed to seed."""
+    """Runs whose scores are the printed ones, so much off, and a hundredth apart from seed to
+    seed.
+    """
     found = []
     for i, run in enumerate(runs):
         scores = tuple(

@@ -1,4 +1,6 @@
-"""The pages of runs: everything that a record holds, reachable, escaped, and without anything that a reader's browser would fetch."""
+"""The pages of runs: everything that a record holds, reachable, escaped, and without anything that
+a reader's browser would fetch.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ def test_a_difference_is_called_minus_and_the_mark_of_candidates_shaded() -> Non
 
 
 def test_no_choice_of_a_page_is_called_any() -> None:
-    """It stood for "no choice made" beside choices that call this "all", and for "the task has only one text form"."""
+    """It stood for "no choice made" beside choices that call this "all", and for "the task has only
+    one text form".
+    """
     assert '"any"' not in TEXTS["board.js"] and ">any" not in TEXTS["board.html"]
     assert board_page.ONE_FORM != "any"
 
