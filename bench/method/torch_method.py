@@ -33,6 +33,7 @@ from bench.method.features import (
     widened,
 )
 from bench.method.json_files import read_run_json, write_json
+from bench.method.masks import with_whole_mask
 from bench.method.optimizer import adamw
 from bench.method.passes import by_rows, compute_exactly
 from bench.method.ranks import ALONE, Alone
@@ -158,7 +159,7 @@ class TorchMethod(Method, nn.Module):
         """
         unused = "input_ids" if "inputs_embeds" in features else ""
         inputs = {key: features[key] for key in features if key in ENCODER_INPUTS - {unused}}
-        return self.encoder(**inputs).last_hidden_state
+        return self.encoder(**with_whole_mask(inputs, self.encoder)).last_hidden_state
 
     def embed(self, features: Features) -> Tensor:
         """Return the vectors that are scored, (n, dim)."""
