@@ -1,10 +1,11 @@
-"""Writes ``methods/same_numbers.toml``: of each module with a method its code's hash today, and
-those of earlier code with the same numbers.
+"""Writes ``methods/same_numbers.toml``: for each module with a method the hash of its code today,
+the hash that names it in fingerprints, and those of earlier code with the same numbers.
 
 ``python tools/same_numbers.py`` after a change in ``methods/``, also after a merge: for each method
 whose code has changed since the last commit of that file, golden losses (tools/golden.py) are
 computed on this machine with the code of that commit and with today's. If they are equal to the
-last digit, the hash before the change is kept as one of equal numbers. If not, nothing is written,
+last digit, the hash before the change is kept as one of equal numbers, and the code keeps its name
+in fingerprints: ids of runs stay. If not, nothing is written,
 and the methods are named. Then either the change is mended, or ``--moved MODULE`` says that its
 numbers are new. A module whose method has no golden losses or scores needs ``--same MODULE`` or
 ``--moved MODULE``, by somebody who knows.
@@ -41,9 +42,9 @@ ROOT = golden.ROOT
 FILE = ROOT / "methods" / "same_numbers.toml"
 HEADER = """\
 # Written by tools/same_numbers.py. Of each module with a method: the hash of its code today
-# (bench.base.imported_code), and the hashes, in fingerprints of records, of earlier code that
-# computes the same numbers: golden losses were compared digit by digit. Tables take runs of both
-# for runs of one code.
+# (bench.base.imported_code), the hash that names it in fingerprints, so that ids of runs stay when
+# code is rewritten, and the hashes, in records, of earlier code that computes the same numbers:
+# golden losses were compared digit by digit. Tables take runs of both for runs of one code.
 """
 Table = dict[str, dict[str, Any]]
 Numbers = dict[str, Any]
@@ -78,7 +79,8 @@ def write_table(table: Table) -> None:
     """Return the table as TOML, a module after the other."""
     lines = [HEADER]
     for module in sorted(table):
-        lines.append(f'[{module}]\ncode = "{table[module]["code"]}"\nearlier = [\n')
+        lines.append(f'[{module}]\ncode = "{table[module]["code"]}"\n')
+        lines.append(f'named = "{table[module]["named"]}"\nearlier = [\n')
         for earlier in table[module]["earlier"]:
             lines.append(f'    "{earlier}",\n')
         lines.append("]\n\n")
@@ -126,12 +128,15 @@ def bring_up_to_date(table: Table, moved: Sequence[str], same: Sequence[str]) ->
         return problems
     for module, code in now.items():
         earlier = list(table.get(module, {}).get("earlier", []))
+        named = table.get(module, {}).get("named", code)
         if module in moved:
             earlier = []
+            named = code
         elif module in changed:
             earlier.append(table[module]["code"])
             print(f"{module}: other code, the same numbers")
-        table[module] = {"code": code, "earlier": [one for one in earlier if one != code]}
+        earlier = [one for one in earlier if one != code]
+        table[module] = {"code": code, "named": named, "earlier": earlier}
     for module in set(table) - set(now):
         del table[module]
     return []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from functools import cache
+from typing import Any
 
 from bench.base.import_scope import own_packages
 
@@ -22,6 +23,17 @@ def equivalent_code(sha256: str | None) -> str | None:
     if sha256 is None:
         return None
     return _today().get(sha256, sha256)
+
+
+def name_of_code(sha256: str | None) -> str | None:
+    """Return the hash that names a method's code in fingerprints.
+
+    It stays when code is rewritten and its numbers are equal, so that ids of runs stay, too.
+    Code that the table does not know is named by its own hash.
+    """
+    if sha256 is None:
+        return None
+    return _names().get(sha256, sha256)
 
 
 def suite_code_of(suite: str, sha256: str | None) -> str | None:
@@ -46,11 +58,25 @@ def _suites_today() -> dict[tuple[str, str], str]:
 @cache
 def _today() -> dict[str, str]:
     """Return hash of earlier code -> hash of the code that has the same numbers today."""
-    folder = own_packages().get("bench.methods")
-    if folder is None or not (folder / TABLE).is_file():
-        return {}
     today: dict[str, str] = {}
-    for module in tomllib.loads((folder / TABLE).read_text("utf-8")).values():
+    for module in _methods_table().values():
         for earlier in module["earlier"]:
             today[earlier] = module["code"]
     return today
+
+
+@cache
+def _names() -> dict[str, str]:
+    """Return hash of code, today's or earlier -> hash that names it in fingerprints."""
+    names: dict[str, str] = {}
+    for module in _methods_table().values():
+        for code in (module["code"], *module["earlier"]):
+            names[code] = module["named"]
+    return names
+
+
+def _methods_table() -> dict[str, dict[str, Any]]:
+    folder = own_packages().get("bench.methods")
+    if folder is None or not (folder / TABLE).is_file():
+        return {}
+    return tomllib.loads((folder / TABLE).read_text("utf-8"))

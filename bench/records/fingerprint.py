@@ -16,11 +16,9 @@ from typing import Any
 
 from bench.records.record import RunRecord
 
-# The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`).
-# A record holds enough to compute it again, so that a seed or recipe that was changed afterwards is
-# noticed. The inputs without a field of their own are in ``provenance.determines``. For recipe keys
-# that name a file or a backbone ("places") the content counts, not the name: they are stored there
-# with the name of their content, or None if the recipe gives none.
+CODE_NAME = "plugin"
+"""The hash that names a method's code in fingerprints, in ``provenance.determines``: it is there if
+it is not the hash of the code that made the run, but of earlier code with the same numbers."""
 
 
 def fingerprint_of(determines: Mapping[str, Any]) -> str:

@@ -476,7 +476,7 @@ def _check_determines(determines: Facts | None) -> None:
     for key, content in places.items():
         if not isinstance(content, str | None):
             raise RecordDamaged(f"{where}.places.{printable(key)[:40]}: expected a text or null")
-    for name in ("precision", "dev"):
+    for name in ("precision", "dev", "plugin"):
         if not isinstance(determines.get(name), str | None):
             raise RecordDamaged(f"{where}.{name}: expected a text")
     ranks = determines.get("ranks")

@@ -15,11 +15,13 @@ from bench.backbones.dropout import own_dropout
 from bench.backbones.families import find_architecture
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.hashes import file_sha256
+from bench.base.same_code import name_of_code
 from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_last_batch, check_noise
 from bench.method.contract import Method
 from bench.method.recipe import Recipe, Value
+from bench.records.fingerprint import CODE_NAME
 from bench.records.record import BUDGET, CORPUS_PARTS, SET
 from bench.run.config import RunConfig
 from bench.run.corpora import (
@@ -120,6 +122,8 @@ class Planner:
             "dev": dev.sha256 if dev else None,
             **self._training_facts(plugin, setting, recipe, corpus, notes),
         }
+        if name_of_code(plugin.sha256) != plugin.sha256:
+            determines[CODE_NAME] = name_of_code(plugin.sha256)
         if corpus is not None and setting != NOT_TRAINED:
             requested = "epochs" in overrides or (custom is not None and "epochs" in custom.values)
             notes += length_notes(recipe, len(corpus), epochs_requested=requested)

@@ -47,14 +47,26 @@ def test_a_move_is_noticed() -> None:
 @pytest.mark.nightly
 @pytest.mark.slow(seconds=60)
 def test_no_loss_has_moved() -> None:
-    """Another processor's last digits may differ, and they grow from step to step."""
+    """Another processor rounds otherwise, and a high learning rate makes that grow from step to
+    step: 1e-6 at the first step of promcse's input-layer prompt is 4e-3 after the tenth.
+    """
     held, now = json.loads(golden.held("losses.json")), golden.losses()
     assert held.keys() == now.keys()
-    assert [
-        key
-        for key in held
-        if not all(
-            math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-4)
-            for a, b in zip(held[key], now[key], strict=True)
-        )
-    ] == []
+    assert [key for key in held if not are_equal_losses(held[key], now[key])] == []
+
+
+def are_equal_losses(held: list[float], now: list[float]) -> bool:
+    early = all_close(held[:10], now[:10], 1e-3)
+    return early and all_close(held[10:], now[10:], 1e-2)
+
+
+def all_close(first: list[float], second: list[float], tolerance: float) -> bool:
+    pairs = zip(first, second, strict=True)
+    return all(math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-4) for a, b in pairs)
+
+
+def test_losses_are_compared_more_closely_at_the_start() -> None:
+    held = [1.0] * 20
+    assert are_equal_losses(held, [1.0005] * 10 + [1.009] * 10)
+    assert not are_equal_losses(held, [1.002] + [1.0] * 19)
+    assert not are_equal_losses(held, [1.0] * 19 + [1.02])

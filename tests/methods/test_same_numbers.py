@@ -10,7 +10,7 @@ import same_numbers
 
 from bench import methods
 from bench.base.installed_code import hash_of_method
-from bench.base.same_code import equivalent_code
+from bench.base.same_code import equivalent_code, name_of_code
 from bench.records import RunsFolder
 
 TABLE = tomllib.loads(Path(methods.__file__).with_name("same_numbers.toml").read_text("utf-8"))
@@ -36,6 +36,14 @@ def test_earlier_code_stands_for_todays_and_unknown_code_for_itself() -> None:
     assert len(every) == len(set(every)), "a hash stands for one code"
 
 
+def test_code_of_equal_numbers_has_one_name_so_that_ids_stay() -> None:
+    entry = TABLE["simcse"]
+    codes = {entry["code"], *entry["earlier"]}
+    assert entry["named"] in codes and len(codes) > 1
+    assert {name_of_code(sha256) for sha256 in codes} == {entry["named"]}
+    assert name_of_code("0" * 64) == "0" * 64 and name_of_code(None) is None
+
+
 @pytest.mark.slow
 def test_every_record_of_v4_is_of_the_code_that_is_here() -> None:
     runs = Path(__file__).resolve().parents[2] / "leaderboards" / "v4" / "runs"
@@ -56,7 +64,7 @@ def test_the_tool_keeps_a_hash_if_the_numbers_are_equal_and_refuses_if_not(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     table = {name: dict(entry) for name, entry in TABLE.items()}
-    table["simcse"] = {"code": "1" * 64, "earlier": ["2" * 64]}
+    table["simcse"] = {"code": "1" * 64, "named": "2" * 64, "earlier": ["2" * 64]}
     losses = {"simcse, unsupervised": [1.5, 1.25], "simcse+mlm, unsupervised": [2.0]}
     other = losses | {"simcse+mlm, unsupervised": [2.0000001]}
     monkeypatch.setattr(same_numbers, "tree_at", lambda commit, place: place)
@@ -80,7 +88,9 @@ def test_the_tool_keeps_a_hash_if_the_numbers_are_equal_and_refuses_if_not(
             assert "simcse" in problem and changed == table
             continue
         assert problems == []
-        assert changed["simcse"] == {"code": TABLE["simcse"]["code"], "earlier": earlier}
+        today = TABLE["simcse"]["code"]
+        named = "2" * 64 if earlier else today
+        assert changed["simcse"] == {"code": today, "named": named, "earlier": earlier}
         assert changed["promcse"] == TABLE["promcse"]
     monkeypatch.setattr(same_numbers, "FILE", tmp_path / "table.toml")
     same_numbers.write_table(TABLE)

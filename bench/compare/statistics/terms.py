@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from bench.records.fingerprint import CODE_NAME
+
 if TYPE_CHECKING:
     from bench.records.record import RunRecord
 
@@ -49,8 +51,8 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
             exact = _exact(value.value)
             terms[key] = Term(exact, shown, exact)
     for key, value in determines.items():
-        # the hash of the corpus stands for its parts
-        if key in ("places", "corpus_parts") or value is None:
+        # the hash of the corpus stands for its parts; a row has one code
+        if key in ("places", "corpus_parts", CODE_NAME) or value is None:
             continue
         exact = _exact(value)
         if key == "dev":

@@ -287,3 +287,12 @@ def test_dates_in_the_future_get_a_line() -> None:
 )
 def test_dates_are_moments_whatever_their_zone(earlier: str, later: str) -> None:
     assert moment(earlier) < moment(later)
+
+
+def test_the_name_of_code_sets_no_row_apart() -> None:
+    """Rewritten code with equal numbers keeps the name that fingerprints had."""
+    before = made(1)
+    rewritten = made(1, code="b", plugin="a" * 64)
+    assert rewritten.run_id == before.run_id
+    assert "plugin" not in terms_of(rewritten)
+    assert record_fingerprint(rewritten) == rewritten.fingerprint == before.fingerprint
