@@ -33,6 +33,7 @@ from bench.method.features import (
     widened,
 )
 from bench.method.json_files import read_run_json, write_json
+from bench.method.masks import with_whole_mask
 from bench.method.optimizer import adamw
 from bench.method.passes import by_rows, compute_exactly
 from bench.method.ranks import ALONE, Alone
@@ -43,6 +44,8 @@ CPU_TOKENS = 1024
 """Tokens in a batch of ``encode`` on a CPU: the states fit into a core's cache."""
 GPU_TOKENS = 16384
 """Tokens in a batch of ``encode`` on a GPU: enough work for a kernel."""
+GATHERED = 1 << 24
+"""Numbers of vectors that wait on a GPU for their way back: 64 MiB."""
 
 
 class TorchMethod(Method, nn.Module):
@@ -158,7 +161,7 @@ class TorchMethod(Method, nn.Module):
         """
         unused = "input_ids" if "inputs_embeds" in features else ""
         inputs = {key: features[key] for key in features if key in ENCODER_INPUTS - {unused}}
-        return self.encoder(**inputs).last_hidden_state
+        return self.encoder(**with_whole_mask(inputs, self.encoder)).last_hidden_state
 
     def embed(self, features: Features) -> Tensor:
         """Return the vectors that are scored, (n, dim)."""
@@ -269,8 +272,15 @@ class TorchMethod(Method, nn.Module):
         was_training = self.training
         self.eval()
 
-        def embed(ids: list[Sequence[int]]) -> np.ndarray:
-            features = map_rows(self.assemble(ids), lambda value: value.to(device))
+        on_gpu = device.type == "cuda"
+
+        def upload(value: Tensor) -> Tensor:
+            if on_gpu:
+                value = value.pin_memory()
+            return value.to(device, non_blocking=True)
+
+        def embed(ids: list[Sequence[int]]) -> Tensor:
+            features = map_rows(self.assemble(ids), upload)
             with (
                 torch.inference_mode(),
                 torch.autocast(device.type, enabled=False),
@@ -282,7 +292,11 @@ class TorchMethod(Method, nn.Module):
                         f"{place_of_code(type(self).embed)}: embed returned "
                         f"{type(vectors).__name__}; expected a Tensor (n, dim)"
                     )
-                return vectors.float().cpu().numpy()
+                # a method may return the same memory for each batch
+                return vectors.to(torch.float32, copy=on_gpu)
+
+        def gather(batches: list[Tensor]) -> np.ndarray:
+            return torch.cat(batches).cpu().numpy()
 
         def progress(done: int, total: int) -> None:
             if self.context.should_stop():
@@ -294,7 +308,13 @@ class TorchMethod(Method, nn.Module):
 
         try:
             return encode_unique(
-                sentences, tokens=self.token_ids, embed=embed, budget=budget, progress=progress
+                sentences,
+                tokens=self.token_ids,
+                embed=embed,
+                gather=gather,
+                gathered=GATHERED if on_gpu else 0,
+                budget=budget,
+                progress=progress,
             )
         finally:
             self.train(was_training)

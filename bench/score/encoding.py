@@ -12,6 +12,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,15 +25,20 @@ def encode_unique(
     sentences: Sequence[str],
     *,
     tokens: Callable[[Sequence[str]], Sequence[Sequence[int]]],
-    embed: Callable[[list[Sequence[int]]], np.ndarray],
+    embed: Callable[[list[Sequence[int]]], Any],
     budget: int,
     progress: Callable[[int, int], None] | None = None,
+    gather: Callable[[list[Any]], np.ndarray] = np.concatenate,
+    gathered: int = 0,
 ) -> np.ndarray:
     """Encode sentences: (n, dim) float32, row i for sentence i; (0, 0) if there are none.
 
-    ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim). A batch
-    holds at most ``budget`` padded tokens (rows x longest row, of the ids as ``tokens`` gives
-    them); a longer sentence is its own batch. ``progress(done, total)`` counts distinct sentences.
+    ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim), and
+    ``gather`` the results of some batches into one array: those of one batch, or as many as hold
+    ``gathered`` numbers, so that the host need not wait for a GPU in each batch. A batch holds at
+    most ``budget`` padded tokens (rows x longest row, of the ids as ``tokens`` gives them); a
+    longer sentence is its own batch.
+    ``progress(done, total)`` counts distinct sentences.
 
     The batches depend on the set of distinct sentences only, so that order and repetitions of the
     input change no bit of the result. Raises ValueError if a callable returns the wrong number of
@@ -50,19 +56,30 @@ def encode_unique(
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
 
     done = 0
+    waiting: list[Any] = []
+    places: list[int] = []
     for rows in batches_of([len(ids[i]) for i in order], budget):
         where = [order[i] for i in rows]
-        vectors = np.asarray(embed([ids[i] for i in where]))
+        vectors = embed([ids[i] for i in where])
         if vectors.ndim != 2 or len(vectors) != len(where):
             count = len(where)
             raise ValueError(
-                f"embed returned shape {vectors.shape} for {count} sentences; "
+                f"embed returned shape {tuple(vectors.shape)} for {count} sentences; "
                 f"expected ({count}, dim)"
             )
         if not done:
             result = np.empty((len(distinct), vectors.shape[1]), dtype=np.float32)
-        result[where] = vectors
+        if vectors.shape[1] != result.shape[1]:
+            raise ValueError(
+                f"embed returned {vectors.shape[1]} dimensions, before {result.shape[1]}"
+            )
+        waiting.append(vectors)
+        places += where
         done += len(where)
+        if len(places) * vectors.shape[1] >= gathered or done == len(distinct):
+            result[places] = gather(waiting)
+            waiting.clear()
+            places.clear()
         if progress is not None:
             progress(done, len(distinct))
     row_of = {sentence: i for i, sentence in enumerate(distinct)}
