@@ -147,6 +147,7 @@ def made_classed(folder: DataFolder, task: str, **_: Any) -> ClassedTexts:
 
 READERS: dict[str, Callable[..., Any]] = {
     "read_sts": made_pairs,
+    "read_sts_multi": made_pairs,
     "read_cxc": made_captions,
     "read_transfer": made_labelled,
     "read_clustering": made_classed,

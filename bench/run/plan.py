@@ -142,6 +142,9 @@ def plan_rescoring(
         text=config.text,
         fingerprint=record.fingerprint,
         missing=scored.missing,
-        notes=tuple(note for known in scored.data for note in known.notes),
+        notes=(
+            *(note for known in scored.data for note in known.notes),
+            *language_notes(backbone, scored.data),
+        ),
         determines=record.provenance.determines or {},
     )

@@ -30,6 +30,7 @@ from bench.run.corpora import (
     open_corpus,
 )
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
+from bench.run.languages import language_notes
 from bench.run.length import length_notes
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.plugins import Plugin
@@ -84,6 +85,7 @@ class Planner:
         """
         cls = plugin.cls
         notes = [note for known in self.scored.data for note in known.notes]
+        notes += language_notes(backbone, self.scored.data)
         setting, entry = self._setting_and_entry(plugin, variant, backbone, notes)
         trained = learns(cls, setting)
         custom = self._custom_recipe(plugin, notes)

@@ -4,6 +4,9 @@ Suite mteb, protocol ``mteb/2``. A task's value is mteb's main score x 100, unde
 own name; for several splits or languages their mean, as mteb takes it. ``--suite mteb`` alone means
 the seven STS sets as mteb has them; ``--suite mteb:NAME,...`` any tasks or benchmarks. mteb is
 imported when a task is loaded, not before.
+
+``mteb:STS17:es-es+en-tr`` scores some subsets (languages) of a task. Such a choice is a task of its
+own, "STS17:es-es+en-tr", because its value is a mean over other data.
 """
 
 from __future__ import annotations
@@ -13,10 +16,11 @@ import copy
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -38,6 +42,8 @@ from bench.score.suites.vectors import check_vectors
 
 PROTOCOL = "mteb/2"
 FOLDER = "mteb"  # in the run's folder: what mteb itself writes
+SUBSETS, AND = ":", "+"  # between a task's name and the subsets that are scored, and between these
+LONGEST_NAME = 180  # characters of a task's name in a file's name
 BATCH = 1024  # sentences that mteb hands over at once; batches of a bounded size are made later
 
 
@@ -96,6 +102,7 @@ class MtebEncoder:
 class LoadedMteb(LoadedTask):
     """A task of mteb with the source of its data."""
 
+    task: Task
     # Never run: each scoring works on a copy, so that mteb's draws are the same.
     pristine: Any
     source: MtebSource
@@ -106,6 +113,23 @@ class LoadedMteb(LoadedTask):
     @property
     def name(self) -> str:
         return str(self.pristine.metadata.name)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-3 codes of the scored subsets' languages."""
+        found: dict[str, None] = {}
+        for leaf in leaves(self.pristine):
+            scored = leaf.metadata.hf_subsets_to_langscripts
+            for subset in leaf.hf_subsets:
+                for language in scored.get(subset, ()):
+                    found[language.partition("-")[0]] = None
+        return tuple(found)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of mteb's files, below the run's: a choice of subsets has one of its own."""
+        name = self.task.name
+        return Path(FOLDER) if name == self.name else Path(FOLDER, quote(name, safe=""))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -125,8 +149,7 @@ class LoadedMteb(LoadedTask):
             [leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)]
             for leaf in leaves(self.pristine)
         ]
-        pairs = self.source.pairs
-        content = [named, _parts(self.pristine), None if pairs is None else pairs.sha256]
+        content = [named, _parts(self.pristine), self.source.sha256]
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     def score(self, vectors: Vectors) -> TaskResult:
@@ -142,7 +165,7 @@ class LoadedMteb(LoadedTask):
         """
         import mteb
 
-        predictions = place.folder / FOLDER / "predictions"
+        predictions = place.folder / self.folder / "predictions"
         with quiet_mteb(self.offline):
             task = copy.deepcopy(self.pristine)
             self.source.fill(task)
@@ -155,7 +178,7 @@ class LoadedMteb(LoadedTask):
                 run = mteb.evaluate(
                     encoder,
                     task,
-                    cache=mteb.ResultCache(place.folder / FOLDER),
+                    cache=mteb.ResultCache(place.folder / self.folder),
                     overwrite_strategy="always",
                     prediction_folder=predictions,
                     encode_kwargs={"batch_size": BATCH, "show_progress_bar": False},
@@ -178,7 +201,7 @@ class LoadedMteb(LoadedTask):
             )
         return TaskResult(
             suite="mteb",
-            task=self.name,
+            task=self.task.name,
             protocol=PROTOCOL,
             metric=str(task.metadata.main_score),
             value=100 * value,
@@ -190,7 +213,8 @@ class LoadedMteb(LoadedTask):
     def _detail(self, task: Any, result: Any, folder: Path) -> dict[str, Any]:
         """Facts that the record holds next to the value. ``folder``: the run's."""
         files = [
-            folder / FOLDER / "predictions" / leaf.prediction_file_name for leaf in leaves(task)
+            folder / self.folder / "predictions" / leaf.prediction_file_name
+            for leaf in leaves(task)
         ]
         subtasks = {}
         if leaves(task) != [task]:
@@ -213,7 +237,7 @@ class LoadedMteb(LoadedTask):
             },
             "results": sorted(
                 str(file.relative_to(folder))
-                for file in folder.glob(f"{FOLDER}/results/**/{self.name}.json")
+                for file in (folder / self.folder).glob(f"results/**/{self.name}.json")
             ),
             "predictions": [str(file.relative_to(folder)) for file in files if file.is_file()],
         }
@@ -231,7 +255,7 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
 
         with quiet_mteb(data.offline):
             made = pristine if pristine is not None else mteb.get_task(name)
-            return LoadedMteb(made, source_of(made, data), data.offline)
+            return LoadedMteb(task, made, source_of(made, data), data.offline)
 
     return Task(
         suite="mteb", name=name, protocol=PROTOCOL, metric=metric_named(metric), n=n, read=read
@@ -249,7 +273,9 @@ def choose_mteb_tasks(names: str) -> Suite:
     with quiet_mteb():
         for name in split_names(names):
             for task in _named(mteb, name):
-                label = task.metadata.name
+                label = str(task.metadata.name)
+                if SUBSETS in name:
+                    label = _with_subsets(task)
                 if _parts(by_name.setdefault(label, task)) != _parts(task):
                     raise BenchError(
                         f"mteb: {label} is named twice, with different splits or languages",
@@ -277,6 +303,9 @@ def choose_mteb_tasks(names: str) -> Suite:
 
 def _named(mteb: Any, name: str) -> list[Any]:
     """The task of that name, or a benchmark's tasks."""
+    name, colon, subsets = name.partition(SUBSETS)
+    if colon:
+        return [_chosen_subsets(mteb, name, subsets.split(AND))]
     with contextlib.suppress(KeyError):
         return [mteb.get_task(name)]
     try:
@@ -291,6 +320,43 @@ def _named(mteb: Any, name: str) -> list[Any]:
             ],
             hint="mteb available-tasks, mteb available-benchmarks",
         ) from None
+
+
+def _chosen_subsets(mteb: Any, name: str, chosen: Sequence[str]) -> Any:
+    """The task of that name with these subsets alone, in mteb's order.
+
+    Raises BenchError for a benchmark and for a task without subsets, UnknownName for a subset that
+    the task does not have.
+    """
+    (task, *others) = _named(mteb, name)
+    if others or task.metadata.name != name:
+        raise BenchError(
+            f"mteb: {name} is a benchmark, and subsets are chosen of a task", f"mteb:{name}"
+        )
+    known = list(task.metadata.hf_subsets)
+    if known == ["default"]:
+        raise BenchError(f"mteb: {name} has no subsets to choose", f"mteb:{name}")
+    for subset in chosen:
+        if subset not in known:
+            raise UnknownName("subset", subset, known, where=f"of {name}")
+    return mteb.get_task(name, hf_subsets=[subset for subset in known if subset in chosen])
+
+
+def _with_subsets(task: Any) -> str:
+    """Return the name of a task with the subsets that are scored, if these are not all.
+
+    Raises BenchError if that is too long for a file's name.
+    """
+    name = str(task.metadata.name)
+    if set(task.hf_subsets) == set(task.metadata.hf_subsets):
+        return name
+    label = f"{name}{SUBSETS}{AND.join(task.hf_subsets)}"
+    if len(quote(label, safe="")) > LONGEST_NAME:
+        raise BenchError(
+            f"mteb: {len(task.hf_subsets)} subsets of {name} make a name that is too long",
+            "score them in several commands, some in each",
+        )
+    return label
 
 
 def _parts(task: Any) -> list[Any]:
