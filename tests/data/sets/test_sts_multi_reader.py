@@ -147,7 +147,9 @@ def test_both_archives_and_the_tables_are_fetched(
     assert len(hub.requests) == 4  # two archives, two tables
     fetched = DataFolder(tmp_path)
     for task in ("ar-ar", "tr-en", "pl"):
-        there, here = (read_sts_multi(DataFolder(root), task) for root in (shared / "data", tmp_path))
+        there, here = (
+            read_sts_multi(DataFolder(root), task) for root in (shared / "data", tmp_path)
+        )
         assert there.sha256 == here.sha256 and there.sentences2 == here.sentences2
     assert fetched.look(data_set("STS17-es-es")).status == "found"  # the archives hold all tracks
     receipt = json.loads((tmp_path / "sts-multi/sts17/Sts2017.gs.zip.receipt.json").read_text())
