@@ -59,6 +59,7 @@ def test_from_a_training_text_in_another_language_to_a_version(
     common = ["--suite", f"sts-multi:{tasks}", "--data", str(shared / "data"), "--offline"]
     common += ["--device", "cpu", "--runs", str(runs), "--backbone", tiny]
     trained = ["--corpus", str(corpus), "--seeds", "1,2", "--set", "batch_size=16"]
+    trained += ["--set", "select_on=STS-B-de dev"]
     for words in (["simcse", *trained], ["cls", "last-avg"]):
         done = bench("run", *words, *common)
         assert done.exit_code == 0, done.output
@@ -74,6 +75,8 @@ def test_from_a_training_text_in_another_language_to_a_version(
     simcse = next(name for name in store.ids() if name.startswith("simcse"))
     record = store.read(simcse)
     assert {score.task: score.n for score in record.scores}["tr-en"] == 250
+    assert record.training is not None and record.training.dev_task == "STS-B-de dev"
+    assert (record.training.dev_pairs, record.training.dev_test_pairs) == (1500, None)
     published = bench("publish", "--runs", str(runs), "--out", str(tmp_path / "boards"))
     assert published.exit_code == 0, published.output
     page = (tmp_path / "boards" / "v1" / "README.md").read_text(encoding="utf-8")

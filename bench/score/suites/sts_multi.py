@@ -23,6 +23,14 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
     return LoadedPairs(task, read_sts_multi(data, task.name))
 
 
+def language_dev_task(data: DataFolder, language: str) -> LoadedPairs:
+    """Read STS-B dev in a language, 1,500 pairs on which checkpoints are selected.
+
+    Raises DataMissing, DataDamaged.
+    """
+    return LoadedPairs(_task(language), read_sts_multi(data, language, split="dev"))
+
+
 def _task(name: str) -> Task:
     known = data_set(MULTI_TASKS[name])
     return Task(
