@@ -183,7 +183,12 @@ def own_files(folder: Path) -> str:
 def definition(name: str) -> dict[str, Any]:
     """What a suite says of itself and its tasks, as far as scores and records depend on it."""
     whole = suite(name)
+    parts = {
+        protocol: [list(part.tasks), part.holds]
+        for protocol, part in getattr(whole, "parts", {}).items()
+    }
     return {
+        **({"parts": parts} if parts else {}),
         "average": whole.average,
         "earlier": whole.earlier,
         "tasks": [
