@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.references import (
@@ -119,7 +120,8 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
     for backbone in backbones:
         names = printed_names(backbone)
         if name in names:
-            places.append((model_of(backbone), ()))
+            is_folder = Path(backbone).is_dir()
+            places.append((backbone if is_folder else model_of(backbone), ()))
         elif names.isdisjoint(printed):
             places.append((backbone, (name,)))
     return places
