@@ -145,7 +145,7 @@ def plan_rescoring(
         missing=scored.missing,
         notes=(
             *(note for known in scored.data for note in known.notes),
-            *language_notes(backbone, scored.data),
+            *language_notes(backbone, scored),
         ),
         determines=record.provenance.determines or {},
     )

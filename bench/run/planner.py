@@ -85,7 +85,7 @@ class Planner:
         """
         cls = plugin.cls
         notes = [note for known in self.scored.data for note in known.notes]
-        notes += language_notes(backbone, self.scored.data)
+        notes += language_notes(backbone, self.scored)
         setting, entry = self._setting_and_entry(plugin, variant, backbone, notes)
         trained = learns(cls, setting)
         custom = self._custom_recipe(plugin, notes)

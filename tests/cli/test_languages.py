@@ -29,6 +29,17 @@ def test_the_builtin_backbone_says_that_it_knows_english_alone(shared: Path, tin
         assert NOTE not in bench("run", "cls", *words, *data).output
 
 
+def test_the_line_is_there_before_the_data_is(tmp_path: Path) -> None:
+    done = bench(
+        *("run", "cls", "--backbone", "builtin", "--suite", "sts-multi:tr-en,de", "--dry-run"),
+        BENCH_CACHE=str(tmp_path),
+        HF_HUB_OFFLINE="0",
+    )
+    flat = " ".join(done.output.split())
+    assert f"{NOTE}; 2 tasks of this run are in other languages (tr and de)" in flat
+    assert flat.count("github.com eduardofv/sts_eval") == 1  # one place for both archives
+
+
 def test_a_task_is_called_by_its_languages(shared: Path) -> None:
     data = ("--data", str(shared / "data"), "--offline", "--dry-run")
     wrong = bench("run", "cls", "--backbone", "builtin", "--suite", "sts-multi:de-de", *data)
