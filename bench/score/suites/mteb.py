@@ -11,12 +11,11 @@ own, "STS17:es-es+en-tr", because its value is a mean over other data.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
+from bench.base.errors import BenchError, RunFailed, one_line
 from bench.data.sets import DataFolder, data_set
 from bench.score.metrics.metric import metric_named
 from bench.score.suites.mteb_data import (
@@ -35,6 +34,7 @@ from bench.score.suites.mteb_data import (
     quiet_mteb,
     source_of,
 )
+from bench.score.suites.mteb_names import SUBSETS, named_tasks, with_subsets
 from bench.score.suites.registry import split_names
 from bench.score.suites.sts import SAME_COSINES
 from bench.score.suites.task import LoadedTask, RunPlace, Suite, Task, TaskResult, Vectors
@@ -42,8 +42,6 @@ from bench.score.suites.vectors import check_vectors
 
 PROTOCOL = "mteb/2"
 FOLDER = "mteb"  # in the run's folder: what mteb itself writes
-SUBSETS, AND = ":", "+"  # between a task's name and the subsets that are scored, and between these
-LONGEST_NAME = 180  # characters of a task's name in a file's name
 BATCH = 1024  # sentences that mteb hands over at once; batches of a bounded size are made later
 
 
@@ -272,10 +270,10 @@ def choose_mteb_tasks(names: str) -> Suite:
     by_name: dict[str, Any] = {}
     with quiet_mteb():
         for name in split_names(names):
-            for task in _named(mteb, name):
+            for task in named_tasks(mteb, name):
                 label = str(task.metadata.name)
                 if SUBSETS in name:
-                    label = _with_subsets(task)
+                    label = with_subsets(task)
                 if _parts(by_name.setdefault(label, task)) != _parts(task):
                     raise BenchError(
                         f"mteb: {label} is named twice, with different splits or languages",
@@ -299,64 +297,6 @@ def choose_mteb_tasks(names: str) -> Suite:
             for name, task in by_name.items()
         ),
     )
-
-
-def _named(mteb: Any, name: str) -> list[Any]:
-    """The task of that name, or a benchmark's tasks."""
-    name, colon, subsets = name.partition(SUBSETS)
-    if colon:
-        return [_chosen_subsets(mteb, name, subsets.split(AND))]
-    with contextlib.suppress(KeyError):
-        return [mteb.get_task(name)]
-    try:
-        return [copy.deepcopy(task) for task in mteb.get_benchmark(name).tasks]
-    except KeyError:
-        raise UnknownName(
-            "mteb task or benchmark",
-            name,
-            [
-                *(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)),
-                *(benchmark.name for benchmark in mteb.get_benchmarks()),
-            ],
-            hint="mteb available-tasks, mteb available-benchmarks",
-        ) from None
-
-
-def _chosen_subsets(mteb: Any, name: str, chosen: Sequence[str]) -> Any:
-    """The task of that name with these subsets alone, in mteb's order.
-
-    Raises BenchError for a benchmark and for a task without subsets, UnknownName for a subset that
-    the task does not have.
-    """
-    (task, *others) = _named(mteb, name)
-    if others or task.metadata.name != name:
-        raise BenchError(
-            f"mteb: {name} is a benchmark, and subsets are chosen of a task", f"mteb:{name}"
-        )
-    known = list(task.metadata.hf_subsets)
-    if known == ["default"]:
-        raise BenchError(f"mteb: {name} has no subsets to choose", f"mteb:{name}")
-    for subset in chosen:
-        if subset not in known:
-            raise UnknownName("subset", subset, known, where=f"of {name}")
-    return mteb.get_task(name, hf_subsets=[subset for subset in known if subset in chosen])
-
-
-def _with_subsets(task: Any) -> str:
-    """Return the name of a task with the subsets that are scored, if these are not all.
-
-    Raises BenchError if that is too long for a file's name.
-    """
-    name = str(task.metadata.name)
-    if set(task.hf_subsets) == set(task.metadata.hf_subsets):
-        return name
-    label = f"{name}{SUBSETS}{AND.join(task.hf_subsets)}"
-    if len(quote(label, safe="")) > LONGEST_NAME:
-        raise BenchError(
-            f"mteb: {len(task.hf_subsets)} subsets of {name} make a name that is too long",
-            "score them in several commands, some in each",
-        )
-    return label
 
 
 def _parts(task: Any) -> list[Any]:
