@@ -15,6 +15,7 @@ from bench.score.suites.task import Suite
 class Part:
     """The tasks of one protocol whose mean is the average of their table."""
 
+    # names of tasks of the suite, all under the protocol
     tasks: tuple[str, ...]
     # what the average is a mean of, in words: "the ten translations of STS-B"
     holds: str
