@@ -123,7 +123,7 @@ def _describe_suite(suite: Suite) -> dict[str, Any]:
                 "subsets": getattr(task, "subsets", {}),
             }
         )
-    facts = {
+    facts: dict[str, Any] = {
         "name": suite.name,
         "title": suite.title,
         "description": suite.description,
