@@ -117,7 +117,7 @@ class ReferenceResult:
     # from what the value was read, if that is known and not the paper itself: "README", "model
     # card", "picture" (read by eye), "conversion" (of the paper, by a third party), "transcription"
     # (of one table), "issue", "result files"
-    read: str
+    read: str = ""
 
     @property
     def repeats(self) -> int:
