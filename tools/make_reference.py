@@ -51,7 +51,9 @@ MODULES = {
         "SearchResult",
     ],
     "bench.method": [],  # all that it names in __all__
-    "bench.score.suites": ["Suite", "Task", "Metric", "LoadedTask", "TaskResult"],
+    "bench.score.suites": [
+        *("Suite", "SuiteOfParts", "Part", "Task", "Metric", "LoadedTask", "TaskResult"),
+    ],
 }
 
 

@@ -148,6 +148,7 @@ def made_classed(folder: DataFolder, task: str, **_: Any) -> ClassedTexts:
 
 READERS: dict[str, Callable[..., Any]] = {
     "read_sts": made_pairs,
+    "read_sts_multi": made_pairs,
     "read_cxc": made_captions,
     "read_transfer": made_labelled,
     "read_clustering": made_classed,
@@ -183,7 +184,12 @@ def own_files(folder: Path) -> str:
 def definition(name: str) -> dict[str, Any]:
     """What a suite says of itself and its tasks, as far as scores and records depend on it."""
     whole = suite(name)
+    parts = {
+        protocol: [list(part.tasks), part.holds]
+        for protocol, part in getattr(whole, "parts", {}).items()
+    }
     return {
+        **({"parts": parts} if parts else {}),
         "average": whole.average,
         "earlier": whole.earlier,
         "tasks": [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 KNOWN = {
-    "builtin": "a small BERT that this project pretrained itself; comes with the package",
+    "builtin": "a small BERT that this project pretrained itself, on English alone; comes with "
+    "the package",
     "bert-base-uncased": "BERT base, 110 M parameters (Devlin et al. 2019)",
     "bert-large-uncased": "BERT large, 335 M parameters (Devlin et al. 2019)",
     "roberta-base": "RoBERTa base, 125 M parameters (Liu et al. 2019)",

@@ -15,7 +15,7 @@ from bench.compare.tables import TableOptions, make_tables
 from bench.records.record import RunRecord
 from bench.records.run import Run
 
-SUITES = ("sts", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
+SUITES = ("sts", "sts-multi", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
 """The suites in the papers' order."""
 SETTINGS = ("unsupervised", "supervised", "none", None)
 SAMPLE = "check"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import click
@@ -10,6 +10,7 @@ import click
 from bench.base.text import list_names, plural
 from bench.cli.options import check_known_names, print_facts, print_grid, print_json, say
 from bench.references import (
+    BY_MTEB,
     PAPERS,
     Checkpoint,
     PrintedRow,
@@ -28,6 +29,16 @@ from bench.show.grid import Grid, GridCell, GridColumn, grid
 COMPUTED = ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
 """Beginnings of the recorded notes that the audit computes as well."""
 
+PLACES_READ = {
+    "README": "read from a README",
+    "model card": "read from model cards",
+    "result files": "read from result files",
+    "picture": "read from a picture by eye",
+    "conversion": "read from a conversion of the paper by a third party",
+    "transcription": "read from a transcription by a third party",
+    "issue": "read from an issue of the repository",
+}
+"""``read`` of a printed number -> its words."""
 LONG = ("differs", "copied")
 """Kinds with hundreds of remarks."""
 
@@ -100,15 +111,32 @@ def print_printed_tables(numbers: Sequence[ReferenceResult]) -> None:
     parts: dict[tuple[str, str], dict[str, list[PrintedRow]]] = {}
     for row in rows(numbers, by_metric=False):
         table_parts = parts.setdefault((row.first.paper, row.first.table), {})
-        name = ", ".join(filter(None, (row.first.setting, row.first.backbone)))
-        table_parts.setdefault(name, []).append(row)
+        table_parts.setdefault(_part_name(row.first), []).append(row)
     for (paper, table), table_parts in parts.items():
-        say(f"table {table} of {PAPERS[paper]}", hang=2)
+        say(f"table {table} of {PAPERS[paper]}{_places_read(table_parts)}", hang=2)
         for name, part in table_parts.items():
             print_grid(_part_grid(name, part), blank=True)
         click.echo()
     click.echo("±: over the draws of CxC-STS, over seeds elsewhere")
     click.echo("numbers that other papers print differently: --audit --kind differs")
+
+
+def _part_name(cell: ReferenceResult) -> str:
+    """Return the heading of a row's part of its table: setting and backbone.
+
+    Models that mteb scored each have a backbone of their own; they stand together.
+    """
+    if cell.metric == BY_MTEB:
+        return "finished models" if cell.setting == "none" else cell.setting
+    return ", ".join(filter(None, (cell.setting, cell.backbone)))
+
+
+def _places_read(table_parts: Mapping[str, Sequence[PrintedRow]]) -> str:
+    """Say from what the rows of a table were read; "" if it is the paper, or not known."""
+    places: dict[str, None] = {}
+    for part in table_parts.values():
+        places |= dict.fromkeys(PLACES_READ[row.first.read] for row in part if row.first.read)
+    return f" ({'; '.join(places)})" if places else ""
 
 
 def _part_grid(title: str, part: Sequence[PrintedRow]) -> Grid:

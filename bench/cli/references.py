@@ -26,7 +26,9 @@ from bench.session.values import comma_list
     "--method", help="Only rows of these methods (a,b), as the tables or as bench call them."
 )
 @click.option("--backbone", help="Only rows of these backbones.")
-@click.option("--setting", help="Only rows of these settings: unsupervised, supervised, other.")
+@click.option(
+    "--setting", help="Only rows of these settings: unsupervised, supervised, none, other."
+)
 @click.option("--task", help="Only these tasks.")
 @click.option("--own", is_flag=True, help="Only what a paper ran itself: no copied rows.")
 @click.option(

@@ -14,6 +14,7 @@ from bench.compare.formatting import suite_scores
 from bench.records import RunRecord, RunsFolder
 from bench.records.record import AVERAGE
 from bench.run.planned import PlannedRun
+from bench.score.suites import name_average
 from bench.session.needs import missing_sets
 from bench.session.session import Session
 from bench.show.grid import GridColumn, grid
@@ -60,12 +61,25 @@ def print_scores(records: Sequence[RunRecord], store: RunsFolder) -> None:
         for suite, average, tasks in suite_scores(record):
             rows.append((record.run_id, suite, average, ", ".join(tasks)))
     columns = ("run", "suite", GridColumn(AVERAGE, right=True), GridColumn("tasks", wrap=24))
-    print_grid(grid(columns, rows))
+    print_grid(grid(columns, rows, notes=_named_averages(records)))
     if len(records) > 1:
         click.echo(f"\nrecords: {store.path}")
     else:
         click.echo(f"\nrecord: {store.folder(records[0].run_id)}")
     click.echo(f"next: {_command_after_runs(records, store)}")
+
+
+def _named_averages(records: Sequence[RunRecord]) -> list[str]:
+    """Return a line for each average that is named with what it is a mean of."""
+    lines: dict[str, None] = {}
+    for record in records:
+        for score in record.scores:
+            if score.task != AVERAGE:
+                continue
+            holds = name_average(score.suite, score.protocol)
+            if holds:
+                lines[f"{AVERAGE} of {score.protocol} is the mean of {holds}"] = None
+    return list(lines)
 
 
 def _command_after_runs(records: Sequence[RunRecord], store: RunsFolder) -> str:

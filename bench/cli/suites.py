@@ -20,7 +20,7 @@ from bench.cli.options import (
     print_grid,
     print_json,
 )
-from bench.score.suites import Suite, suite, suite_names, suite_plugin
+from bench.score.suites import Suite, SuiteOfParts, suite, suite_names, suite_plugin
 from bench.show.grid import GridColumn, grid
 
 
@@ -77,6 +77,11 @@ def _print_suite(facts: dict[str, Any]) -> None:
     average = ""
     if facts["average"]:
         average = f"mean of {list_names(facts['average'], 9)}, each rounded to 2 decimals"
+    averages = []
+    for protocol, part in facts.get("averages", {}).items():
+        averages.append(f"{protocol}: mean of {part['holds']}")
+    if averages:
+        average = "; ".join(averages)
     place = f"docs/{facts['docs']}" if plugin is None else f"{plugin.package} {plugin.version}"
     print_facts(
         [
@@ -118,7 +123,7 @@ def _describe_suite(suite: Suite) -> dict[str, Any]:
                 "subsets": getattr(task, "subsets", {}),
             }
         )
-    return {
+    facts: dict[str, Any] = {
         "name": suite.name,
         "title": suite.title,
         "description": suite.description,
@@ -126,3 +131,9 @@ def _describe_suite(suite: Suite) -> dict[str, Any]:
         "average": list(suite.average) if suite.average else None,
         "tasks": tasks,
     }
+    if isinstance(suite, SuiteOfParts):
+        facts["averages"] = {
+            protocol: {"tasks": list(part.tasks), "holds": part.holds}
+            for protocol, part in suite.parts.items()
+        }
+    return facts

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -160,19 +161,38 @@ def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Pa
 def _copy_result(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
     """Copy the file that mteb wrote, and its neighbours about the model and the call."""
     paths = foreign_files(score, run_folder)
-    file = next((p for p in paths if p.name == f"{score.task}.json" and p.is_file()), None)
+    task = score.task.partition(":")[0]  # subsets that were chosen stand behind its name
+    file = next((p for p in paths if p.name == f"{task}.json" and p.is_file()), None)
     if file is None:
         raise DataMissing(
             f"{record.run_id}: the result file that mteb wrote for {score.task} is missing from "
             f"{run_folder}",
             AGAIN,
         )
-    target = to / file.relative_to(run_folder / "mteb")
+    inside = file.relative_to(run_folder / "mteb").parts
+    target = to.joinpath(*inside[inside.index("results") :])
     target.parent.mkdir(parents=True, exist_ok=True)
-    for name in (file.name, "model_meta.json", "run_settings.jsonl"):
+    if target.is_file():
+        _join_subsets(file, target)
+    else:
+        shutil.copyfile(file, target)
+    for name in ("model_meta.json", "run_settings.jsonl"):
         if file.with_name(name).is_file():
             shutil.copyfile(file.with_name(name), target.with_name(name))
     return target
+
+
+def _join_subsets(file: Path, target: Path) -> None:
+    """Add the scores of one result file of mteb to those of another with other subsets."""
+    result = json.loads(target.read_text(encoding="utf-8"))
+    more = json.loads(file.read_text(encoding="utf-8"))
+    for split, parts in more["scores"].items():
+        known = result["scores"].setdefault(split, [])
+        there = {part["hf_subset"] for part in known}
+        for part in parts:
+            if part["hf_subset"] not in there:
+                known.append(part)
+    target.write_text(json.dumps(result, indent=2), encoding="utf-8")
 
 
 def _make_result(record: RunRecord, score: Score) -> Any:

@@ -177,6 +177,7 @@ class Result:
     def __getitem__(self, task: str) -> Score:
         """Return the score of a task: "STS-B", or "sts/Avg." if suites share the name.
 
+        "stsb-languages/1/Avg." names a protocol, if a suite has several averages.
         "STS-B@raw" names a text form; else it is the first. Case and punctuation may be omitted:
         "stsb" is "STS-B". Raises UnknownName.
         """
@@ -185,8 +186,12 @@ class Result:
         for score in self.scores:
             if text in ("", score.text):
                 named += [(score.task, score), (f"{score.suite}/{score.task}", score)]
+        by_protocol = []
+        for score in self.scores:
+            if text in ("", score.text):
+                by_protocol.append((f"{score.protocol}/{score.task}", score))
         for same in (str, plain_key):  # exact names first
-            for label, score in named:
+            for label, score in (*named, *by_protocol):
                 if same(name) == same(label):
                     return score
         # averages are suggested with their suites, tasks without

@@ -3,6 +3,7 @@
 ``audit`` computes how far the tables agree with themselves.
 """
 
+from bench.references.backbones import model_of, printed_names
 from bench.references.checkpoints import (
     Checkpoint,
     find_checkpoint,
@@ -12,7 +13,7 @@ from bench.references.checkpoints import (
     scored_from,
 )
 from bench.references.finding import find_printed
-from bench.references.mapping import DEV, OURS, SUITES, Meaning, meaning
+from bench.references.mapping import BY_MTEB, DEV, OURS, SUITES, Meaning, meaning
 from bench.references.parts import (
     FORMULA,
     NO,
@@ -51,6 +52,7 @@ from bench.references.reading import HERE, read_rows, read_scores
 __all__ = [
     "AVERAGE",
     "BASE",
+    "BY_MTEB",
     "Checkpoint",
     "DEV",
     "FILE",
@@ -82,7 +84,9 @@ __all__ = [
     "find_printed",
     "line_of",
     "meaning",
+    "model_of",
     "printed_gains",
+    "printed_names",
     "printed_points",
     "read_rows",
     "read_scores",

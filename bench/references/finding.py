@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
+from bench.references.backbones import printed_names
 from bench.references.checkpoints import find_checkpoint, released_for
 from bench.references.mapping import SUITES, meaning
 from bench.references.printed import WEIGHTED, ReferenceResult, results
@@ -31,6 +31,7 @@ def find_printed(
     by others. For a released checkpoint that is scored as its authors score it, they are the
     published numbers of that checkpoint.
     """
+    names = printed_names(backbone)
     checkpoint = find_checkpoint(backbone)
     if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
         candidates = [
@@ -41,8 +42,10 @@ def find_printed(
     else:
         candidates = [
             cell
-            for cell in results(task=task, backbone=Path(backbone).name)
-            if setting in (cell.setting, "none") and _means(cell, method, variant, recipe)
+            for cell in results(task=task)
+            if cell.backbone in names
+            and setting in (cell.setting, "none")
+            and _means(cell, method, variant, recipe)
         ]
     printed = [
         cell

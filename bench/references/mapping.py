@@ -23,6 +23,8 @@ OURS = HERE / "ours.tsv"
 
 DEV = "spearman-dev"
 """The metric of STS-B dev: no suite's score, but what a training selects its checkpoint by."""
+BY_MTEB = "cosine_spearman"
+"""The metric of STS as mteb scores it: SICK-R on all pairs, most models with an instruction."""
 SUITES = {
     "spearman": "sts",
     DEV: "sts",
@@ -30,6 +32,7 @@ SUITES = {
     "accuracy": "transfer",
     "accuracy-dev": "transfer",
     "clustering-accuracy": "clustering",
+    BY_MTEB: "mteb",
     "alignment": "geometry",
     "uniformity": "geometry",
 }

@@ -64,6 +64,17 @@ PAPERS = {
     "mirror-bert": "Liu, Vulić, Korhonen, Collier: Fast, Effective, and Self-Supervised: "
     "Transforming Masked Language Models into "
     "Universal Lexical and Sentence Encoders, EMNLP 2021; its repository",
+    "prompteol": "Jiang, Huang, Luan, Wang, Zhuang: Scaling Sentence Embeddings with Large "
+    "Language Models, Findings of EMNLP 2024; its repository",
+    "pcc-tuning": "Zhang et al.: Pcc-tuning, EMNLP 2024, arXiv 2406.09790; its repository",
+    "bellm": "Li, Li: BeLLM: Backward Dependency Enhanced Large Language Model for Sentence "
+    "Embeddings, NAACL 2024; its repository",
+    "token-prepending": "Fu et al.: Token Prepending, ACL 2025, arXiv 2412.11556",
+    "contrastive-prompting": "Cheng et al.: Contrastive Prompting, ACL 2025, arXiv 2505.12831",
+    "llm2vec": "BehnamGhader et al.: LLM2Vec: Large Language Models Are Secretly Powerful Text "
+    "Encoders, COLM 2024; its model cards",
+    "mteb": "finished models: embeddings-benchmark/results f4cc6c8, with SICK-R on all pairs and "
+    "the models' own instructions",
     "ct": "Carlsson et al.: Semantic Re-tuning with Contrastive Tension, ICLR 2021; its repository",
 }
 """The papers with tables here, by the name that ``paper`` has in a result."""
@@ -101,8 +112,12 @@ class ReferenceResult:
     # training text that its neighbours did not have, such as the scored sentences; "" for all
     # others
     corpus: str
-    # the footnote, and what a reader of the print should know
+    # the footnote, the place, and what a reader of the print should know
     note: str
+    # from what the value was read, if that is known and not the paper itself: "README", "model
+    # card", "picture" (read by eye), "conversion" (of the paper, by a third party), "transcription"
+    # (of one table), "issue", "result files"
+    read: str = ""
 
     @property
     def repeats(self) -> int:

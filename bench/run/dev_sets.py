@@ -9,6 +9,7 @@ from functools import partial
 from bench.base.errors import DataMissing, UnknownName
 from bench.data.sets import DataFolder
 from bench.data.sets.sts import STS_TASKS
+from bench.data.sets.sts_multi import TRANSLATIONS
 from bench.method.recipe import Value
 from bench.score.suites import KnownTask, survey_files
 
@@ -25,20 +26,29 @@ DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
 """Name in recipes -> module and function that read it from a data folder, and its sets in the
 manifest.
 """
+LANGUAGE_DEV_SETS: Mapping[str, str] = {
+    f"{name} dev": language for language, name in TRANSLATIONS.items() if language != "en"
+}
+"""STS-B dev in other languages, "STS-B-de dev" -> "de"."""
 
 
 def open_dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
     """The set that selects the checkpoint; None for "last". Raises DataMissing, DataDamaged."""
     if select_on == "last":
         return None
-    if select_on not in DEV_SETS:
-        raise UnknownName(
-            "selection set", select_on, [*DEV_SETS, "last"], "of recipe key select_on"
-        )
-    module, function, sets = DEV_SETS[select_on]
-    read_task = getattr(importlib.import_module(module), function)
+    if select_on in LANGUAGE_DEV_SETS:
+        language = LANGUAGE_DEV_SETS[select_on]
+        sets: Sequence[str] = (TRANSLATIONS[language],)
+        suite = importlib.import_module("bench.score.suites.sts_multi")
+        read = partial(suite.language_dev_task, data, language)
+    elif select_on in DEV_SETS:
+        module, function, sets = DEV_SETS[select_on]
+        read = partial(getattr(importlib.import_module(module), function), data)
+    else:
+        names = [*DEV_SETS, *LANGUAGE_DEV_SETS, "last"]
+        raise UnknownName("selection set", select_on, names, "of recipe key select_on")
     try:
-        return survey_files(select_on, sets, data, "any", partial(read_task, data))
+        return survey_files(select_on, sets, data, "any", read)
     except DataMissing as error:
         raise DataMissing(
             f"{error.message}; the checkpoint is selected on {select_on}",

@@ -20,6 +20,7 @@ from bench.data.sets import (
 from bench.method.recipe import Recipe
 from bench.records.record import RunRecord
 from bench.run.config import RunConfig, combinations_of
+from bench.run.languages import language_notes
 from bench.run.planned import PlannedRun, learns
 from bench.run.planner import Planner
 from bench.run.plugins import Plugin, Registry
@@ -142,6 +143,9 @@ def plan_rescoring(
         text=config.text,
         fingerprint=record.fingerprint,
         missing=scored.missing,
-        notes=tuple(note for known in scored.data for note in known.notes),
+        notes=(
+            *(note for known in scored.data for note in known.notes),
+            *language_notes(backbone, scored),
+        ),
         determines=record.provenance.determines or {},
     )

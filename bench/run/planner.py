@@ -32,6 +32,7 @@ from bench.run.corpora import (
 )
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
 from bench.run.fit import check_dropout, check_kind, ranks_matter
+from bench.run.languages import language_notes
 from bench.run.length import length_notes
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.plugins import Plugin
@@ -98,6 +99,7 @@ class Planner:
         """
         cls = plugin.cls
         notes = [note for known in self.scored.data for note in known.notes]
+        notes += language_notes(backbone, self.scored)
         setting, entry = self._setting_and_entry(plugin, variant, backbone, notes)
         custom = self._custom_recipe(plugin, notes)
         recipe = self.build_recipe(plugin, setting, backbone, variant, overrides, entry)

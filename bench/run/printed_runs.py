@@ -16,6 +16,8 @@ from bench.references import (
     PrintedRow,
     figure_runs,
     meaning,
+    model_of,
+    printed_names,
     released_as,
     released_for,
     results,
@@ -112,10 +114,17 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
 
     ``printed``: names that choose rows.
     """
-    return [
-        *((one, ()) for one in backbones or [name] if Path(one).name == name),
-        *((one, (name,)) for one in backbones if Path(one).name not in printed),
-    ]
+    if not backbones:
+        return [(model_of(name), ())]
+    places: list[Place] = []
+    for backbone in backbones:
+        names = printed_names(backbone)
+        if name in names:
+            is_folder = Path(backbone).is_dir()
+            places.append((backbone if is_folder else model_of(backbone), ()))
+        elif names.isdisjoint(printed):
+            places.append((backbone, (name,)))
+    return places
 
 
 def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[PrintedRow]:
@@ -206,6 +215,9 @@ def _of_row(row: PrintedRow, place: Place, registry: Registry, released: bool) -
         return _from_checkpoint(run, checkpoint)
     if means.why_not:
         return TableRun(rows=(row,), why_not=means.why_not)
+    for name in filter(None, (means.method, means.on, *means.uses.values())):
+        if name not in registry.plugins:
+            return TableRun(rows=(row,), why_not=f"no method {name} is installed here")
     cls, setting = registry[means.method].cls, means.setting or first.setting
     run = TableRun(
         rows=(row,),

@@ -47,7 +47,8 @@ HELP: Mapping[str, str] = {
     "max_steps": "optimiser steps at most; the schedule ends there",
     "max_seq_length": "tokens of a training sentence, special tokens included",
     "eval_steps": "steps between two dev scores",
-    "select_on": "'STS-B dev', 'sts-dev-clean' (no pair that a test set has), 'captions dev', or "
+    "select_on": "'STS-B dev', 'sts-dev-clean' (no pair that a test set has), 'STS-B-de dev' "
+    "and nine more languages, 'captions dev', or "
     "'last' to keep the last step",
     "warmup_steps": "steps in which the rate rises from 0",
     "weight_decay": "AdamW's, not on biases and layer norms",

@@ -14,6 +14,7 @@ from models import sentences
 from syrupy.assertion import SnapshotAssertion
 
 from bench.records import RunsFolder
+from bench.run.plugins import discover
 
 Trial = tuple[str | Path, ...]
 
@@ -80,7 +81,7 @@ def test_mistakes_are_one_line(snapshot: SnapshotAssertion) -> None:
 
 def test_every_table_and_figure_is_listed_with_yes_or_no() -> None:
     lines = [json.loads(line) for line in bench("reproduce", "--json").stdout.splitlines()]
-    assert len(lines) == 78
+    assert len(lines) == 89
     assert all(bool(one["command"]) is one["again"] is not bool(one["why"]) for one in lines)
     assert "bench reproduce promcse:figure2" in bench("reproduce").stdout
 
@@ -182,3 +183,48 @@ def test_released_checkpoints_are_scored_and_nothing_is_trained(
     assert scored.exit_code == 0 and "nothing repeated" in scored.stderr, "it is the same run"
     compared = bench("compare", "--with-paper", "--runs", tmp_path / "runs")
     assert "78.49" in compared.stdout, compared.output
+
+
+PROMPTEOL = '''
+from bench.methods.simcse import SimCSE
+
+
+class PromptEOL(SimCSE):
+    """A stand-in that has the name and the setting of the printed rows."""
+
+    name = "prompteol"
+    settings = ("supervised",)
+'''
+
+
+def test_a_row_of_a_decoder_is_planned_if_its_method_is_here(
+    shared: Path, tiny: str, tmp_path: Path
+) -> None:
+    """Without the method there is one line for all rows of the table; with it, each is a run."""
+    options: tuple[str | Path, ...] = ("--dry-run", "--offline", "--runs", tmp_path / "runs")
+    options += ("--data", shared / "data", "--device", "cpu")
+    model = tmp_path / "opt-1.3b"
+    shutil.copytree(tiny, model)
+    if "prompteol" not in discover().plugins:
+        done = bench("reproduce", "prompteol:2", *options, COLUMNS="100")
+        assert done.exit_code == 0, done.stderr
+        assert "no runs" in done.stdout and "royokong/prompteol-llama-30b" in done.stdout
+        assert " ".join(done.stdout.split()).count("no method prompteol is installed here") == 1
+        plugin = tmp_path / "prompteol.py"
+        plugin.write_text(PROMPTEOL, encoding="utf-8")
+        options += ("--plugin", plugin)
+    text = tmp_path / "nli.csv"
+    rows = [f"{one},{one} too,no {one}" for one in sentences(30, seed=3)]
+    text.write_text("\n".join(["sent0,sent1,hard_neg", *rows]) + "\n", encoding="utf-8")
+    done = bench("reproduce", "prompteol:2", "--backbone", model, "--corpus", text, *options)
+    assert done.exit_code == 0, done.stderr
+    assert "prompteol:2: 1 run" in done.stdout
+    (line,) = [one for one in done.stdout.splitlines() if "royokong/prompteol-opt-1.3b" in one]
+    assert "84.79" in line and f"prompteol, supervised, {model}" in line
+
+
+def test_finished_models_of_mteb_are_not_trained(tmp_path: Path) -> None:
+    done = bench("reproduce", "mteb:rerun", "--dry-run", "--runs", tmp_path / "runs")
+    assert done.exit_code == 0, done.stderr
+    assert "mteb:rerun: no runs" in done.stdout
+    assert "bench evaluate NAME --suite mteb:" in " ".join(done.stdout.split())

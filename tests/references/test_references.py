@@ -13,7 +13,18 @@ from typing import Any
 from commands import argv
 
 from bench import references
-from bench.references import PAPERS, contents, figure_runs, printed_points, results, tables
+from bench.cli.printed_tables import PLACES_READ
+from bench.references import (
+    BY_MTEB,
+    PAPERS,
+    ReferenceResult,
+    contents,
+    figure_runs,
+    find_printed,
+    printed_points,
+    results,
+    tables,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +50,7 @@ def test_every_row_is_that_of_the_papers_tables(shared: Path) -> None:
     earlier = [r for r in results() if r.paper in FIRST and r.table != "README"]
     assert [{field: asdict(r)[field] for field in rows[0]} for r in earlier] == rows
     assert set(asdict(results()[0])) - set(rows[0]) == set(
-        argv("printed source runs protocol text corpus")
+        argv("printed source runs protocol text corpus read")
     )  # ours
 
 
@@ -59,7 +70,9 @@ def test_every_later_row_is_that_of_its_table_or_readme(shared: Path) -> None:
     together.
     """
     rows = later_rows(shared)
+    decoders = {json.dumps(row_of(r)) for r in decoder_results()}
     here = [r for r in results() if r.paper not in (*FIRST, "simcse") or r.table == "README"]
+    here = [r for r in here if json.dumps(row_of(r)) not in decoders]
     fields = [field for field in rows[0] if field != "note"]
 
     def names(row: dict[str, Any]) -> tuple[str, ...]:
@@ -70,8 +83,83 @@ def test_every_later_row_is_that_of_its_table_or_readme(shared: Path) -> None:
     assert all(row["note"] in found[names(row)] for row in rows)
 
 
+DECODER_PAPERS = "prompteol pcc-tuning bellm token-prepending contrastive-prompting llm2vec mteb"
+TABLES = {
+    "README 1": "1",
+    "README 2": "2",
+    "main results": "main",
+    "NLI README": "README",
+    "model card": "card",
+    "mteb re-run": "rerun",
+}
+MTEB_NAMES = {"STS-B": "STSBenchmark", "SICK-R (mteb: all pairs)": "SICK-R"}
+
+
+def decoder_results() -> list[ReferenceResult]:
+    angle = [r for r in results(paper="angle") if r.backbone.startswith("Llama")]
+    return [*(r for r in results() if r.paper in DECODER_PAPERS.split()), *angle]
+
+
+def row_of(result: ReferenceResult) -> list[Any]:
+    names = argv("paper table setting method backbone variant label task value own_result")
+    return [getattr(result, name) for name in names]
+
+
+def test_every_row_of_decoders_is_that_of_its_source(shared: Path) -> None:
+    """Each value once, under the names that the tables have here, with its place and its kind."""
+    file = shared / "reference" / "paper_results_d.json"
+    wanted = []
+    kinds = {}
+    for row in json.loads(file.read_text(encoding="utf-8")):
+        by_mteb = row["table"] in ("model card", "mteb re-run")
+        row["backbone"] = row["backbone"].rpartition("/")[2]
+        row["table"] = TABLES.get(row["table"], row["table"])
+        if by_mteb:
+            row["task"] = MTEB_NAMES.get(row["task"], row["task"])
+        names = argv("paper table setting method backbone variant label task value own_result")
+        key = [row[name] for name in names]
+        wanted.append(key)
+        kinds[json.dumps(key)] = (row["note"].split(" (")[0].split(",")[0], by_mteb)
+    found = decoder_results()
+    assert len(wanted) == 811
+    assert sorted(map(json.dumps, wanted)) == sorted(json.dumps(row_of(r)) for r in found)
+    for result in found:
+        place, by_mteb = kinds[json.dumps(row_of(result))]
+        assert result.note.startswith(place)
+        assert result.read in PLACES_READ
+        assert (result.metric == BY_MTEB) is by_mteb
+        assert result.own_result is not bool(result.source)
+
+
+def test_finished_models_stand_in_tables_of_their_own() -> None:
+    """mteb's numbers have a metric and a protocol that no row of SentEval's way has."""
+    by_mteb = [r for r in results() if r.metric == BY_MTEB]
+    assert {(r.paper, r.table) for r in by_mteb} == {
+        ("llm2vec", "card"),
+        ("mteb", "card"),
+        ("mteb", "rerun"),
+    }
+    assert {r.protocol for r in by_mteb} == {"mteb/2"} and "Avg." not in {r.task for r in by_mteb}
+    for table in ("card", "rerun"):
+        assert {r.metric for r in results(paper="mteb", table=table)} == {BY_MTEB}
+    assert not find_printed("last-avg", "STS12", suite="sts", setting="none", backbone="GritLM-7B")
+
+
+def test_a_backbone_is_found_under_its_printed_and_its_whole_name() -> None:
+    for name in ("opt-1.3b", "facebook/opt-1.3b", "models/opt-1.3b", "facebook/opt-1.3b@abc"):
+        (found,) = find_printed(
+            "prompteol", "Avg.", suite="sts", setting="supervised", backbone=name
+        )
+        assert (found.value, found.paper, found.table) == (84.79, "prompteol", "2")
+    untrained = {"suite": "sts", "setting": "none"}
+    found_all = find_printed(
+        "prompteol", "Avg.", backbone="meta-llama/Llama-2-7b-hf", variant="", **untrained
+    )
+    assert {r.value for r in found_all} >= {70.03}
+
+
 def test_what_is_known_without_the_reference_file() -> None:
-    assert len(results()) == 1750 + 359
+    assert len(results()) == 1750 + 359 + 811
     average = {"task": "Avg.", "metric": "spearman"}
     bert = {"setting": "unsupervised", "paper": "dcpcse", **average}
     (headline,) = results("simcse", "bert-base-uncased", **bert)
@@ -125,11 +213,10 @@ def test_no_average_spreads_more_than_its_cells() -> None:
 def test_papers_and_metrics_are_named_and_values_are_in_range() -> None:
     assert {r.paper for r in results()} == set(PAPERS)
     for r in results():
-        assert re.fullmatch("unsupervised|supervised|other", r.setting)
-        assert (
-            re.fullmatch(r"[1-9]|[A-E]\.[1-9]|main|README(-transfer)?|issue-68", r.table)
-            and r.label
-        )
+        assert re.fullmatch("unsupervised|supervised|none|other", r.setting)
+        tables_known = r"[1-9]|[A-E]\.[1-9]|main|README(-transfer)?|issue-68|card|rerun"
+        assert re.fullmatch(tables_known, r.table) and r.label
+        assert r.read == "" or r.read in PLACES_READ
         assert r.metric in {"alignment", "uniformity"} or 0 < r.value < 100, r
         assert r.std is None or 0 <= r.std < 5, r
 

@@ -6,8 +6,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from bench.base.errors import DataMissing, UnknownName
 from bench.data.sets import DataFolder
+from bench.data.sets.sts_multi import read_sts_multi
 from bench.run.config import RunConfig
+from bench.run.dev_sets import open_dev_task
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
@@ -52,3 +57,15 @@ def test_without_stsb_the_dev_set_is_the_packages_and_with_it_the_recipes(
 def test_a_method_that_selects_nothing_keeps_that() -> None:
     run = planned(DataFolder(None), "check", methods=("mirror-bert",))
     assert run.recipe["select_on"] == "last" and run.dev is None
+
+
+def test_sts_b_dev_in_another_language(shared: Path) -> None:
+    data = DataFolder(shared / "data")
+    known = open_dev_task("STS-B-ja dev", data)
+    assert known is not None and known.n == 1500
+    pairs = read_sts_multi(data, "ja", split="dev")
+    assert known.sha256 == pairs.sha256 != read_sts_multi(data, "ja").sha256
+    with pytest.raises(UnknownName, match="STS-B-jp dev"):
+        open_dev_task("STS-B-jp dev", data)
+    with pytest.raises(DataMissing, match="selected on STS-B-de dev"):
+        open_dev_task("STS-B-de dev", DataFolder(None, offline=True, store=None))

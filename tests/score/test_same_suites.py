@@ -35,7 +35,7 @@ def test_the_table_is_of_todays_code() -> None:
 
 def test_earlier_code_stands_for_todays_and_unknown_code_for_itself() -> None:
     for name, entry in TABLE.items():
-        assert entry["earlier"], name
+        assert entry["earlier"] or name == "sts-multi", name  # a suite without earlier code
         every = (entry["code"], *entry["earlier"])
         assert {suite_code_of(name, sha256) for sha256 in every} == {entry["code"]}
     assert suite_code_of("sts", "0" * 64) == "0" * 64

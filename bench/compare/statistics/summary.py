@@ -30,7 +30,7 @@ from bench.compare.statistics.table import (
     Row,
     Table,
 )
-from bench.score.suites import find_metric
+from bench.score.suites import find_metric, name_average
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord, Score
@@ -134,6 +134,8 @@ def _table(
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
+    if AVERAGE in columns and (holds := name_average(suite, protocol)):
+        notes.append(f"{AVERAGE} is the mean of {holds}")
     if falling:
         notes.insert(0, f"lower is better: {', '.join(falling)}")
     return Table(

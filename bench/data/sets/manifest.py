@@ -129,6 +129,8 @@ class DataSet:
     files: tuple[DataFile, ...] = field(default=())
     accept: bool = False
     """Whether a user has to accept the terms: they are shown before a download."""
+    languages: tuple[str, ...] = ("en",)
+    """Languages of an evaluation set's sentences, as ISO 639-1 codes."""
 
     @property
     def places(self) -> tuple[str, ...]:

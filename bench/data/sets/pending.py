@@ -83,7 +83,7 @@ def pending_set(wanted: DataSet, text: str) -> Pending:
     return Pending(
         name=wanted.name,
         kind="corpus" if wanted.kind == "corpus" else "data",
-        where=" and ".join(source.where for source in first),
+        where=" and ".join(dict.fromkeys(source.where for source in first)),
         urls=tuple(url for source in every for url in source.urls),
         bytes=max(wanted.bytes, sum(source.about_bytes or 0 for source in first)),
         licence=wanted.licence,

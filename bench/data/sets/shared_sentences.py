@@ -1,8 +1,9 @@
-"""Numbers the sentences of the seven STS sets, so that pairs that share a sentence are known."""
+"""Numbers the sentences of the STS sets, so that pairs that share a sentence are known."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -10,18 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.data.sets.sts import STS_TASKS, Numbers
+from bench.data.sets.sts_multi import TRACKS, TRANSLATIONS
 
 # Stored predictions hold no sentences, so the numbers are kept here, by task and by the gold scores
-# in their order (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``;
-# no text is in it). Sentences with the same letters and digits count as one; so both text forms
-# have the same numbers.
+# in their order (``shared_sentences.npz`` of the suite sts, ``shared_in_tracks.npz`` of STS 2017's
+# tracks, made by ``python tools/make_shared_sentences.py DIR``; no text is in them). Sentences with
+# the same letters and digits are one; so both text forms have the same numbers. A translation of
+# STS-B has the pairs of the original in its order, and so its numbers: what makes a pair hard, its
+# content and its ratings, is the same in all languages.
 
 STORED = Path(__file__).with_name("shared_sentences.npz")
+STORED_TRACKS = Path(__file__).with_name("shared_in_tracks.npz")
 
 
 def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
     """(N, 2) the numbers of both sentences of every pair; None where these are not the scores of a
     known set."""
+    if task in TRANSLATIONS:
+        task = "STS-B"
     known = _stored().get(task)
     return known[1] if known is not None and known[0] == gold_hash(gold_N) else None
 
@@ -34,13 +41,17 @@ def gold_hash(gold_N: NDArray[np.generic]) -> str:
 @cache
 def _stored() -> dict[str, tuple[str, Numbers]]:
     """Task -> (hash of its gold scores, (N, 2) numbers)."""
-    with np.load(STORED, allow_pickle=False) as stored:
+    return _read_numbers(STORED, STS_TASKS) | _read_numbers(STORED_TRACKS, tuple(TRACKS))
+
+
+def _read_numbers(file: Path, tasks: Sequence[str]) -> dict[str, tuple[str, Numbers]]:
+    with np.load(file, allow_pickle=False) as stored:
         numbers, hashes = (
             np.array(_appearing(stored["back"].tolist()), dtype=np.int64),
             stored["gold"],
         )
         parts = np.split(numbers, np.cumsum(stored["items"])[:-1] * 2)
-    return {task: (str(hashes[i]), parts[i].reshape(-1, 2)) for i, task in enumerate(STS_TASKS)}
+    return {task: (str(hashes[i]), parts[i].reshape(-1, 2)) for i, task in enumerate(tasks)}
 
 
 def _appearing(back: list[int]) -> list[int]:

@@ -4,8 +4,9 @@ A suite is a module that defines ``SUITE``. A suite of your own imports from her
 """
 
 from bench.score.metrics.metric import Metric
-from bench.score.suites.averages import average
+from bench.score.suites.averages import average, name_average
 from bench.score.suites.known import KnownTask, survey, survey_files
+from bench.score.suites.parts import Part, SuiteOfParts
 from bench.score.suites.registry import (
     GROUP,
     OWN,
@@ -51,8 +52,10 @@ __all__ = [
     "LoadedData",
     "LoadedTask",
     "Metric",
+    "Part",
     "RunPlace",
     "Suite",
+    "SuiteOfParts",
     "SuitePlugin",
     "Task",
     "TaskResult",
@@ -67,6 +70,7 @@ __all__ = [
     "find_metric",
     "find_task",
     "float32_vectors",
+    "name_average",
     "reduce_predictions",
     "rescore",
     "scoring",

@@ -8,12 +8,25 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from bench.base.errors import BenchError
 from bench.records.record import AVERAGE
 from bench.score.metrics.average import average_of
+from bench.score.suites.parts import average_name, averaged_tasks
 from bench.score.suites.registry import suite
 from bench.score.suites.task import TaskResult
 
 AnyScore = TypeVar("AnyScore")
+
+
+def name_average(suite_name: str, protocol: str) -> str:
+    """Return in words what the average of a suite under a protocol is a mean of.
+
+    "" if the suite has one average, which its page describes, or is not here.
+    """
+    try:
+        return average_name(suite(suite_name), protocol)
+    except BenchError:
+        return ""
 
 
 def average(scores: Iterable[AnyScore]) -> AnyScore | None:
@@ -30,7 +43,8 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
             by_task[score.task] = score  # type: ignore[attr-defined]
     if not by_task:
         return None
-    names = suite(next(iter(by_task.values())).suite).average
+    first = next(iter(by_task.values()))
+    names = averaged_tasks(suite(first.suite), first.protocol)
     if not names or not by_task.keys() >= set(names):
         return None
     chosen = [by_task[name] for name in names]

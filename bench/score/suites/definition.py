@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from bench.base.errors import BenchError
 from bench.base.text import list_names
 from bench.score.metrics.metric import METRICS, SUITE_METRICS
+from bench.score.suites.parts import SuiteOfParts
 from bench.score.suites.task import Suite, Task
 
 NAME = "[a-z0-9]+(-[a-z0-9]+)*"
@@ -49,6 +50,9 @@ def check_definition(
         taken[task.name] = name
     if defined.average is not None:
         check_average(defined, defined.average, whose)
+    if isinstance(defined, SuiteOfParts):
+        for part in defined.parts.values():
+            check_average(defined, part.tasks, whose)
     return defined
 
 

@@ -4,11 +4,13 @@ Suite mteb, protocol ``mteb/2``. A task's value is mteb's main score x 100, unde
 own name; for several splits or languages their mean, as mteb takes it. ``--suite mteb`` alone means
 the seven STS sets as mteb has them; ``--suite mteb:NAME,...`` any tasks or benchmarks. mteb is
 imported when a task is loaded, not before.
+
+``mteb:STS17:es-es+en-tr`` scores some subsets (languages) of a task. Such a choice is a task of its
+own, "STS17:es-es+en-tr", because its value is a mean over other data.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 import json
@@ -17,10 +19,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
-from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
+from bench.base.errors import BenchError, RunFailed, one_line
 from bench.data.sets import DataFolder, data_set
 from bench.score.metrics.metric import metric_named
 from bench.score.suites.mteb_data import (
@@ -31,6 +34,7 @@ from bench.score.suites.mteb_data import (
     quiet_mteb,
     source_of,
 )
+from bench.score.suites.mteb_names import SUBSETS, named_tasks, with_subsets
 from bench.score.suites.registry import split_names
 from bench.score.suites.sts import SAME_COSINES
 from bench.score.suites.task import LoadedTask, RunPlace, Suite, Task, TaskResult, Vectors
@@ -96,6 +100,7 @@ class MtebEncoder:
 class LoadedMteb(LoadedTask):
     """A task of mteb with the source of its data."""
 
+    task: Task
     # Never run: each scoring works on a copy, so that mteb's draws are the same.
     pristine: Any
     source: MtebSource
@@ -106,6 +111,23 @@ class LoadedMteb(LoadedTask):
     @property
     def name(self) -> str:
         return str(self.pristine.metadata.name)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-3 codes of the scored subsets' languages."""
+        found: dict[str, None] = {}
+        for leaf in leaves(self.pristine):
+            scored = leaf.metadata.hf_subsets_to_langscripts
+            for subset in leaf.hf_subsets:
+                for language in scored.get(subset, ()):
+                    found[language.partition("-")[0]] = None
+        return tuple(found)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of mteb's files, below the run's: a choice of subsets has one of its own."""
+        name = self.task.name
+        return Path(FOLDER) if name == self.name else Path(FOLDER, quote(name, safe=""))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -125,8 +147,7 @@ class LoadedMteb(LoadedTask):
             [leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)]
             for leaf in leaves(self.pristine)
         ]
-        pairs = self.source.pairs
-        content = [named, _parts(self.pristine), None if pairs is None else pairs.sha256]
+        content = [named, _parts(self.pristine), self.source.sha256]
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     def score(self, vectors: Vectors) -> TaskResult:
@@ -142,7 +163,7 @@ class LoadedMteb(LoadedTask):
         """
         import mteb
 
-        predictions = place.folder / FOLDER / "predictions"
+        predictions = place.folder / self.folder / "predictions"
         with quiet_mteb(self.offline):
             task = copy.deepcopy(self.pristine)
             self.source.fill(task)
@@ -155,7 +176,7 @@ class LoadedMteb(LoadedTask):
                 run = mteb.evaluate(
                     encoder,
                     task,
-                    cache=mteb.ResultCache(place.folder / FOLDER),
+                    cache=mteb.ResultCache(place.folder / self.folder),
                     overwrite_strategy="always",
                     prediction_folder=predictions,
                     encode_kwargs={"batch_size": BATCH, "show_progress_bar": False},
@@ -178,7 +199,7 @@ class LoadedMteb(LoadedTask):
             )
         return TaskResult(
             suite="mteb",
-            task=self.name,
+            task=self.task.name,
             protocol=PROTOCOL,
             metric=str(task.metadata.main_score),
             value=100 * value,
@@ -190,7 +211,8 @@ class LoadedMteb(LoadedTask):
     def _detail(self, task: Any, result: Any, folder: Path) -> dict[str, Any]:
         """Facts that the record holds next to the value. ``folder``: the run's."""
         files = [
-            folder / FOLDER / "predictions" / leaf.prediction_file_name for leaf in leaves(task)
+            folder / self.folder / "predictions" / leaf.prediction_file_name
+            for leaf in leaves(task)
         ]
         subtasks = {}
         if leaves(task) != [task]:
@@ -213,7 +235,7 @@ class LoadedMteb(LoadedTask):
             },
             "results": sorted(
                 str(file.relative_to(folder))
-                for file in folder.glob(f"{FOLDER}/results/**/{self.name}.json")
+                for file in (folder / self.folder).glob(f"results/**/{self.name}.json")
             ),
             "predictions": [str(file.relative_to(folder)) for file in files if file.is_file()],
         }
@@ -231,7 +253,7 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
 
         with quiet_mteb(data.offline):
             made = pristine if pristine is not None else mteb.get_task(name)
-            return LoadedMteb(made, source_of(made, data), data.offline)
+            return LoadedMteb(task, made, source_of(made, data), data.offline)
 
     return Task(
         suite="mteb", name=name, protocol=PROTOCOL, metric=metric_named(metric), n=n, read=read
@@ -248,8 +270,10 @@ def choose_mteb_tasks(names: str) -> Suite:
     by_name: dict[str, Any] = {}
     with quiet_mteb():
         for name in split_names(names):
-            for task in _named(mteb, name):
-                label = task.metadata.name
+            for task in named_tasks(mteb, name):
+                label = str(task.metadata.name)
+                if SUBSETS in name:
+                    label = with_subsets(task)
                 if _parts(by_name.setdefault(label, task)) != _parts(task):
                     raise BenchError(
                         f"mteb: {label} is named twice, with different splits or languages",
@@ -273,24 +297,6 @@ def choose_mteb_tasks(names: str) -> Suite:
             for name, task in by_name.items()
         ),
     )
-
-
-def _named(mteb: Any, name: str) -> list[Any]:
-    """The task of that name, or a benchmark's tasks."""
-    with contextlib.suppress(KeyError):
-        return [mteb.get_task(name)]
-    try:
-        return [copy.deepcopy(task) for task in mteb.get_benchmark(name).tasks]
-    except KeyError:
-        raise UnknownName(
-            "mteb task or benchmark",
-            name,
-            [
-                *(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)),
-                *(benchmark.name for benchmark in mteb.get_benchmarks()),
-            ],
-            hint="mteb available-tasks, mteb available-benchmarks",
-        ) from None
 
 
 def _parts(task: Any) -> list[Any]:

@@ -23,7 +23,7 @@ from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 
 from bench.base.errors import BenchError
-from bench.data.sets import DataFolder
+from bench.data.sets import DataFolder, data_set
 from bench.score.encoding import VectorStore
 from bench.score.suites.mteb import MtebEncoder
 from bench.score.suites.mteb_data import as_dataset
@@ -33,10 +33,27 @@ from bench.score.suites.task import LoadedTask, Task, TaskResult, Vectors
 
 TYPES = {
     "sts": "STS",
+    "sts-multi": "STS",
     "cxc": "STS",
     "clustering": "Clustering",
     "geometry": "STS",
 }  # of the others: Classification
+# ISO 639-1 code of a data set's language -> mteb's code of language and script
+LANGUAGES = {
+    "ar": "ara-Arab",
+    "de": "deu-Latn",
+    "en": "eng-Latn",
+    "es": "spa-Latn",
+    "fr": "fra-Latn",
+    "it": "ita-Latn",
+    "ja": "jpn-Jpan",
+    "nl": "nld-Latn",
+    "pl": "pol-Latn",
+    "pt": "por-Latn",
+    "ru": "rus-Cyrl",
+    "tr": "tur-Latn",
+    "zh": "cmn-Hans",
+}
 BATCH = 1024  # sentences in one batch of the DataLoader, unless mteb is told otherwise
 
 
@@ -147,7 +164,7 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
 
     def _dataset(self) -> Any:
         assert isinstance(self.loaded, LoadedPairs)
-        return as_dataset(self.loaded.data)
+        return as_dataset({"test": self.loaded.data})
 
     def _evaluate_subset(
         self,
@@ -213,8 +230,13 @@ def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
     form = "" if loaded.form in (None, "tokenised") else f"-{loaded.form}"
     twice = sum(other.name == task.name for other in suite(task.suite).tasks) > 1
     protocol = f"-{task.protocol.partition('/')[0]}" if twice else ""
+    name, languages = task.name, ["eng-Latn"]
+    if task.suite == "sts-multi":
+        # the task is named by its languages alone
+        name = task.data[0]
+        languages = [LANGUAGES[code] for code in data_set(name).languages]
     return TaskMetadata(
-        name=f"bench-{task.name}{protocol}{form}",
+        name=f"bench-{name}{protocol}{form}",
         description=(
             f"{task.name} of bench's suite {task.suite}, protocol {task.protocol}, "
             f"{loaded.form or 'only'} text form."
@@ -223,7 +245,7 @@ def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
         type=TYPES.get(task.suite, "Classification"),  # type: ignore[arg-type]
         category="t2t" if TYPES.get(task.suite) == "STS" else "t2c",
         eval_splits=["test"],
-        eval_langs=["eng-Latn"],
+        eval_langs=languages,
         main_score=f"bench_{task.metric.name.replace('-', '_')}",
         is_public=False,
     )

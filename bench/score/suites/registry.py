@@ -28,6 +28,7 @@ from bench.score.suites.task import Suite, Task
 # Suite -> the module that defines it, and its name there.
 BUILT_IN = {
     "sts": "bench.score.suites.sts:SUITE",
+    "sts-multi": "bench.score.suites.sts_multi:SUITE",
     "cxc": "bench.score.suites.cxc:SUITE",
     "transfer": "bench.score.suites.transfer:SUITE",
     "transfer-quick": "bench.score.suites.transfer_quick:SUITE",
@@ -41,8 +42,9 @@ BUILT_IN = {
 # The entry points under which installed packages register suites: name of the suite -> the object.
 GROUP = "bench.suites"
 ALL, OWN = "all", "own"
-# a small sample, a second protocol for the same sets, and tasks that have to be named one by one
-NOT_IN_ALL = ("check", "transfer-quick", "mteb", OWN)
+# a small sample, other languages, a second protocol for the same sets, and tasks that have to be
+# named one by one
+NOT_IN_ALL = ("check", "sts-multi", "transfer-quick", "mteb", OWN)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,20 @@ import pytest
 import scipy.stats
 from commands import bench, error_line, the_run
 
+from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
+from bench.data.sets.sts_multi import read_sts_multi
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
-from bench.score.suites import RunPlace, Task
+from bench.score.suites import RunPlace, Task, suite
 
 mteb = pytest.importorskip("mteb")
 from datasets import Dataset, DatasetDict  # noqa: E402
 from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
-from bench.score.suites.mteb import mteb_task  # noqa: E402  # noqa: E402
+from bench.score.suites.mteb import mteb_task  # noqa: E402
+from bench.score.suites.mteb_data import SUBSETS_FROM_FOLDER  # noqa: E402
 
 WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on"]
 WORDS += ["under", "the", "red", "old", "mat", "tree", "house"]
@@ -121,3 +125,65 @@ def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(tiny, shared, tmp
     )
     assert partly.exit_code == 1 and f"missing: {line}" in partly.stderr
     assert line in error_line(bench(*command, "mteb:Banking77Classification"))
+
+
+def test_mteb_hosts_the_text_of_our_sets_in_other_languages(shared: Path) -> None:
+    """mteb's own counts of each subset: pairs, characters of both sides, distinct sentences."""
+    data = DataFolder(shared / "data")
+    for name, ours in SUBSETS_FROM_FOLDER.items():
+        for split, counts in mteb.get_task(name).metadata.descriptive_stats.items():
+            known = counts["hf_subset_descriptive_stats"]
+            for subset, task in ours.items():
+                pairs = read_sts_multi(data, task, split=split, keep_spaces=True)
+                for side, text in (("text1", pairs.sentences1), ("text2", pairs.sentences2)):
+                    said = known[subset][f"{side}_statistics"]
+                    assert said["total_text_length"] == sum(map(len, text)), (name, subset)
+                    assert said["unique_texts"] == len(set(text))
+                assert known[subset]["num_samples"] == len(pairs)
+                mean = known[subset]["label_statistics"]["avg_score"]
+                assert pairs.gold.mean() == pytest.approx(mean, abs=1e-6)
+
+
+def test_a_choice_of_subsets_is_a_task_of_its_own(shared: Path, tmp_path: Path) -> None:
+    data = DataFolder(shared / "data", offline=True)
+    both = suite("mteb:STS17:en-tr+es-es").tasks
+    assert [task.name for task in both] == ["STS17:en-tr+es-es"]
+    assert suite("mteb:STS17:es-es+en-tr,STS17:es-es").tasks[0].name == "STS17:en-tr+es-es"
+    loaded: Any = both[0].load(data)
+    assert loaded.source.text.startswith("data folder") and set(loaded.languages) == {
+        "eng",
+        "tur",
+        "spa",
+    }
+    result = loaded.score_in(RunPlace("simcse+x-s1", "1a2b", tmp_path), hashed)
+    values = []
+    for task in ("tr-en", "es-es"):
+        pairs = read_sts_multi(data, task, keep_spaces=True)
+        a, b = hashed(pairs.sentences1), hashed(pairs.sentences2)
+        cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+        values.append(100 * scipy.stats.spearmanr(cosines, pairs.gold).statistic)
+    assert result.value == pytest.approx(np.mean(values), abs=0.01)
+    assert (result.task, result.n) == ("STS17:en-tr+es-es", 500)
+    (file,) = result.detail["results"]
+    assert file.startswith("mteb/STS17%3A") and (tmp_path / file).is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("STS17:de-de", "unknown subset 'de-de' of STS17"),
+        ("STS17:", "unknown subset '' of STS17"),
+        ("STSBenchmark:en", "STSBenchmark has no subsets to choose"),
+        ("MTEB(eng, v2):en", "is a benchmark"),
+        ("STS77:en", "STS77"),
+    ],
+)
+def test_a_wrong_choice_of_subsets_is_one_line(name: str, message: str) -> None:
+    with pytest.raises(BenchError, match=re.escape(message)):
+        suite(f"mteb:{name}")
+
+
+def test_the_whole_task_with_every_subset_keeps_its_name() -> None:
+    every = "+".join(mteb.get_task("STSBenchmarkMultilingualSTS").hf_subsets)
+    (task,) = suite(f"mteb:STSBenchmarkMultilingualSTS:{every}").tasks
+    assert task.name == "STSBenchmarkMultilingualSTS"

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.data.sets import DataFolder
+from bench.data.sets import DataFolder, data_sets
 from bench.score.suites import suite
 
 mteb = pytest.importorskip("mteb")
 from mteb.models.model_meta import ModelMeta, ScoringFunction  # noqa: E402
 
-from bench.score.suites.mteb_tasks import tasks  # noqa: E402
+from bench.score.suites.mteb_tasks import LANGUAGES, tasks  # noqa: E402
 
 
 class Words:
@@ -89,3 +89,15 @@ def test_every_sts_set_gives_the_number_of_our_suite(text, shared, tmp_path):
     (stored,) = mteb.ResultCache(tmp_path).load_results(include_remote=False).model_results
     assert {one.task_name for one in stored.task_results} == set(scores)
     assert len(list((tmp_path / "predictions").iterdir())) == 7
+
+
+def test_sets_in_other_languages_say_their_languages(shared):
+    made = tasks("sts-multi:zh,tr-en", data=shared / "data")
+    about = {task.metadata.name: task.metadata.eval_langs for task in made}
+    assert about == {
+        "bench-STS17-tr-en": ["tur-Latn", "eng-Latn"],
+        "bench-STS-B-zh": ["cmn-Hans"],
+    }
+    assert {task.metadata.type for task in made} == {"STS"}
+    every = {code for known in data_sets().values() for code in known.languages}
+    assert every == set(LANGUAGES)

@@ -1,0 +1,47 @@
+"""Suites whose tasks are in parts, each with a protocol and an average of its own.
+
+SUITE = SuiteOfParts(..., average=None, parts={"my-protocol/1": Part(("a", "b"), "both tasks")})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.score.suites.task import Suite
+
+
+@dataclass(frozen=True)
+class Part:
+    """The tasks of one protocol whose mean is the average of their table."""
+
+    # names of tasks of the suite, all under the protocol
+    tasks: tuple[str, ...]
+    # what the average is a mean of, in words: "the ten translations of STS-B"
+    holds: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteOfParts(Suite):
+    """A suite with an average for each of its protocols."""
+
+    # protocol -> the tasks of its average
+    parts: Mapping[str, Part]
+
+
+def averaged_tasks(suite: Suite, protocol: str) -> tuple[str, ...]:
+    """Return the tasks whose mean is a suite's average under a protocol; () if it has none."""
+    if isinstance(suite, SuiteOfParts):
+        part = suite.parts.get(protocol)
+        return part.tasks if part else ()
+    return suite.average or ()
+
+
+def average_name(suite: Suite, protocol: str) -> str:
+    """Return in words what a suite's average under a protocol is a mean of.
+
+    "" if the suite has one average, which its page describes.
+    """
+    if isinstance(suite, SuiteOfParts) and protocol in suite.parts:
+        return suite.parts[protocol].holds
+    return ""
