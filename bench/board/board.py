@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.base.errors import BenchError
 from bench.board.changes import Changes
+from bench.board.finding import board_finding
 from bench.board.making import how_it_was_made
 from bench.board.tables import BoardTable, board_tables, judged_tables
 from bench.compare.answer import table_answer
@@ -68,7 +69,7 @@ class Board:
     title: str
     # what the publisher has to say, such as that it is not the papers' setting
     note: str | None
-    # one computed sentence
+    # the finding in computed sentences
     answer: str
     # in the order of their ids
     runs: tuple[Run, ...]
@@ -280,7 +281,7 @@ def build_board(
         date=max(record.provenance.created for record in dating)[:10],
         title=title,
         note=note or None,
-        answer=board_headline([table.table for table in tables]),
+        answer=board_finding([table.table for table in tables]).text,
         runs=shown,
         senders=by_sender,
         left_out=(*left_out, *replaced),
@@ -291,7 +292,7 @@ def build_board(
 
 def board_headline(tables: Sequence[Table]) -> str:
     """Return the answer of the publisher's first table that ranks several rows, else of the first
-    that ranks one."""
+    that ranks one, as terminals print it; pages have ``board_finding``."""
     of_one_row = ""
     for table in tables:
         text = "" if table.sender else table_answer(table)

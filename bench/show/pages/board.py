@@ -8,13 +8,15 @@ from functools import partial
 from typing import Any
 
 from bench.base.foreign_text import make_visible
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, board_headline
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
+from bench.board.finding import board_finding
 from bench.board.tables import BoardTable, board_tables
 from bench.compare.formatting import SEVERAL, setting_words, variant_words
 from bench.compare.statistics.table import Row, Table
 from bench.records.run import Run
 from bench.show.figures import Figure
 from bench.show.pages.engine import render_template
+from bench.show.pages.intervals import drawn_rows, level_text, versus_heading
 from bench.show.pages.new_row import add_row
 from bench.show.pages.panel import as_script, panel_data
 from bench.show.pages.printed import printed_papers
@@ -35,6 +37,7 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         "board.html",
         board=board,
         up=0,
+        finding=board_finding([shown.table for shown in board.tables]),
         one_file=board.one_file,
         preview=PREVIEW_NOTE if board.version == PREVIEW else "",
         note=" ".join(note[:2]),
@@ -49,6 +52,9 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         cost_texts=cost_texts,
         legend=legend,
         score_grid=score_grid,
+        versus_heading=versus_heading,
+        level_text=level_text,
+        drawn_rows=drawn_rows,
         remarks=partial(remarks_on, board),
         figures=figures,
         seen=SEEN,
@@ -79,7 +85,7 @@ def comparison(
             date=max((run.record.provenance.created for run in shown), default="")[:10],
             title=title,
             note=note,
-            answer=board_headline(tables),
+            answer=board_finding(tables).text,
             runs=tuple(shown),
             left_out=(),
             tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),

@@ -163,8 +163,8 @@
     });
   }
 
-  for (const head of tables.flatMap((table) => table.heads)) {
-    const button = make("button", { type: "button", title: "sort" }, head.textContent), name = head.dataset.sort;
+  for (const head of tables.flatMap((table) => table.heads).filter((one) => one.dataset.sort)) {
+    const button = make("button", { type: "button", title: "sort" }, ...head.childNodes), name = head.dataset.sort;
     button.addEventListener("click", () => go({ ...state, cell: "", sort: state.sort === name ? `-${name}` : state.sort === `-${name}` ? "" : name }));
     head.replaceChildren(button);
   }
@@ -240,7 +240,7 @@
     if (cell.values.length > 1) fact("seeds", cell.values.map((value) => fixed(value, d)).join(", "));
     if (cell.spread) fact("interval", `${fixed(cell.spread.low, d)} to ${fixed(cell.spread.high, d)}; ${100 * cell.spread.level} % interval over ${cell.spread.covers}`);
     if (base === one) fact("baseline", "this row: the others are compared with it");
-    if (other) fact(`minus ${base.name}`, difference(cell, other, true));
+    if (other) fact(table.versus || `vs ${base.name}`, difference(cell, other, true));
     if (cell.printed) fact("printed", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
     fact("protocol", cell.of.form);
@@ -312,7 +312,7 @@
       make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, lines)));
     place.replaceChildren(make("h2", {}, rows.map(title).join(" and ")),
       make("p", { class: "legend" }, isBaseline ? `Differences from ${title(base)} are tested on the column that ranks.` : `Differences from ${title(base)} were not tested: it is not the baseline of this table.`),
-      grid("scores side by side", ["task", ...rows.map(title), ...others.map((one) => `${title(one)} minus ${title(base)}`), "seeds and intervals"], tasks),
+      grid("scores side by side", ["task", ...rows.map(title), ...others.map((one) => `${title(one)} vs ${title(base)}`), "seeds and intervals"], tasks),
       make("h3", {}, "Cost and recipe, where they differ"), grid("cost and recipe side by side", ["", ...rows.map(title)], [...costs, ...differing]),
       make("h3", {}, "Repeat"), ...rows.flatMap(again));
   }
