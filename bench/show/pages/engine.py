@@ -19,7 +19,15 @@ from bench.board.command_words import NOT_REPEATABLE
 from bench.compare.formatting import metric_words, score, setting_words
 from bench.show.grid import Grid
 from bench.show.markup import as_html, html_text
-from bench.show.pages.links import form_text, method_link, minus, run_link
+from bench.show.pages.links import (
+    arxiv_url,
+    docs_link,
+    form_text,
+    method_link,
+    minus,
+    paper_url,
+    run_link,
+)
 from bench.show.tables.scores import (
     difference_heading,
     difference_text,
@@ -78,6 +86,9 @@ def _environment() -> jinja2.Environment:
         "not_repeatable": NOT_REPEATABLE,
         "run_link": run_link,
         "method_link": method_link,
+        "arxiv_url": arxiv_url,
+        "paper_url": paper_url,
+        "docs_link": docs_link,
         "plural": plural,
         "slug": slug,
         "difference_heading": difference_heading,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from bench.board.addresses import link, method_page, run_file
 from bench.board.board import Board
 from bench.compare.statistics.table import Table
+from bench.references import ARXIV
 
 
 def run_link(board: Board, run_id: str, up: int = 0) -> str:
@@ -16,6 +19,31 @@ def run_link(board: Board, run_id: str, up: int = 0) -> str:
 def method_link(board: Board, method: str, up: int = 0) -> str:
     """Link to the page of a method; "" if there is none."""
     return "" if board.one_file else link(method_page(method), up)
+
+
+def arxiv_url(text: str) -> str:
+    """Return the address of the paper that a citation has the arXiv number of; "" if it has
+    none."""
+    number = re.search(r"arXiv (\d{4}\.\d{4,5}(?:v\d+)?)", text)
+    return f"https://arxiv.org/abs/{number[1]}" if number else ""
+
+
+def paper_url(paper: str) -> str:
+    """Return the address of a paper with tables here; "" if it is not at arXiv."""
+    return f"https://arxiv.org/abs/{ARXIV[paper]}" if paper in ARXIV else ""
+
+
+def docs_link(docs: str, page: str) -> str:
+    """Return the address of a page of the documentation; "" if there is no documentation to link to.
+
+    ``docs``: the address of its folder, of pages in HTML, or of its README.md on a code host.
+    """
+    if not docs:
+        return ""
+    folder, _, name = docs.rpartition("/")
+    if name.endswith(".md"):
+        return f"{folder}/{page}.md"
+    return f"{docs.rstrip('/')}/{page}.html"
 
 
 def form_text(table: Table) -> str:

@@ -14,6 +14,7 @@ from bench.board.repeat_search import repeat_search
 from bench.compare.docstrings import Block, blocks, spans
 from bench.compare.formatting import heads, setting_words
 from bench.compare.statistics.table import Row, Table
+from bench.references import PAPERS
 from bench.show.grid import Grid, GridCell, GridColumn, grid, indented
 from bench.show.pages.engine import render_template
 from bench.show.pages.links import run_link
@@ -54,6 +55,7 @@ def render_method(board: Board, method: str) -> str:
             [(entry.topic, entry.paper, entry.code, entry.use) for entry in stated],
         ),
         papers=printed_papers(board, method, UP),
+        citations=PAPERS,
     )
 
 
@@ -141,7 +143,7 @@ def runs_grid(board: Board, method: str) -> Grid:
             (
                 GridCell(text=record.run_id, link=run_link(board, record.run_id, UP)),
                 f"{setting_words(record.setting)}, {record.backbone_name}",
-                "any" if record.seed is None else str(record.seed),
+                "none" if record.seed is None else str(record.seed),
                 heads(record),
                 sender or "",
                 format_duration(seconds) if seconds and not sender else "",

@@ -10,7 +10,8 @@ from bench.board.board import Board
 from bench.records.record import RunRecord
 from bench.show.figures import Figure
 from bench.show.grid import Grid, GridCell, GridColumn, grid
-from bench.show.pages.links import method_link
+from bench.show.pages.links import arxiv_url, method_link
+from bench.show.pages.words import plain_text
 
 MOST_DATA = 60
 """Rows of a figure's data on the page; all of them are in its CSV file."""
@@ -24,7 +25,9 @@ def methods_grid(board: Board) -> Grid:
         name = GridCell(text=method, link=method_link(board, method))
         described = board.described.get(method)
         if described is not None:
-            rows.append((name, described.cls.summary, described.cls.paper))
+            paper = described.cls.paper
+            cited = GridCell(text=paper, link=arxiv_url(paper))
+            rows.append((name, plain_text(described.cls.summary), cited))
             continue
         records = [run.record for run in board.runs if run.record.method == method]
         if not any(record.evaluated_as for record in records):

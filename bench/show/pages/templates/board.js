@@ -16,6 +16,21 @@
   const signed = (value, digits) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + fixed(Number(value.toFixed(digits)), digits);
   const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
+  // Without the clipboard, which pages from a disk may lack, the text is shown in a selected field.
+  function copy(button, text) {
+    const done = () => (button.textContent = "copied");
+    if (navigator.clipboard) return navigator.clipboard.writeText(text).then(done, () => offerText(button, text));
+    offerText(button, text);
+  }
+
+  function offerText(button, text) {
+    const box = make("textarea", { readonly: "", rows: "7", "aria-label": "citation" });
+    box.value = text;
+    button.replaceWith(box);
+    box.focus();
+    box.select();
+  }
+
   function withCopy(box) {
     const button = make("button", { type: "button", "aria-live": "polite" }, "copy"), text = box.querySelector("pre");
     button.addEventListener("click", () => {
@@ -46,9 +61,9 @@
         table.rows.at(-1).below.push(row);
         continue;
       }
-      const place = table.rows.length, [head] = row.cells, { runs, cells } = data.tables[anchor].rows[place];
+      const place = table.rows.length, [head] = row.cells, { runs, cells } = data.tables[anchor].rows[place], { cite, differs } = data.notes[anchor][place];
       table.rows.push({ row, place, below: [], text: head.textContent.toLowerCase(), name: head.querySelector("a").textContent,
-        variant: head.querySelector("small")?.textContent ?? "", ...row.dataset, runs, cells });
+        variant: head.querySelector("small")?.textContent ?? "", ...row.dataset, runs, cells, cite, differs });
     }
     return table;
   });
@@ -64,7 +79,7 @@
   const address = (next) => "#" + new URLSearchParams(Object.entries(next).filter(([key, value]) => key === "suite" || value !== defaults[key]));
 
   function read() {
-    const hash = location.hash.slice(1), table = tables.find((one) => one.anchor === hash);
+    const hash = location.hash.slice(1), table = tables.find((one) => one.anchor === hash || (hash && one.rows.some(({ row }) => row.id === hash)));
     if (table) return { ...defaults, ...Object.fromEntries(TABLE.map((key) => [key, table[key]])) };
     if (hash && !hash.includes("=")) return { ...state, cell: "" };
     const found = { ...defaults };
@@ -244,12 +259,13 @@
     if (cell.printed) fact("printed", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
     fact("protocol", cell.of.form);
+    if (one.differs.length) fact("unlike most", one.differs.join("; "));
     const from = cellAt(table, one, cell.task).querySelector("a"), what = one.row.querySelector("a").title;
     const shut = make("button", { type: "button", "aria-label": "close" }, "\u00d7");
     shut.addEventListener("click", leave);
     const box = make("div", { class: "panel", role: "dialog", "aria-label": `${one.name}, ${cell.task}`, tabindex: "-1" },
       make("header", {}, make("h3", {}, one.name, make("small", {}, ` ${one.variant} `), `${cell.task} ${cell.text}`), shut), what ? make("p", { class: "quiet" }, what) : "",
-      strip(other ? [cell, other] : [cell]), make("dl", {}, facts), ...again(one), ...one.runs.map(files));
+      strip(other ? [cell, other] : [cell]), make("dl", {}, facts), ...again(one), make("p", {}, citeButton(one)), ...one.runs.map(files));
     from.closest(".scroll").after(box);
     const place = from.getBoundingClientRect(), around = main.getBoundingClientRect();
     box.style.top = `${place.bottom - around.top + 6}px`;
@@ -258,6 +274,12 @@
     from.setAttribute("aria-expanded", "true");
     box.focus({ preventScroll: true });
     box.scrollIntoView({ block: "nearest" });
+  }
+
+  function citeButton(one) {
+    const button = make("button", { type: "button", "aria-live": "polite" }, "copy citation");
+    button.addEventListener("click", () => copy(button, one.cite));
+    return button;
   }
 
   const again = ({ run }) => data.rows[run].repeatable
@@ -329,7 +351,8 @@
     state = read();
     show();
     const target = document.querySelector(":target");
-    if (target?.matches("details")) target.open = true;
+    const folded = target?.closest("details");
+    if (folded) folded.open = true;
     target?.scrollIntoView();
   }
 
