@@ -185,13 +185,20 @@ def _candidates(rows: Sequence[Row], table: Table) -> str:
     return f"{len(best)} of {plural(len(rows), 'row')} may be the best: {names}."
 
 
+def budget_words(budget: str) -> str:
+    """Return a budget in words: "1000steps" -> "1,000 steps"; another one as it is."""
+    steps = budget.removesuffix("steps")
+    return f"{int(steps):,} steps" if steps.isdecimal() and steps != budget else budget
+
+
 def _place(table: Table) -> str:
     """Say where a table's finding holds: "Here: the STS average, unsupervised, built-in
     backbone."."""
     backbone = table.backbone or SEVERAL
     if backbone == "builtin":
         backbone = "built-in backbone"
-    words = [name_column(table), setting_words(table.setting), backbone, table.budget]
+    words = [name_column(table), setting_words(table.setting), backbone]
+    words.append(budget_words(table.budget))
     fewest, most = table.seeds
     words.append(plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds a row")
     return f"Here: {', '.join(word for word in words if word)}."

@@ -15,6 +15,7 @@ from bench.base.foreign_text import escape_markdown
 from bench.base.text import plural, slug
 from bench.board.addresses import link, search_file
 from bench.board.board import PREVIEW, Board
+from bench.board.finding import board_finding
 from bench.compare.formatting import SEVERAL, setting_words
 from bench.compare.statistics.table import Table
 from bench.publish.versions import Version
@@ -22,6 +23,7 @@ from bench.references import PAPERS, tables
 from bench.show.figures import Figure
 from bench.show.markup import as_markdown
 from bench.show.pages.engine import TEMPLATES
+from bench.show.pages.gain_sizes import gain_sizes_grid
 from bench.show.pages.small_grids import changes_grid
 from bench.show.tables.scores import score_grid
 
@@ -75,5 +77,7 @@ def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
         score_grid=score_grid,
         figures=figures,
         changes=changes_grid(board),
+        finding=board_finding([shown.table for shown in board.tables]),
+        gain_sizes=gain_sizes_grid(board),
         printed=[(paper, number, PAPERS[paper]) for paper, number in tables()],
     )

@@ -3,7 +3,7 @@ seeds from its own spreads, next to the gains that papers report."""
 
 from __future__ import annotations
 
-from bench.base.text import plural
+from bench.base.text import list_names, plural, slug
 from bench.board.board import Board
 from bench.board.finding import baseline_name, main_table_of
 from bench.compare.formatting import score, signed_number
@@ -11,14 +11,13 @@ from bench.compare.gain_sizes import COUNTS, MOST, SpreadOfRow, median_spread
 from bench.compare.statistics.differences import POWER
 from bench.compare.statistics.table import Table
 from bench.references import REPORTED, claimed_gain, reported_sd
-from bench.show.grid import Grid, GridColumn, grid
+from bench.show.grid import Grid, GridCell, GridColumn, grid
 
 BACKBONE = "bert-base-uncased"
 """The backbone of most gains that papers report."""
 MEDIAN = "the median row"
-BESIDE = (1.64, 2.24)
-"""Gains on BERT-base that papers report for Focal-InfoNCE and PromCSE: what it takes to find them at
-the reported spread."""
+REPORTED_GAINS = (1.64, 2.24)
+"""Gains on BERT-base that papers report for Focal-InfoNCE and PromCSE."""
 
 
 def gain_sizes_grid(board: Board) -> Grid | None:
@@ -27,7 +26,7 @@ def gain_sizes_grid(board: Board) -> Grid | None:
     if table is None or len(board.spreads) < 2:
         return None
     middle = median_spread(board.spreads, MEDIAN)
-    rows = []
+    rows: list[list[GridCell | str]] = []
     for spread in board.spreads:
         claim = _claim(spread, table)
         if claim is not None:
@@ -36,14 +35,13 @@ def gain_sizes_grid(board: Board) -> Grid | None:
     notes = [_meaning(table)]
     if table.suite == "sts":
         reported = _reported(middle)
-        found = [f"{signed_number(gain)}: {_count(reported, gain)}" for gain in BESIDE]
-        rows.append([*_sizes(reported), "", ", ".join(found)])
-    notes.append(_single_runs(middle))
+        rows.append([*_sizes(reported), "", ""])
+        notes.append(_single_runs(middle, reported))
     return grid(
         [
             GridColumn("a method that spreads like", wrap=24),
-            GridColumn("SD, seeds", right=True),
-            GridColumn("SD, items", right=True),
+            GridColumn("SD seeds", right=True),
+            GridColumn("SD items", right=True),
             *(GridColumn(plural(count, "seed"), right=True) for count in COUNTS),
             GridColumn("reported gain", right=True),
             GridColumn("seeds for it", right=True),
@@ -59,7 +57,7 @@ def _sizes(spread: SpreadOfRow) -> list[str]:
     return [spread.name, score(spread.sd), score(spread.items), *sizes]
 
 
-def _claim(spread: SpreadOfRow, table: Table) -> tuple[str, str] | None:
+def _claim(spread: SpreadOfRow, table: Table) -> tuple[GridCell, str] | None:
     """Return the gain that a paper reports for a row's method, with its source, and the seeds that
     find it; None for no gain."""
     row = spread.row
@@ -69,7 +67,8 @@ def _claim(spread: SpreadOfRow, table: Table) -> tuple[str, str] | None:
     if found is None or found[0] <= 0:
         return None
     gain, result = found
-    return f"{signed_number(gain)} ({result.paper}:{result.table})", _count(spread, gain)
+    source = f"#printed-{slug(result.paper, result.table)}"
+    return GridCell(text=signed_number(gain), link=source), _count(spread, gain)
 
 
 def _count(spread: SpreadOfRow, gain: float) -> str:
@@ -89,17 +88,18 @@ def _meaning(table: Table) -> str:
     return (
         f"Smallest true gain over {base}, in points, that one planned comparison finds in "
         f"{100 * POWER:.0f} of 100 cases with so many seeds of both methods (two-sided, 5 %; one "
-        "seed: spreads known from elsewhere). SD, seeds: of this table's runs, or of the reports; "
-        "SD, items: of the difference over other test items. The spreads are those of this board's "
+        "seed: spreads known from elsewhere). SD seeds: of this table's runs, or of the reports; "
+        "SD items: of the difference over other test items. The spreads are those of this board's "
         f"backbone and training; reported gains are of {BACKBONE}."
     )
 
 
-def _single_runs(middle: SpreadOfRow) -> str:
-    """Say what single runs settle."""
-    here = middle.smallest_gain(1)
-    there = _reported(middle).smallest_gain(1)
+def _single_runs(middle: SpreadOfRow, reported: SpreadOfRow) -> str:
+    """Say what single runs settle, and what it takes at the spread that is reported."""
+    here, there = middle.smallest_gain(1), reported.smallest_gain(1)
+    found = [f"{signed_number(gain)} takes {_count(reported, gain)}" for gain in REPORTED_GAINS]
     return (
         f"So one run of each method settles no gain below {here:.1f} points here, and none below "
-        f"{there:.1f} at the spread that is reported for BERT-base."
+        f"{there:.1f} at the spread that is reported for BERT-base, at which "
+        f"{list_names(found)} seeds of each method."
     )

@@ -28,9 +28,22 @@ def arxiv_url(text: str) -> str:
     return f"https://arxiv.org/abs/{number[1]}" if number else ""
 
 
+def method_paper_url(method: str, text: str) -> str:
+    """Return the address of a method's paper, by its citation or by its name; "" if it is not
+    known."""
+    return arxiv_url(text) or paper_url(method)
+
+
 def paper_url(paper: str) -> str:
     """Return the address of a paper with tables here; "" if it is not at arXiv."""
     return f"https://arxiv.org/abs/{ARXIV[paper]}" if paper in ARXIV else ""
+
+
+def page_address(board: Board, path: str) -> str:
+    """Return the full address of a file of a version; "" if the board has none."""
+    if not board.address or board.one_file:
+        return ""
+    return f"{board.address}{link(f'{board.version}/{path}')}"
 
 
 def docs_link(docs: str, page: str) -> str:

@@ -120,7 +120,7 @@ def printed_grid(board: Board, lines: Sequence[PrintedRow], up: int = 0) -> Grid
         if any(cell.main for cell in here):
             made.append(indented(["ours", "", *here, ""]))
     return grid(
-        ["as printed", "backbone", *(GridColumn(task, right=True) for task in tasks), "of"],
+        ["as published", "backbone", *(GridColumn(task, right=True) for task in tasks), "of"],
         made,
         footnotes=texts,
     )

@@ -10,7 +10,7 @@ from bench.board.board import Board
 from bench.records.record import RunRecord
 from bench.show.figures import Figure
 from bench.show.grid import Grid, GridCell, GridColumn, grid
-from bench.show.pages.links import arxiv_url, method_link
+from bench.show.pages.links import method_link, method_paper_url
 from bench.show.pages.words import plain_text
 
 MOST_DATA = 60
@@ -26,7 +26,7 @@ def methods_grid(board: Board) -> Grid:
         described = board.described.get(method)
         if described is not None:
             paper = described.cls.paper
-            cited = GridCell(text=paper, link=arxiv_url(paper))
+            cited = GridCell(text=paper, link=method_paper_url(method, paper))
             rows.append((name, plain_text(described.cls.summary), cited))
             continue
         records = [run.record for run in board.runs if run.record.method == method]

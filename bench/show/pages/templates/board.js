@@ -229,7 +229,7 @@
     for (const [value, anchor] of least === most ? [[least, "start"]] : [[least, "start"], [most, "end"]]) parts.push(draw("text", { x: x(value), y: bottom + 14, "text-anchor": anchor }, fixed(value, d)));
     if (printed) {
       parts.push(draw("line", { class: "tick", x1: x(printed.value), x2: x(printed.value), y1: 16, y2: bottom }));
-      parts.push(draw("text", { x: Math.min(Math.max(x(printed.value), 130), 290), y: 11, "text-anchor": "middle" }, `printed ${fixed(printed.value, d)}`));
+      parts.push(draw("text", { x: Math.min(Math.max(x(printed.value), 130), 290), y: 11, "text-anchor": "middle" }, `published ${fixed(printed.value, d)}`));
     }
     cells.forEach((cell, i) => {
       const y = top + i * 24, of = i ? "other" : "first";
@@ -256,7 +256,7 @@
     if (cell.spread) fact("interval", `${fixed(cell.spread.low, d)} to ${fixed(cell.spread.high, d)}; ${100 * cell.spread.level} % interval over ${cell.spread.covers}`);
     if (base === one) fact("baseline", "this row: the others are compared with it");
     if (other) fact(table.versus || `vs ${base.name}`, difference(cell, other, true));
-    if (cell.printed) fact("printed", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
+    if (cell.printed) fact("published", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
     fact("protocol", cell.of.form);
     if (one.differs.length) fact("unlike most", one.differs.join("; "));
