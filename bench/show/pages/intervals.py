@@ -20,7 +20,8 @@ USUAL = 0.8
 NEAR, FAR = 1.25, 2.0
 """A row within NEAR times the reach of the usual rows is still shown whole; if none is beyond FAR
 times it, all are."""
-MOST_TICKS = 7
+LETTER, BETWEEN = 6.5, 4.5
+"""The width of a letter of a tick's label, and the room between two labels."""
 
 BASELINE = "baseline"
 
@@ -44,7 +45,7 @@ class Scale(NamedTuple):
     @property
     def labels(self) -> list[tuple[float, str]]:
         """Return (place, text) of each tick: "-4", "0", "+2"."""
-        return [(self.x(tick), f"{tick:+g}" if tick else "0") for tick in self.ticks]
+        return [(self.x(tick), _label(tick)) for tick in self.ticks]
 
 
 def interval_scale(intervals: Sequence[Interval]) -> Scale | None:
@@ -71,15 +72,21 @@ def interval_scale(intervals: Sequence[Interval]) -> Scale | None:
 
 
 def _ticks(low: float, high: float) -> tuple[float, ...]:
-    """Return round numbers between two ends, zero among them."""
-    step = 10.0 ** math.floor(math.log10(high - low)) / 10
-    factors = (1, 2, 5, 10, 20, 50, 100)
-    for factor in factors:
-        if (high - low) / (step * factor) <= MOST_TICKS:
-            step *= factor
+    """Return round numbers between two ends, zero among them, so few that labels do not touch."""
+    smallest = 10.0 ** math.floor(math.log10(high - low)) / 10
+    ticks: tuple[float, ...] = (0.0,)
+    for factor in (1, 2, 5, 10, 20, 50, 100):
+        step = smallest * factor
+        first, last = math.ceil(low / step), math.floor(high / step)
+        ticks = tuple(number * step for number in range(first, last + 1))
+        longest = max(len(_label(tick)) for tick in ticks)
+        if step / (high - low) * (WIDTH - 2 * EDGE) >= LETTER * longest + BETWEEN:
             break
-    first, last = math.ceil(low / step), math.floor(high / step)
-    return tuple(number * step for number in range(first, last + 1))
+    return ticks
+
+
+def _label(tick: float) -> str:
+    return f"{tick:+g}" if tick else "0"
 
 
 def draw_interval(interval: Interval | None, scale: Scale, kind: str) -> dict[str, Any]:

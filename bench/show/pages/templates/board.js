@@ -283,7 +283,7 @@
   }
 
   const again = ({ run }) => data.rows[run].repeatable
-    ? [commandBox(data.rows[run].command), make("p", {}, "Files and folders that it names have to lie where you type it; run.json has their sha256.")]
+    ? [commandBox(data.rows[run].command), make("p", {}, "The files and folders that it names must be in your working directory; run.json has their sha256.")]
     : [make("p", {}, `This row is ${data.rows[run].command}.`)];
 
   function files(run) {
@@ -350,7 +350,8 @@
   function arrive() {
     state = read();
     show();
-    const target = document.querySelector(":target");
+    // ":target" matches nothing yet while the page is loading
+    const target = document.getElementById(location.hash.slice(1)) ?? document.querySelector(":target");
     const folded = target?.closest("details");
     if (folded) folded.open = true;
     target?.scrollIntoView();
