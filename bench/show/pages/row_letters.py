@@ -103,4 +103,4 @@ def letters_grid(table: Table) -> Grid:
         lines.append((letter, note.setting, note.value, note.rows, note.most))
     lines.sort(key=lambda line: line[0] or "~")
     wrapped = [GridColumn(name, wrap=16) for name in ("value", "rows", "most rows")]
-    return grid(["", "setting", *wrapped], lines)
+    return grid(["letter", "setting", *wrapped], lines)
