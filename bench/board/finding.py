@@ -22,7 +22,7 @@ from bench.compare.formatting import SEVERAL, row_name, score, setting_words
 from bench.compare.judge import FEW_SEEDS
 from bench.compare.statistics.table import BETTER, INCONCLUSIVE, WORSE, Row, Table
 
-NAMES = {
+BASELINE_NAMES = {
     "angle": "AnglE",
     "conpvp": "ConPVP",
     "dcpcse": "DCPCSE",
@@ -102,7 +102,7 @@ def table_finding(table: Table) -> Finding:
 
 def baseline_name(table: Table) -> str:
     """Return the baseline's name as papers write it: "SimCSE"; "" for a table without one."""
-    return NAMES.get(table.baseline or "", table.baseline or "")
+    return BASELINE_NAMES.get(table.baseline or "", table.baseline or "")
 
 
 def _counted(compared: Sequence[Row], table: Table) -> str:
@@ -192,7 +192,7 @@ def budget_words(budget: str) -> str:
 
 
 def _place(table: Table) -> str:
-    """Say where a table's finding holds: "Here: the STS average, unsupervised, built-in
+    """Return the place of a table's finding: "Here: the STS average, unsupervised, built-in
     backbone."."""
     backbone = table.backbone or SEVERAL
     if backbone == "builtin":

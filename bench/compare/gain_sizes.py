@@ -1,7 +1,7 @@
 """The smallest gain that so many seeds tell, for one planned comparison of two methods with equally
 many seeds: two-sided level 5 %, power 80 %.
 
-The difference of two means over n seeds has the variance items + (a + b) / n, where a and b are the
+The difference of two means over n seeds has the variance items + (a + b) / n; a and b are the
 variances over seeds. Its distribution is taken as a noncentral t with Satterthwaite's degrees of
 freedom of the two sample variances; the variance over items is taken as known. One seed says
 nothing about the spread: it is taken as known from elsewhere, and the normal distribution is used.
@@ -22,7 +22,7 @@ from bench.records.run import Run
 
 COUNTS = (1, 3, 5, 10)
 """Seeds of both methods for which the table has a column."""
-MOST = 200
+MOST_SEEDS = 200
 """Seeds that are tried."""
 CLOSE = 1e-6
 
@@ -46,7 +46,7 @@ class SpreadOfRow:
         return smallest_gain(seeds, self.sd, self.base_sd, self.items)
 
     def seeds_for(self, gain: float) -> int | None:
-        """Return the fewest seeds of both that find a gain; None if ``MOST`` are not enough."""
+        """Return the fewest seeds of both that find a gain; None if ``MOST_SEEDS`` are not enough."""
         return seeds_for_gain(gain, self.sd, self.base_sd, self.items)
 
 
@@ -85,10 +85,10 @@ def _noncentrality(freedom: float) -> float:
 
 def seeds_for_gain(gain: float, sd: float, base_sd: float, items: float) -> int | None:
     """Return the fewest seeds of both methods, two at least, that find a gain with a power of 80 %;
-    None if ``MOST`` are not enough."""
+    None if ``MOST_SEEDS`` are not enough."""
     if gain <= 0:
         return None
-    for seeds in range(2, MOST + 1):
+    for seeds in range(2, MOST_SEEDS + 1):
         if smallest_gain(seeds, sd, base_sd, items) <= gain:
             return seeds
     return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.base.text import plural
 from bench.board.addresses import method_page
-from bench.board.finding import NAMES
+from bench.board.finding import BASELINE_NAMES
 from bench.compare.formatting import with_interval
 from bench.compare.statistics.table import BETTER, WORSE
 from bench.publish.readme import versions_readme
@@ -77,7 +77,7 @@ def versus_column(table: Mapping[str, Any]) -> str:
     if not any(_tested(row) for row in table["rows"]):
         return ""
     level = table["tested"]["ci_level"]
-    return f"vs {NAMES.get(table['baseline'], table['baseline'])} [{100 * level:.3g} % CI]"
+    return f"vs {BASELINE_NAMES.get(table['baseline'], table['baseline'])} [{100 * level:.3g} % CI]"
 
 
 def _tested(row: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -7,7 +7,7 @@ from bench.base.text import list_names, plural, slug
 from bench.board.board import Board
 from bench.board.finding import baseline_name, main_table_of
 from bench.compare.formatting import score, signed_number
-from bench.compare.gain_sizes import COUNTS, MOST, SpreadOfRow, median_spread
+from bench.compare.gain_sizes import COUNTS, MOST_SEEDS, SpreadOfRow, median_spread
 from bench.compare.statistics.differences import POWER
 from bench.compare.statistics.table import Table
 from bench.references import REPORTED, claimed_gain, reported_sd
@@ -73,7 +73,7 @@ def _claim(spread: SpreadOfRow, table: Table) -> tuple[GridCell, str] | None:
 
 def _count(spread: SpreadOfRow, gain: float) -> str:
     seeds = spread.seeds_for(gain)
-    return f"more than {MOST}" if seeds is None else str(seeds)
+    return f"more than {MOST_SEEDS}" if seeds is None else str(seeds)
 
 
 def _reported(middle: SpreadOfRow) -> SpreadOfRow:

@@ -34,11 +34,16 @@ class PrintedTable(NamedTuple):
 
     # "printed-promcse-1"
     anchor: str
-    # "table 1"
-    name: str
+    # "1"
+    table: str
     # "sts, 24 rows, 3 remarks"
     about: str
     grid: Grid
+
+    @property
+    def name(self) -> str:
+        """Return "table 1"."""
+        return table_name(self.table)
 
 
 def printed_papers(
@@ -69,7 +74,7 @@ def printed_papers(
         papers.setdefault(paper, []).append(
             PrintedTable(
                 anchor=f"printed-{slug(paper, table)}",
-                name=table_name(table),
+                table=table,
                 about=", ".join(about),
                 grid=made,
             )
