@@ -62,3 +62,11 @@ def test_a_version_without_comparisons_has_no_such_column(quick: Publish, tmp_pa
     HTMLParser(strict=True).parse(html)
     assert "vs " not in html.split("<table")[1].split("</thead>")[0] and "<svg" not in html
     assert "<h1>No difference was tested here.</h1>" in html
+
+
+def test_the_readme_of_a_version_calls_the_difference_as_its_page_does(published: Path) -> None:
+    text = (published / "v1" / "README.md").read_text("utf-8")
+    assert re.search(r"\| vs SimCSE \\?\[9\d\.?\d* % CI", text) and "minus simcse" not in text
+    made = json.loads((published / "v1" / "tables.json").read_bytes())
+    assert f"**{made['answer']}** Here: the STS average" in text
+    assert "How many seeds tell a gain of this size?" in text
