@@ -37,7 +37,7 @@ BEST_NAMED = 3
 
 
 @dataclass(frozen=True)
-class Finding:
+class Headline:
     """What a board found, in sentences."""
 
     # "No method beats SimCSE here."
@@ -53,15 +53,15 @@ class Finding:
         return f"{self.claim} {self.counts}".rstrip()
 
 
-def board_finding(tables: Sequence[Table]) -> Finding:
+def board_finding(tables: Sequence[Table]) -> Headline:
     """State the finding of the publisher's first table that ranks several rows, else of the first
     that ranks one."""
     table = main_table_of(tables)
     if table is not None:
         return table_finding(table)
     if tables and all(table.sender for table in tables):
-        return Finding("All of these runs were submitted; the publisher has none here.")
-    return Finding("No method has a score on every task yet.")
+        return Headline("All of these runs were submitted; the publisher has none here.")
+    return Headline("No method has a score on every task yet.")
 
 
 def main_table_of(tables: Sequence[Table]) -> Table | None:
@@ -74,18 +74,18 @@ def main_table_of(tables: Sequence[Table]) -> Table | None:
     return ranked[0] if ranked else None
 
 
-def table_finding(table: Table) -> Finding:
+def table_finding(table: Table) -> Headline:
     """State the finding of one table that ranks its rows."""
     place = _place(table)
     rows = [row for row, _ in ranked_rows(table)]
     if len(rows) == 1:
         value = score(ranked_rows(table)[0][1].mean, ranked_rows(table)[0][1].decimals)
-        return Finding(f"{row_name(rows[0], table)} reaches {value} here.", "", place)
+        return Headline(f"{row_name(rows[0], table)} reaches {value} here.", "", place)
     if table.tested is None:
-        return Finding("No difference was tested here.", table_answer(table), place)
+        return Headline("No difference was tested here.", table_answer(table), place)
     compared = [row for row in rows if verdict_of(row)]
     if not compared:
-        return Finding(_best_claim(table, rows), _not_tested(table), place)
+        return Headline(_best_claim(table, rows), _not_tested(table), place)
     base = baseline_name(table)
     better = [row for row in compared if verdict_of(row) == BETTER]
     claim = f"No method beats {base} here."
@@ -97,7 +97,7 @@ def table_finding(table: Table) -> Finding:
     untested = _not_tested(table)
     if untested:
         parts.append(untested.rstrip("."))
-    return Finding(claim, "; ".join(parts) + ".", f"{place} {_candidates(rows, table)}".rstrip())
+    return Headline(claim, "; ".join(parts) + ".", f"{place} {_candidates(rows, table)}".rstrip())
 
 
 def baseline_name(table: Table) -> str:
