@@ -31,7 +31,6 @@ BASELINE_NAMES = {
     "simcse": "SimCSE",
 }
 """Baselines as their papers write them; another one is written as in commands."""
-NUMBERS = ("no", "one", "two", "three")
 BEST_NAMED = 3
 """Candidates for the best that the headline names."""
 
@@ -109,11 +108,9 @@ def _counted(compared: Sequence[Row], table: Table) -> str:
     """Count verdicts: "of 25 tested rows, 17 are worse and 8 cannot be told from it"."""
     counts = Counter(verdict_of(row) for row in compared)
     if len(compared) == 1:
-        said = {
-            BETTER: "is better",
-            WORSE: "is worse",
-            INCONCLUSIVE: "cannot be told from it",
-        }[verdict_of(compared[0]) or INCONCLUSIVE]
+        said = f"is {verdict_of(compared[0])}"
+        if counts[INCONCLUSIVE]:
+            said = "cannot be told from it"
         (name,) = _short_names(compared, table)
         return f"The one tested row, {name}, {said}"
     if len(counts) == 1:
@@ -144,11 +141,14 @@ def _not_tested(table: Table) -> str:
         names = list_names(_short_names(few, table), NAMED)
         counts = {table.n(row) for row in few}
         seeds = FEW_SEEDS
-        if len(counts) == 1:
-            count = counts.pop()
-            seeds = f"{NUMBERS[count]} seed{'' if count == 1 else 's'}"
-        verbs = ("has", "is") if len(few) == 1 else ("have", "are")
-        parts.append(f"{names} {verbs[0]} {seeds} and {verbs[1]} not tested")
+        if counts == {1}:
+            seeds = "one seed"
+        elif counts == {2}:
+            seeds = "two seeds"
+        if len(few) == 1:
+            parts.append(f"{names} has {seeds} and is not tested")
+        else:
+            parts.append(f"{names} have {seeds} and are not tested")
     for reason, rows in others.items():
         names = list_names(_short_names(rows, table), NAMED)
         verb = "is" if len(rows) == 1 else "are"

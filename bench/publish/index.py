@@ -51,7 +51,7 @@ def main_grid(version: Version) -> Grid:
     """Lay out the version's first table: its average, the difference from the baseline, its
     tasks."""
     table = version.tables[0]["table"]
-    head, *tasks = [table["columns"][-1], *table["columns"][:-1]]
+    head, tasks = table["columns"][-1], table["columns"][:-1]
     versus = versus_column(table)
     rows = []
     for row in table["rows"]:

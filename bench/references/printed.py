@@ -307,7 +307,7 @@ def claimed_gain(
     """
     world = {"setting": setting, "backbone": backbone, "task": "Avg."}
     averages = [one for one in results(**world) if one.metric.startswith("spearman")]
-    bases = {}
+    bases: dict[str, float] = {}
     for one in averages:
         if _is_base(one) and one.protocol == WHOLE and one.table != README:
             bases.setdefault(one.paper, one.value)
@@ -321,8 +321,9 @@ def claimed_gain(
     if not found:
         return None
     found.sort(key=lambda one: not one.own_result)
-    base = bases.get(found[0].paper, bases.get(BASE, 0.0))
-    return round(found[0].value - base, 2), found[0]
+    first = found[0]
+    base = bases[first.paper if first.paper in bases else BASE]
+    return round(first.value - base, 2), first
 
 
 def printed_gains() -> list[PrintedGain]:

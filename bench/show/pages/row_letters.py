@@ -66,7 +66,7 @@ def group_of(note: Footnote) -> str:
 
 def table_letters(table: Table) -> dict[str, Letter]:
     """Return group -> its letter, for the groups in which rows of the table differ."""
-    present = set()
+    present: set[str] = set()
     for row in table.rows:
         present.update(group_of(table.footnotes[i]) for i in row.footnotes)
     groups = [group for group in MEANINGS if group in present]

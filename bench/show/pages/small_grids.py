@@ -20,18 +20,18 @@ MOST_DATA = 60
 def methods_grid(board: Board) -> Grid:
     """List every method of the board's rows with its summary and paper, or with the origin of its
     code if it is not described."""
-    rows = []
+    rows: list[list[GridCell | str]] = []
     for method in board.methods:
         name = GridCell(text=method, link=method_link(board, method))
         described = board.described.get(method)
         if described is not None:
             paper = described.cls.paper
             cited = GridCell(text=paper, link=method_paper_url(method, paper))
-            rows.append((name, plain_text(described.cls.summary), cited))
+            rows.append([name, plain_text(described.cls.summary), cited])
             continue
         records = [run.record for run in board.runs if run.record.method == method]
         if not any(record.evaluated_as for record in records):
-            rows.append((name, code_origin(records), ""))
+            rows.append([name, code_origin(records), ""])
     return grid(("method", "what it is", "paper"), rows)
 
 
