@@ -15,9 +15,11 @@ from typing import Any
 
 from bench.base.errors import BenchError
 from bench.board.changes import Changes
+from bench.board.finding import board_finding, main_table_of
 from bench.board.making import how_it_was_made
 from bench.board.tables import BoardTable, board_tables, judged_tables
 from bench.compare.answer import table_answer
+from bench.compare.gain_sizes import SpreadOfRow, row_spreads
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
 from bench.compare.statistics.table import Cell, Row, Table
@@ -68,7 +70,7 @@ class Board:
     title: str
     # what the publisher has to say, such as that it is not the papers' setting
     note: str | None
-    # one computed sentence
+    # the finding in computed sentences
     answer: str
     # in the order of their ids
     runs: tuple[Run, ...]
@@ -89,6 +91,12 @@ class Board:
     described: Mapping[str, MethodDescription] = field(default_factory=dict)
     # the file of all predictions: its path below the version's folder, or a URL
     predictions: str = NAME
+    # the address of the folder of all versions, with a slash at its end; "" if none was given
+    address: str = ""
+    # the address of the documentation's folder or first page; "" if none was given
+    docs: str = ""
+    # True if the version has a picture for links to it
+    has_card: bool = False
     # True if one page holds everything: links lead to places on it
     one_file: bool = False
 
@@ -134,6 +142,15 @@ class Board:
     def paged(self) -> list[Run]:
         """The runs that have a page."""
         return [run for run in self.runs if self.page_of[run.record.run_id] == run.record.run_id]
+
+    @cached_property
+    def spreads(self) -> list[SpreadOfRow]:
+        """The spreads of the rows of the table that the finding is about; none if it has no
+        baseline with several seeds."""
+        table = main_table_of([shown.table for shown in self.tables])
+        if table is None or not table.has_verdicts:
+            return []
+        return row_spreads(table, {run.record.run_id: run for run in self.runs})
 
     def rows_of(self, run_id: str) -> list[tuple[BoardTable, Row]]:
         """Return the rows that a run is in, each with its table."""
@@ -280,7 +297,7 @@ def build_board(
         date=max(record.provenance.created for record in dating)[:10],
         title=title,
         note=note or None,
-        answer=board_headline([table.table for table in tables]),
+        answer=board_finding([table.table for table in tables]).text,
         runs=shown,
         senders=by_sender,
         left_out=(*left_out, *replaced),
@@ -291,7 +308,7 @@ def build_board(
 
 def board_headline(tables: Sequence[Table]) -> str:
     """Return the answer of the publisher's first table that ranks several rows, else of the first
-    that ranks one."""
+    that ranks one, as terminals print it; pages have ``board_finding``."""
     of_one_row = ""
     for table in tables:
         text = "" if table.sender else table_answer(table)

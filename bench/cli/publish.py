@@ -76,6 +76,17 @@ SHOWN = 20
     "this address. The manifest "
     "names it by sha256 and size.",
 )
+@click.option(
+    "--address",
+    metavar="URL",
+    help="Where OUT will be on the web. Pages get tags for links on other sites, and a picture of "
+    "the finding; citations get the address.",
+)
+@click.option(
+    "--docs",
+    metavar="URL",
+    help="Where the documentation is: the folder of its pages, or its README.md. Pages link to it.",
+)
 @leave_out_option
 @data_option
 @plugin_option

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail, writing
@@ -69,6 +70,8 @@ def publish_version(
     data: DataFolder | None = None,
     preview: bool = False,
     predictions_url: str | None = None,
+    address: str | None = None,
+    docs: str | None = None,
     leave_out: Sequence[str] = (),
     plugins: Sequence[Path] = (),
     report: Report = lambda activity, done, of: None,
@@ -78,10 +81,13 @@ def publish_version(
 
     ``runs``: a runs folder, also that of a version (leaderboards/v4/runs). ``title``, ``note``:
     None keeps the last version's, "" takes the default or none. ``predictions_url``: the future
-    address of the predictions, if not in the version. ``leave_out``: suites to publish neither
-    scores nor predictions of. ``plugins``: files of methods, which say on the pages what they are.
+    address of the predictions, if not in the version. ``address``: the future address of ``out``,
+    for links that other sites show. ``docs``: the address of the documentation, which pages link
+    to. ``leave_out``: suites to publish neither scores nor predictions of. ``plugins``: files of
+    methods, which say on the pages what they are.
     """
     _check_options(predictions_url, title, note, baseline)
+    _check_addresses(address, docs)
     with alone_in(out, TEMPORARY):
         refuse_altered(out)
         before = versions(out)
@@ -94,6 +100,8 @@ def publish_version(
             note=(last.note if note is None and last else note) or None,
             baseline=baseline,
             predictions=url or NAME,
+            address=address.rstrip("/") + "/" if address else "",
+            docs=docs or "",
             plan=_read_plan(out / PLANS / f"{name}.md"),
             plugins=plugins,
         )
@@ -132,6 +140,23 @@ def _check_options(
         raise BenchError(f"--predictions-url {predictions_url}: expected https://...")
     for option, text in (("--title", title), ("--note", note), ("--baseline", baseline)):
         refuse_paths(text, option)
+
+
+def _check_addresses(address: str | None, docs: str | None) -> None:
+    """Raise BenchError for anything but the address of a folder or a page on the web."""
+    for option, text in (("--address", address), ("--docs", docs)):
+        if not text:
+            continue
+        try:
+            parts = urlsplit(text)
+            known = parts.scheme in ("https", "http") and bool(parts.hostname)
+        except ValueError:
+            known = False
+        if not known or parts.query or parts.fragment or not text.isascii() or " " in text:
+            raise BenchError(
+                f"{option} {text}: expected the address of a folder on the web",
+                f"{option} https://example.org/leaderboards",
+            )
 
 
 def _draw_all(
@@ -182,6 +207,8 @@ class _Texts:
     note: str | None
     baseline: str | None
     predictions: str
+    address: str
+    docs: str
     plan: bytes | None
     plugins: Sequence[Path]
 
@@ -205,6 +232,9 @@ def _draw(
         with_descriptions(made, texts.plugins),
         changes=None if last is None else _changes(made, last),
         predictions=texts.predictions,
+        address=texts.address,
+        docs=texts.docs,
+        has_card=bool(texts.address),
         plan=texts.plan,
         searches=tuple(published),
         left_out=(*made.left_out, *lines),

@@ -7,10 +7,16 @@ from typing import Any
 
 from bench.base.text import plural
 from bench.board.addresses import method_page
+from bench.board.finding import BASELINE_NAMES
+from bench.compare.formatting import with_interval
+from bench.compare.statistics.table import BETTER, WORSE
 from bench.publish.readme import versions_readme
 from bench.publish.versions import Version
+from bench.show.card import CARD
 from bench.show.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid
 from bench.show.pages.engine import TEMPLATES, render_template
+from bench.show.pages.intervals import BASELINE, Interval, Scale, draw_rows
+from bench.show.pages.run_page import sentences
 
 ERRATA = "ERRATA.md"
 """Mistakes found in published versions, written by hand next to them."""
@@ -21,7 +27,18 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     newest = versions[-1]
     facts = {"versions": versions[::-1], "errata": (newest.folder.parent / ERRATA).is_file()}
     table = main_grid(newest)
-    page = render_template("versions.html", **facts, table=table, plural=plural)
+    has_card = bool(newest.address) and (newest.folder / CARD).is_file()
+    scale, drawn = main_drawings(newest)
+    page = render_template(
+        "versions.html",
+        **facts,
+        table=table,
+        scale=scale,
+        drawn=drawn,
+        finding=sentences(newest.answer),
+        card=newest.address + f"{newest.name}/{CARD}" if has_card else "",
+        plural=plural,
+    )
     styles = [(TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")]
     return {
         "README.md": versions_readme(**facts, main=table).encode(),
@@ -31,19 +48,73 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
 
 
 def main_grid(version: Version) -> Grid:
-    """Lay out the version's first table, its average first."""
+    """Lay out the version's first table: its average, the difference from the baseline, its
+    tasks."""
     table = version.tables[0]["table"]
-    names = [table["columns"][-1], *table["columns"][:-1]]
+    head, tasks = table["columns"][-1], table["columns"][:-1]
+    versus = versus_column(table)
     rows = []
     for row in table["rows"]:
-        rows.append([_name(row, version), *(_cell(row["cells"][name]) for name in names)])
+        cells = [_name(row, version), _cell(row["cells"][head])]
+        if versus:
+            cells.append(_difference(row, table))
+        rows.append([*cells, *(_cell(row["cells"][name]) for name in tasks)])
+    columns = [GridColumn(str(name), right=True) for name in (head, versus, *tasks) if name]
     parts = [table["suite"], table["setting"], table["backbone"]]
+    notes = ["◆: may be the best.", "±: half-width of the 95 % interval, if there is one."]
+    if versus:
+        notes.append("▲ better, ▼ worse; no sign: inconclusive, which is not equal; -: not tested.")
     return grid(
-        ["method", *(GridColumn(str(name), right=True) for name in names)],
+        ["method", *columns],
         rows,
         title=", ".join(str(part) for part in parts if part and part != "none"),
-        notes=["◆: may be the best.", "±: half-width of the 95 % interval, if there is one."],
+        notes=notes,
     )
+
+
+def versus_column(table: Mapping[str, Any]) -> str:
+    """Name the column of differences, "vs SimCSE [99.4 % CI]"; "" if no row was compared."""
+    if not any(_tested(row) for row in table["rows"]):
+        return ""
+    level = table["tested"]["ci_level"]
+    return f"vs {BASELINE_NAMES.get(table['baseline'], table['baseline'])} [{100 * level:.3g} % CI]"
+
+
+def _tested(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return how a row was compared with the baseline; None if it was not."""
+    against = row.get("against")
+    if against is None or against.get("verdict") is None or against.get("ci_low") is None:
+        return None
+    found: Mapping[str, Any] = against
+    return found
+
+
+def _difference(row: Mapping[str, Any], table: Mapping[str, Any]) -> GridCell:
+    """Write the difference from the baseline with its interval and sign."""
+    against = _tested(row)
+    if against is None:
+        baseline = row["method"] == table["baseline"] and not row["variant"] and not row["differs"]
+        if baseline:
+            return GridCell(text=BASELINE)
+        return GridCell(sign="not tested" if row.get("untested") else "")
+    text = with_interval(against["difference"], against["ci_low"], against["ci_high"])
+    verdict = against["verdict"]
+    return GridCell(text=text, sign=verdict if verdict in (BETTER, WORSE) else "")
+
+
+def main_drawings(version: Version) -> tuple[Scale | None, list[dict[str, Any]]]:
+    """Return the scale and the drawn interval of each row of :func:`main_grid`."""
+    table = version.tables[0]["table"]
+    rows: list[tuple[Interval | None, str]] = []
+    for row in table["rows"]:
+        against = _tested(row)
+        if against is None:
+            kind = BASELINE if _difference(row, table).text == BASELINE else ""
+            rows.append((None, kind))
+            continue
+        ends = (against["difference"], against["ci_low"], against["ci_high"])
+        rows.append((ends, against["verdict"]))
+    return draw_rows(rows)
 
 
 def _name(row: Mapping[str, Any], version: Version) -> GridCell:

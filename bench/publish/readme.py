@@ -14,15 +14,19 @@ from bench.base.foreign_text import escape_markdown
 from bench.base.text import plural, slug
 from bench.board.addresses import link, search_file
 from bench.board.board import PREVIEW, Board
+from bench.board.finding import board_finding
 from bench.compare.formatting import SEVERAL, setting_words
-from bench.compare.statistics.table import Table
+from bench.compare.statistics.table import Row, Table
 from bench.publish.versions import Version
 from bench.references import PAPERS, tables
 from bench.show.figures import Figure
+from bench.show.grid import Grid
 from bench.show.markup import as_markdown
 from bench.show.pages.engine import TEMPLATES
+from bench.show.pages.gain_sizes import gain_sizes_grid
+from bench.show.pages.intervals import level_text, versus_heading
 from bench.show.pages.small_grids import changes_grid
-from bench.show.tables.scores import score_grid
+from bench.show.tables.scores import difference_heading, score_grid
 
 
 @cache
@@ -60,6 +64,18 @@ def place_in_words(table: Table) -> str:
     return ", ".join(word for word in words if word)
 
 
+def page_grid(table: Table, scale: Sequence[tuple[Table, Row]]) -> Grid:
+    """Lay out a table, with the name that pages have for the column of differences."""
+    laid_out = score_grid(table, scale)
+    heading = difference_heading(table)
+    columns = []
+    for column in laid_out.columns:
+        if heading and column.name == heading:
+            column = replace(column, name=f"{versus_heading(table)} {level_text(table)}".rstrip())
+        columns.append(column)
+    return replace(laid_out, columns=tuple(columns))
+
+
 def versions_readme(**values: Any) -> str:
     """Write the README of all versions."""
     return _templates().get_template("versions.md").render(**values)
@@ -72,8 +88,10 @@ def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
     return template.render(
         board=board,
         preview=PREVIEW,
-        score_grid=score_grid,
+        score_grid=page_grid,
         figures=figures,
         changes=changes_grid(board),
+        finding=board_finding([shown.table for shown in board.tables]),
+        gain_sizes=gain_sizes_grid(board),
         printed=[(paper, number, PAPERS[paper]) for paper, number in tables()],
     )

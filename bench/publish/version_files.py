@@ -17,6 +17,7 @@ from bench.publish.versions import PLAN
 from bench.records.run import Run
 from bench.references import results, tables
 from bench.references.audit import remarks
+from bench.show.card import CARD, draw_card
 from bench.show.figures import Figure
 from bench.show.grid import csv_lines
 from bench.show.pages.board import render_board
@@ -44,6 +45,8 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
     for method in board.methods:
         texts[method_page(method)] = render_method(board, method)
     files = {path: text.encode() for path, text in texts.items()}
+    if board.has_card:
+        files[CARD] = draw_card(board)
     for name in ASSETS:
         files[f"assets/{name}"] = (TEMPLATES / name).read_bytes()
     for search in board.searches:
@@ -60,6 +63,7 @@ def board_json(board: Board) -> str:
     if board.changes is not None:
         rows = [row._asdict() for row in board.changes.rows]
         changes = {"before": board.changes.before, "rows": rows}
+    addresses = {"address": board.address, "docs": board.docs}
     content = {
         "schema": SCHEMA,
         "version": board.version,
@@ -80,6 +84,7 @@ def board_json(board: Board) -> str:
         "left_out": list(board.left_out),
         "made": board.made,
         "changes": changes,
+        **{name: address for name, address in addresses.items() if address},
     }
     return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
 

@@ -55,6 +55,8 @@ class Version(Struct):
     runs: list[PublishedRow]
     left_out: list[str]
     tables: list[dict[str, Any]] = []
+    # the address of the folder of all versions, with a slash at its end; "" if none was given
+    address: str = ""
     folder: Path = Path()
 
     @property

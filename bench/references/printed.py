@@ -8,10 +8,12 @@ names the other paper.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import stdev
 
 from bench.references.reading import HERE, read_rows, read_scores
 
@@ -21,6 +23,10 @@ FILE = HERE / "results.tsv"
 WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
 """Protocols of STS prints: all pairs of a year at once; the mean over its sub-datasets, weighted by
 size (SimCSE, appendix B)."""
+
+
+README = "README"
+"""The ``table`` of numbers that stand in the README of a paper's repository."""
 
 
 UNKNOWN = "unknown"
@@ -78,6 +84,26 @@ PAPERS = {
     "ct": "Carlsson et al.: Semantic Re-tuning with Contrastive Tension, ICLR 2021; its repository",
 }
 """The papers with tables here, by the name that ``paper`` has in a result."""
+
+
+ARXIV = {
+    "promcse": "2203.06875",
+    "dcpcse": "2203.06875v1",
+    "conpvp": "2211.03348",
+    "focal-infonce": "2310.06918",
+    "simcse": "2104.08821",
+    "rankcse": "2305.16726",
+    "pcl": "2201.12093",
+    "cot-bert": "2309.11143",
+    "infocse": "2210.06432",
+    "angle": "2309.12871",
+    "syncse": "2305.15077",
+    "claif": "2305.01918",
+    "gcse": "2409.12887",
+    "esimcse": "2109.04380",
+    "mirror-bert": "2104.08027",
+}
+"""Their numbers at arXiv; a paper that is not there has none."""
 
 
 @dataclass(frozen=True)
@@ -259,6 +285,60 @@ class PrintedGain:
 
 BASE = "simcse"
 """The method over which later papers print their gains, and its own paper."""
+
+
+REPORTED = {
+    "its paper": 76.25,
+    "Focal-InfoNCE's own run": 75.68,
+    "issue 53 of its repository": 73.47,
+    "issue 258 of its repository": 74.84,
+    "issue 246 of its repository": 75.99,
+}
+"""Averages of unsupervised SimCSE on BERT-base as five parties report them. They differ in seeds,
+and in code and hardware, too."""
+
+
+def reported_sd() -> float:
+    """Return the standard deviation of ``REPORTED``, in points."""
+    return stdev(REPORTED.values())
+
+
+def noise_of_single_runs(sd: float) -> float:
+    """Return the difference below which two single runs of one method stay in 95 of 100 pairs.
+
+    ``sd``: the standard deviation of single runs, in points.
+    """
+    return 1.96 * math.sqrt(2) * sd
+
+
+def claimed_gain(
+    method: str, variant: str, setting: str, backbone: str
+) -> tuple[float, ReferenceResult] | None:
+    """Return the gain on the STS average over SimCSE that a paper reports for a method, and the
+    result that it is of; None if no paper reports both.
+
+    A paper's own result comes before one that another paper copied. SimCSE's number is that of the
+    same paper, its own run or a copied one; if it has none, that of SimCSE's paper.
+    """
+    world = {"setting": setting, "backbone": backbone, "task": "Avg."}
+    averages = [one for one in results(**world) if one.metric.startswith("spearman")]
+    bases: dict[str, float] = {}
+    for one in averages:
+        if _is_base(one) and one.protocol == WHOLE and one.table != README:
+            bases.setdefault(one.paper, one.value)
+    if method == BASE:
+        return None
+    found = []
+    for one in averages:
+        named = (one.method, one.variant) == (method, variant)
+        if named and one.protocol == WHOLE and (one.paper in bases or BASE in bases):
+            found.append(one)
+    if not found:
+        return None
+    found.sort(key=lambda one: not one.own_result)
+    first = found[0]
+    base = bases[first.paper if first.paper in bases else BASE]
+    return round(first.value - base, 2), first
 
 
 def printed_gains() -> list[PrintedGain]:

@@ -8,22 +8,28 @@ from functools import partial
 from typing import Any
 
 from bench.base.foreign_text import make_visible
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, board_headline
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
+from bench.board.finding import board_finding
 from bench.board.tables import BoardTable, board_tables
 from bench.compare.formatting import SEVERAL, setting_words, variant_words
-from bench.compare.statistics.table import Row, Table
+from bench.compare.statistics.table import BETTER, Row, Table
 from bench.records.run import Run
+from bench.references import PAPERS
 from bench.show.figures import Figure
+from bench.show.grid import SIGNS
+from bench.show.pages.citations import row_anchors
 from bench.show.pages.engine import render_template
+from bench.show.pages.gain_sizes import gain_sizes_grid
+from bench.show.pages.intervals import drawn_rows, level_text, versus_heading
 from bench.show.pages.new_row import add_row
 from bench.show.pages.panel import as_script, panel_data
 from bench.show.pages.printed import printed_papers
+from bench.show.pages.row_letters import letters_grid, row_letters, table_letters
 from bench.show.pages.run_page import remarks_on, run_facts, sentences
 from bench.show.pages.small_grids import changes_grid, data_grid, methods_grid
-from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid
+from bench.show.pages.words import plain_text
+from bench.show.tables.scores import COSTS, cost_texts, legend
 
-SEEN = 3
-"""Figures in the row under the tables; the others unfold."""
 ONE_FORM = "only one form"
 """What the choice of a text form calls tables of tasks that have no others."""
 
@@ -35,6 +41,7 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         "board.html",
         board=board,
         up=0,
+        finding=board_finding([shown.table for shown in board.tables]),
         one_file=board.one_file,
         preview=PREVIEW_NOTE if board.version == PREVIEW else "",
         note=" ".join(note[:2]),
@@ -47,12 +54,20 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         trains=trains,
         costs=known_costs,
         cost_texts=cost_texts,
-        legend=legend,
-        score_grid=score_grid,
+        legend_items=legend_items,
+        row_letters=row_letters,
+        table_letters=table_letters,
+        letters_grid=letters_grid,
+        anchors=row_anchors(board),
+        plain_text=plain_text,
+        citations=PAPERS,
+        versus_heading=versus_heading,
+        level_text=level_text,
+        drawn_rows=drawn_rows,
         remarks=partial(remarks_on, board),
         figures=figures,
-        seen=SEEN,
         data_grid=data_grid,
+        gain_sizes=None if board.one_file else gain_sizes_grid(board),
         methods=methods_grid(board),
         papers=printed_papers(board),
         changes=changes_grid(board),
@@ -79,13 +94,32 @@ def comparison(
             date=max((run.record.provenance.created for run in shown), default="")[:10],
             title=title,
             note=note,
-            answer=board_headline(tables),
+            answer=board_finding(tables).text,
             runs=tuple(shown),
             left_out=(),
             tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
             one_file=True,
         )
     )
+
+
+def legend_items(board: Board, shown: BoardTable) -> tuple[list[str], list[str]]:
+    """Return what must be known to read a table, and what may be known of it, a sentence each
+    without its full stop."""
+    table = shown.table
+    first: list[str] = []
+    more: list[str] = []
+    if len(table.rows) > 1:
+        first.append("bold: highest; underlined: second")
+    for text in legend(table, "shaded"):
+        is_sign = text.startswith(SIGNS[BETTER]) or text.startswith("difference from")
+        if not is_sign:  # the template says it, next to the drawn signs
+            known = text.startswith(("shaded", "±", "signs together", "submitted rows"))
+            (first if known else more).append(text)
+    for text in (shown.selection, shown.cost_note):
+        if text:
+            more.append(text.rstrip("."))
+    return first, more
 
 
 def head_first(table: Table, cells: Sequence[Any]) -> Sequence[Any]:

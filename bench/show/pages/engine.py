@@ -14,12 +14,22 @@ import jinja2
 from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
-from bench.board.addresses import link, search_file
+from bench.board.addresses import link, run_file, search_file
 from bench.board.command_words import NOT_REPEATABLE
+from bench.board.finding import budget_words
 from bench.compare.formatting import metric_words, score, setting_words
 from bench.show.grid import Grid
 from bench.show.markup import as_html, html_text
-from bench.show.pages.links import form_text, method_link, minus, run_link
+from bench.show.pages.links import (
+    docs_link,
+    form_text,
+    method_link,
+    method_paper_url,
+    minus,
+    page_address,
+    paper_url,
+    run_link,
+)
 from bench.show.tables.scores import (
     difference_heading,
     difference_text,
@@ -71,13 +81,19 @@ def _environment() -> jinja2.Environment:
         "setting": setting_words,
         "html": html,
         "form": form_text,
+        "budget": budget_words,
     }
     environment.globals |= {
         "link": link,
+        "run_file": run_file,
         "search_file": search_file,
         "not_repeatable": NOT_REPEATABLE,
         "run_link": run_link,
         "method_link": method_link,
+        "method_paper_url": method_paper_url,
+        "paper_url": paper_url,
+        "docs_link": docs_link,
+        "page_address": page_address,
         "plural": plural,
         "slug": slug,
         "difference_heading": difference_heading,

@@ -4,23 +4,26 @@ and its printed numbers."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bench.base.text import format_duration, value_text
-from bench.board.addresses import link
+from bench.board.addresses import link, method_file
 from bench.board.board import Board, MethodDescription
 from bench.board.repeat_search import repeat_search
 from bench.compare.docstrings import Block, blocks, spans
 from bench.compare.formatting import heads, setting_words
 from bench.compare.statistics.table import Row, Table
+from bench.references import PAPERS
 from bench.show.grid import Grid, GridCell, GridColumn, grid, indented
 from bench.show.pages.engine import render_template
-from bench.show.pages.links import run_link
+from bench.show.pages.intervals import level_text, versus_heading
+from bench.show.pages.links import minus, run_link
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.recipes import recipe_grids, trials_grid
 from bench.show.pages.run_page import remarks_on, sentences
-from bench.show.tables.scores import score_grid
+from bench.show.pages.words import plain_text
+from bench.show.tables.scores import difference_heading, score_grid
 
 UP = 1
 """Folders between a method's page and its version."""
@@ -37,6 +40,8 @@ def render_method(board: Board, method: str) -> str:
         board=board,
         up=UP,
         method=method,
+        page=f"{method_file(method)}.html",
+        plain_text=plain_text,
         one=described,
         code=sorted({f"{code.package} {code.version}" for code in plugins if code.package}),
         notes=[" ".join(sentences(board.note or "")[:2]), *remarks_on(board, method)],
@@ -54,6 +59,7 @@ def render_method(board: Board, method: str) -> str:
             [(entry.topic, entry.paper, entry.code, entry.use) for entry in stated],
         ),
         papers=printed_papers(board, method, UP),
+        citations=PAPERS,
     )
 
 
@@ -98,28 +104,38 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
         made.append(
             (
                 table,
-                _linked(score_grid(table, intervals=True), [address for address, _, _ in lines]),
+                _linked(
+                    score_grid(table, intervals=True),
+                    [address for address, _, _ in lines],
+                    {difference_heading(table): f"{versus_heading(table)} {level_text(table)}"},
+                ),
             )
         )
     return made
 
 
-def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
+def _linked(table: Grid, addresses: Sequence[str], names: Mapping[str, str]) -> Grid:
     """Put the columns that rank first, without their ±, which each number has, and link each row to
     its address.
 
-    Indented rows, of numbers that papers printed, belong to the row above and have no address.
+    ``names``: column -> how pages call it. Indented rows, of numbers that papers printed, belong to the row above and have no address.
     """
     order = [i for i, column in enumerate(table.columns) if column.name != "±"]
     order.sort(key=lambda i: (i > 0, not table.columns[i].lead))
     remaining = iter(addresses)
+    columns = [
+        replace(column, name=names.get(column.name, column.name)) for column in table.columns
+    ]
     rows = []
     for row in table.rows:
         cells = list(row)
         if not row.indent:
             cells[0] = replace(cells[0], link=next(remaining))
+        for place, column in enumerate(table.columns):
+            if column.name in names:
+                cells[place] = replace(cells[place], text=minus(cells[place].text))
         rows.append(indented([cells[i] for i in order], levels=row.indent))
-    return grid([table.columns[i] for i in order], rows)
+    return grid([columns[i] for i in order], rows)
 
 
 def runs_grid(board: Board, method: str) -> Grid:
@@ -141,7 +157,7 @@ def runs_grid(board: Board, method: str) -> Grid:
             (
                 GridCell(text=record.run_id, link=run_link(board, record.run_id, UP)),
                 f"{setting_words(record.setting)}, {record.backbone_name}",
-                "any" if record.seed is None else str(record.seed),
+                "none" if record.seed is None else str(record.seed),
                 heads(record),
                 sender or "",
                 format_duration(seconds) if seconds and not sender else "",

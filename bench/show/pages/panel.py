@@ -12,9 +12,12 @@ from bench.base.text import value_text
 from bench.board.board import Board
 from bench.board.command_words import NOT_REPEATABLE
 from bench.board.repeat import repeat
+from bench.board.tables import BoardTable
 from bench.compare.statistics.table import Row
 from bench.records.run import Run
+from bench.show.pages.citations import row_citations
 from bench.show.pages.links import run_link
+from bench.show.pages.row_letters import row_differences
 from bench.show.pages.run_page import downloads
 from bench.show.tables.data import table_data
 
@@ -34,7 +37,18 @@ def panel_data(board: Board) -> dict[str, Any]:
         "tables": {shown.anchor: table_data(shown.table) for shown in board.tables},
         "runs": {run.record.run_id: _run(board, run) for run in board.runs},
         "rows": {run: _row(board, row) for run, row in rows.items()},
+        "notes": {shown.anchor: _notes(board, shown) for shown in board.tables},
     }
+
+
+def _notes(board: Board, shown: BoardTable) -> list[dict[str, Any]]:
+    """Return for each row of a table its citation, and what differs from most rows."""
+    cited = row_citations(board, shown)
+    notes = []
+    for row, citation in zip(shown.table.rows, cited, strict=True):
+        differs = [make_visible(text) for text in row_differences(row, shown.table)]
+        notes.append({"cite": citation, "differs": differs})
+    return notes
 
 
 def _run(board: Board, run: Run) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from bench.base.text import plural, slug
 from bench.board.board import Board
 from bench.compare.consistency import DIFFERS, NOT_TESTED
 from bench.references import (
-    PAPERS,
+    README,
     SUITES,
     PrintedRow,
     ReferenceResult,
@@ -24,6 +24,8 @@ from bench.references.remark import KINDS, Remark
 from bench.show.grid import Grid, GridCell, GridColumn, GridRow, grid, indented
 from bench.show.pages.links import method_link
 
+MAIN = "main"
+"""The name of a paper's only table of results, if its number is not known."""
 SIGNS = {DIFFERS: "outside", NOT_TESTED: "not tested"}
 
 
@@ -38,11 +40,16 @@ class PrintedTable(NamedTuple):
     about: str
     grid: Grid
 
+    @property
+    def name(self) -> str:
+        """Return "table 1"."""
+        return table_name(self.table)
+
 
 def printed_papers(
     board: Board, method: str | None = None, up: int = 0
 ) -> dict[str, list[PrintedTable]]:
-    """Return name and citation of a paper -> its tables, in the paper's order.
+    """Return paper -> its tables, in the paper's order.
 
     ``method``: only its rows, and the columns in which they have a number.
     """
@@ -64,10 +71,24 @@ def printed_papers(
         ]
         if made.footnotes:
             about.append(plural(len(made.footnotes), "remark"))
-        papers.setdefault(f"{paper}: {PAPERS[paper]}", []).append(
-            PrintedTable(f"printed-{slug(paper, table)}", table, ", ".join(about), made)
+        papers.setdefault(paper, []).append(
+            PrintedTable(
+                anchor=f"printed-{slug(paper, table)}",
+                table=table,
+                about=", ".join(about),
+                grid=made,
+            )
         )
     return papers
+
+
+def table_name(table: str) -> str:
+    """Return "table 1"; "README of its repository" for numbers that no table of the paper has."""
+    if table == README:
+        return "README of its repository"
+    if table == MAIN:
+        return "main table"
+    return f"table {table}"
 
 
 def method_of(row: PrintedRow) -> str:
@@ -104,7 +125,7 @@ def printed_grid(board: Board, lines: Sequence[PrintedRow], up: int = 0) -> Grid
         if any(cell.main for cell in here):
             made.append(indented(["ours", "", *here, ""]))
     return grid(
-        ["as printed", "backbone", *(GridColumn(task, right=True) for task in tasks), "of"],
+        ["as published", "backbone", *(GridColumn(task, right=True) for task in tasks), "of"],
         made,
         footnotes=texts,
     )

@@ -13,6 +13,7 @@ from bench.board.board import Board
 from bench.board.making import FROM_SOURCE
 from bench.board.repeat import repeat
 from bench.compare.answer import verdict_of
+from bench.compare.docstrings import spans
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Cell, Row, Table
 from bench.records.names import CURVE, RECORD
@@ -20,6 +21,7 @@ from bench.records.packed import NAME, has_predictions
 from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.show.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid, indented
+from bench.show.pages.citations import citation_of_run
 from bench.show.pages.drawings import cosine_ridges, training_curves
 from bench.show.pages.engine import render_template
 from bench.show.pages.links import form_text, run_link
@@ -33,7 +35,8 @@ UP = 2
 def render_run(board: Board, run: Run) -> str:
     """Write ``runs/<run-id>/index.html``, a function of the board, the run's curve and its
     predictions."""
-    return render_template("run.html", board=board, up=UP, one=run_facts(board, run, UP))
+    facts = run_facts(board, run, UP)
+    return render_template("run.html", board=board, up=UP, one=facts, spans=spans)
 
 
 def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
@@ -55,6 +58,7 @@ def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "heads": list(row_heads(board, record)),
         "again": repeat([record]),
         "files": downloads(board, run, up),
+        "citation": citation_of_run(board, record.run_id),
         "scores": [*score_grids_with_rows(board, record), *seed_grids(board, record, up)],
         "curves": training_curves(run),
         "cosines": cosine_ridges(run),

@@ -10,7 +10,8 @@ from bench.board.board import Board
 from bench.records.record import RunRecord
 from bench.show.figures import Figure
 from bench.show.grid import Grid, GridCell, GridColumn, grid
-from bench.show.pages.links import method_link
+from bench.show.pages.links import method_link, method_paper_url
+from bench.show.pages.words import plain_text
 
 MOST_DATA = 60
 """Rows of a figure's data on the page; all of them are in its CSV file."""
@@ -19,16 +20,18 @@ MOST_DATA = 60
 def methods_grid(board: Board) -> Grid:
     """List every method of the board's rows with its summary and paper, or with the origin of its
     code if it is not described."""
-    rows = []
+    rows: list[list[GridCell | str]] = []
     for method in board.methods:
         name = GridCell(text=method, link=method_link(board, method))
         described = board.described.get(method)
         if described is not None:
-            rows.append((name, described.cls.summary, described.cls.paper))
+            paper = described.cls.paper
+            cited = GridCell(text=paper, link=method_paper_url(method, paper))
+            rows.append([name, plain_text(described.cls.summary), cited])
             continue
         records = [run.record for run in board.runs if run.record.method == method]
         if not any(record.evaluated_as for record in records):
-            rows.append((name, code_origin(records), ""))
+            rows.append([name, code_origin(records), ""])
     return grid(("method", "what it is", "paper"), rows)
 
 

@@ -16,6 +16,21 @@
   const signed = (value, digits) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + fixed(Number(value.toFixed(digits)), digits);
   const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
+  // Without the clipboard, which pages from a disk may lack, the text is shown in a selected field.
+  function copy(button, text) {
+    const done = () => (button.textContent = "copied");
+    if (navigator.clipboard) return navigator.clipboard.writeText(text).then(done, () => offerText(button, text));
+    offerText(button, text);
+  }
+
+  function offerText(button, text) {
+    const box = make("textarea", { readonly: "", rows: "7", "aria-label": "citation" });
+    box.value = text;
+    button.replaceWith(box);
+    box.focus();
+    box.select();
+  }
+
   function withCopy(box) {
     const button = make("button", { type: "button", "aria-live": "polite" }, "copy"), text = box.querySelector("pre");
     button.addEventListener("click", () => {
@@ -46,9 +61,9 @@
         table.rows.at(-1).below.push(row);
         continue;
       }
-      const place = table.rows.length, [head] = row.cells, { runs, cells } = data.tables[anchor].rows[place];
+      const place = table.rows.length, [head] = row.cells, { runs, cells } = data.tables[anchor].rows[place], { cite, differs } = data.notes[anchor][place];
       table.rows.push({ row, place, below: [], text: head.textContent.toLowerCase(), name: head.querySelector("a").textContent,
-        variant: head.querySelector("small")?.textContent ?? "", ...row.dataset, runs, cells });
+        variant: head.querySelector("small")?.textContent ?? "", ...row.dataset, runs, cells, cite, differs });
     }
     return table;
   });
@@ -64,7 +79,7 @@
   const address = (next) => "#" + new URLSearchParams(Object.entries(next).filter(([key, value]) => key === "suite" || value !== defaults[key]));
 
   function read() {
-    const hash = location.hash.slice(1), table = tables.find((one) => one.anchor === hash);
+    const hash = location.hash.slice(1), table = tables.find((one) => one.anchor === hash || (hash && one.rows.some(({ row }) => row.id === hash)));
     if (table) return { ...defaults, ...Object.fromEntries(TABLE.map((key) => [key, table[key]])) };
     if (hash && !hash.includes("=")) return { ...state, cell: "" };
     const found = { ...defaults };
@@ -163,8 +178,8 @@
     });
   }
 
-  for (const head of tables.flatMap((table) => table.heads)) {
-    const button = make("button", { type: "button", title: "sort" }, head.textContent), name = head.dataset.sort;
+  for (const head of tables.flatMap((table) => table.heads).filter((one) => one.dataset.sort)) {
+    const button = make("button", { type: "button", title: "sort" }, ...head.childNodes), name = head.dataset.sort;
     button.addEventListener("click", () => go({ ...state, cell: "", sort: state.sort === name ? `-${name}` : state.sort === `-${name}` ? "" : name }));
     head.replaceChildren(button);
   }
@@ -214,7 +229,7 @@
     for (const [value, anchor] of least === most ? [[least, "start"]] : [[least, "start"], [most, "end"]]) parts.push(draw("text", { x: x(value), y: bottom + 14, "text-anchor": anchor }, fixed(value, d)));
     if (printed) {
       parts.push(draw("line", { class: "tick", x1: x(printed.value), x2: x(printed.value), y1: 16, y2: bottom }));
-      parts.push(draw("text", { x: Math.min(Math.max(x(printed.value), 130), 290), y: 11, "text-anchor": "middle" }, `printed ${fixed(printed.value, d)}`));
+      parts.push(draw("text", { x: Math.min(Math.max(x(printed.value), 130), 290), y: 11, "text-anchor": "middle" }, `published ${fixed(printed.value, d)}`));
     }
     cells.forEach((cell, i) => {
       const y = top + i * 24, of = i ? "other" : "first";
@@ -240,16 +255,17 @@
     if (cell.values.length > 1) fact("seeds", cell.values.map((value) => fixed(value, d)).join(", "));
     if (cell.spread) fact("interval", `${fixed(cell.spread.low, d)} to ${fixed(cell.spread.high, d)}; ${100 * cell.spread.level} % interval over ${cell.spread.covers}`);
     if (base === one) fact("baseline", "this row: the others are compared with it");
-    if (other) fact(`minus ${base.name}`, difference(cell, other, true));
-    if (cell.printed) fact("printed", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
+    if (other) fact(table.versus || `vs ${base.name}`, difference(cell, other, true));
+    if (cell.printed) fact("published", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
     fact("protocol", cell.of.form);
+    if (one.differs.length) fact("unlike most", one.differs.join("; "));
     const from = cellAt(table, one, cell.task).querySelector("a"), what = one.row.querySelector("a").title;
     const shut = make("button", { type: "button", "aria-label": "close" }, "\u00d7");
     shut.addEventListener("click", leave);
     const box = make("div", { class: "panel", role: "dialog", "aria-label": `${one.name}, ${cell.task}`, tabindex: "-1" },
       make("header", {}, make("h3", {}, one.name, make("small", {}, ` ${one.variant} `), `${cell.task} ${cell.text}`), shut), what ? make("p", { class: "quiet" }, what) : "",
-      strip(other ? [cell, other] : [cell]), make("dl", {}, facts), ...again(one), ...one.runs.map(files));
+      strip(other ? [cell, other] : [cell]), make("dl", {}, facts), ...again(one), make("p", {}, citeButton(one)), ...one.runs.map(files));
     from.closest(".scroll").after(box);
     const place = from.getBoundingClientRect(), around = main.getBoundingClientRect();
     box.style.top = `${place.bottom - around.top + 6}px`;
@@ -260,8 +276,14 @@
     box.scrollIntoView({ block: "nearest" });
   }
 
+  function citeButton(one) {
+    const button = make("button", { type: "button", "aria-live": "polite" }, "copy citation");
+    button.addEventListener("click", () => copy(button, one.cite));
+    return button;
+  }
+
   const again = ({ run }) => data.rows[run].repeatable
-    ? [commandBox(data.rows[run].command), make("p", {}, "Files and folders that it names have to lie where you type it; run.json has their sha256.")]
+    ? [commandBox(data.rows[run].command), make("p", {}, "The files and folders that it names must be in your working directory; run.json has their sha256.")]
     : [make("p", {}, `This row is ${data.rows[run].command}.`)];
 
   function files(run) {
@@ -312,7 +334,7 @@
       make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, lines)));
     place.replaceChildren(make("h2", {}, rows.map(title).join(" and ")),
       make("p", { class: "legend" }, isBaseline ? `Differences from ${title(base)} are tested on the column that ranks.` : `Differences from ${title(base)} were not tested: it is not the baseline of this table.`),
-      grid("scores side by side", ["task", ...rows.map(title), ...others.map((one) => `${title(one)} minus ${title(base)}`), "seeds and intervals"], tasks),
+      grid("scores side by side", ["task", ...rows.map(title), ...others.map((one) => `${title(one)} vs ${title(base)}`), "seeds and intervals"], tasks),
       make("h3", {}, "Cost and recipe, where they differ"), grid("cost and recipe side by side", ["", ...rows.map(title)], [...costs, ...differing]),
       make("h3", {}, "Repeat"), ...rows.flatMap(again));
   }
@@ -328,8 +350,10 @@
   function arrive() {
     state = read();
     show();
-    const target = document.querySelector(":target");
-    if (target?.matches("details")) target.open = true;
+    // ":target" matches nothing yet while the page is loading
+    const target = document.getElementById(location.hash.slice(1)) ?? document.querySelector(":target");
+    const folded = target?.closest("details");
+    if (folded) folded.open = true;
     target?.scrollIntoView();
   }
 

@@ -1,0 +1,137 @@
+"""The smallest gain that so many seeds tell, for one planned comparison of two methods with equally
+many seeds: two-sided level 5 %, power 80 %.
+
+The difference of two means over n seeds has the variance items + (a + b) / n; a and b are the
+variances over seeds. Its distribution is taken as a noncentral t with Satterthwaite's degrees of
+freedom of the two sample variances; the variance over items is taken as known. One seed says
+nothing about the spread: it is taken as known from elsewhere, and the normal distribution is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from bench.compare.formatting import row_name
+from bench.compare.judge import head_column
+from bench.compare.statistics.differences import POWER
+from bench.compare.statistics.table import ALPHA, Row, Table
+from bench.records.run import Run
+
+COUNTS = (1, 3, 5, 10)
+"""Seeds of both methods for which the table has a column."""
+MOST_SEEDS = 200
+"""Seeds that are tried."""
+CLOSE = 1e-6
+
+
+@dataclass(frozen=True)
+class SpreadOfRow:
+    """The spreads of a method over seeds and over items, in points."""
+
+    # "promcse"; "the median row"
+    name: str
+    # None for a row that stands for several
+    row: Row | None
+    # over seeds, of the method and of the baseline
+    sd: float
+    base_sd: float
+    # standard error over items of their difference
+    items: float
+
+    def smallest_gain(self, seeds: int) -> float:
+        """Return the gain that is found with a power of 80 %, with so many seeds of both."""
+        return smallest_gain(seeds, self.sd, self.base_sd, self.items)
+
+    def seeds_for(self, gain: float) -> int | None:
+        """Return the fewest seeds of both that find a gain; None if ``MOST_SEEDS`` are not enough."""
+        return seeds_for_gain(gain, self.sd, self.base_sd, self.items)
+
+
+def smallest_gain(seeds: int, sd: float, base_sd: float, items: float) -> float:
+    """Return the true difference that is found with a power of 80 %, in points.
+
+    ``sd``, ``base_sd``: over seeds, of both methods. ``items``: standard error over items of their
+    difference. One seed: the spreads are known from elsewhere.
+    """
+    from scipy.special import ndtri
+
+    of_seeds = (sd**2 + base_sd**2) / seeds
+    error = math.sqrt(items**2 + of_seeds)
+    if seeds == 1 or of_seeds == 0:
+        return float(ndtri(1 - ALPHA / 2) + ndtri(POWER)) * error
+    freedom = error**4 * (seeds - 1) * seeds**2 / (sd**4 + base_sd**4)
+    return _noncentrality(freedom) * error
+
+
+def _noncentrality(freedom: float) -> float:
+    """Return the noncentrality at which a two-sided t test has its power."""
+    from scipy.special import nctdtr, stdtrit
+
+    critical = float(stdtrit(freedom, 1 - ALPHA / 2))
+    low, high = 0.0, 4 * critical + 8
+    while high - low > CLOSE:
+        middle = (low + high) / 2
+        beyond = 1 - float(nctdtr(freedom, middle, critical))
+        beyond += float(nctdtr(freedom, middle, -critical))
+        if beyond < POWER:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def seeds_for_gain(gain: float, sd: float, base_sd: float, items: float) -> int | None:
+    """Return the fewest seeds of both methods, two at least, that find a gain with a power of 80 %;
+    None if ``MOST_SEEDS`` are not enough."""
+    if gain <= 0:
+        return None
+    for seeds in range(2, MOST_SEEDS + 1):
+        if smallest_gain(seeds, sd, base_sd, items) <= gain:
+            return seeds
+    return None
+
+
+def row_spreads(table: Table, runs: Mapping[str, Run]) -> list[SpreadOfRow]:
+    """Return the spreads of the rows of a table that have two seeds or more, in the table's order;
+    none if its baseline has fewer, or if predictions are missing."""
+    found = None if table.sender else head_column(table, runs)
+    if found is None:
+        return []
+    of, places = found
+    base = None
+    for i, place in enumerate(places):
+        if table.rows[place].is_baseline and of.own_freedom_M[i] > 0:
+            base = i
+    if base is None:
+        return []
+    items_M, repeated_M = of.over_items(base)
+    spreads = []
+    for i, place in enumerate(places):
+        variance = float(items_M[i] + repeated_M[i])
+        if i == base or of.own_freedom_M[i] <= 0 or not math.isfinite(variance):
+            continue
+        row = table.rows[place]
+        spreads.append(
+            SpreadOfRow(
+                name=row_name(row, table),
+                row=row,
+                sd=math.sqrt(float(of.spread_M[i])),
+                base_sd=math.sqrt(float(of.spread_M[base])),
+                items=math.sqrt(variance),
+            )
+        )
+    return spreads
+
+
+def median_spread(spreads: list[SpreadOfRow], name: str) -> SpreadOfRow:
+    """Return a row with the median spreads of these rows."""
+    return SpreadOfRow(
+        name=name,
+        row=None,
+        sd=median(spread.sd for spread in spreads),
+        base_sd=spreads[0].base_sd,
+        items=median(spread.items for spread in spreads),
+    )

@@ -1,0 +1,99 @@
+"""How large a gain must be for so many seeds: against a simulated t test, and against numbers that were computed elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import math
+import statistics
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bench.compare.gain_sizes import MOST_SEEDS, seeds_for_gain, smallest_gain
+from bench.references import FILE, claimed_gain, noise_of_single_runs, reported_sd
+
+BERT = "bert-base-uncased"
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+def test_a_welch_test_finds_the_gain_in_80_of_100_cases(seeds: int) -> None:
+    """No spread over items: the test of two samples, drawn 20,000 times."""
+    gain = smallest_gain(seeds, 0.8, 0.8, 0.0)
+    draw = np.random.default_rng(seeds)
+    ours, base = (draw.normal(mean, 0.8, (20_000, seeds)) for mean in (gain, 0.0))
+    found = stats.ttest_ind(ours, base, axis=1).pvalue < 0.05
+    assert found.mean() == pytest.approx(0.8, abs=0.012)
+
+
+def test_with_known_spreads_one_seed_is_a_normal_test() -> None:
+    draw = np.random.default_rng(0)
+    gain = smallest_gain(1, 0.5, 0.4, 0.3)
+    error = math.sqrt(0.5**2 + 0.4**2 + 0.3**2)
+    found = np.abs(draw.normal(gain, error, 200_000)) > 1.959964 * error
+    assert found.mean() == pytest.approx(0.8, abs=0.004)
+
+
+@pytest.mark.parametrize(
+    ("sd", "base", "items", "sizes"),
+    [
+        (3.21, 0.42, 0.67, (9.3, 9.1, 5.4, 3.6)),
+        (1.19, 0.42, 0.36, (3.7, 3.1, 2.1, 1.5)),
+        (0.46, 0.42, 0.12, (1.8, 1.3, 0.9, 0.7)),
+        (0.49, 0.42, 0.31, (2.0, 1.5, 1.2, 1.0)),
+        (1.10, 1.10, 0.31, (4.4, 3.3, 2.3, 1.7)),
+    ],
+)
+def test_sizes_are_those_of_an_independent_computation(
+    sd: float, base: float, items: float, sizes: tuple[float, ...]
+) -> None:
+    found = [smallest_gain(seeds, sd, base, items) for seeds in (1, 3, 5, 10)]
+    assert found == pytest.approx(sizes, abs=0.06)
+
+
+def test_seeds_for_a_gain_are_the_fewest_that_find_it() -> None:
+    assert seeds_for_gain(1.64, 1.1, 1.1, 0.31) == 11
+    assert seeds_for_gain(2.24, 1.1, 1.1, 0.31) == 6
+    assert seeds_for_gain(2.60, 1.19, 0.42, 0.36) == 4
+    assert seeds_for_gain(1.64, 0.46, 0.42, 0.12) == 3
+    assert abs(seeds_for_gain(2.24, 3.21, 0.42, 0.67) - 55) <= 1  # type: ignore[operator]
+    found = seeds_for_gain(1.0, 0.8, 0.5, 0.2)
+    assert found is not None
+    assert smallest_gain(found, 0.8, 0.5, 0.2) <= 1.0 < smallest_gain(found - 1, 0.8, 0.5, 0.2)
+    assert seeds_for_gain(1.9, 0.5, 0.5, 0.7) is None, "items alone take 1.96 points"
+    assert smallest_gain(MOST_SEEDS, 0.5, 0.5, 0.7) > 1.9
+    assert seeds_for_gain(0.0, 0.5, 0.5, 0.1) is None and seeds_for_gain(-1, 0.5, 0.5, 0.1) is None
+
+
+def test_the_noise_of_single_runs() -> None:
+    """95 of 100 pairs of runs differ by less."""
+    assert reported_sd() == pytest.approx(statistics.stdev([76.25, 75.68, 73.47, 74.84, 75.99]))
+    assert noise_of_single_runs(reported_sd()) == pytest.approx(3.1, abs=0.05)
+    one, other = np.random.default_rng(0).normal(0, 1.13, (2, 200_000))
+    beyond = np.abs(one - other) > noise_of_single_runs(1.13)
+    assert beyond.mean() == pytest.approx(0.05, abs=0.003)
+
+
+def average_in(paper: str, label: str) -> float:
+    """Read the average of a row of unsupervised BERT-base from the file of published numbers."""
+    with open(FILE, encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file, delimiter="\t"):
+            if (line["paper"], line["label"]) == (paper, label) and line["setting"] != "supervised":
+                return float(line["scores"].split("Avg.=")[1].split()[0].split("±")[0])
+    raise AssertionError(label)
+
+
+def test_claimed_gains_are_differences_within_one_paper() -> None:
+    def gain(method: str, variant: str = "") -> float | None:
+        found = claimed_gain(method, variant, "unsupervised", BERT)
+        return found[0] if found else None
+
+    focal = average_in("focal-infonce", "SimCSE-BERT-base + Focal-InfoNCE")
+    assert gain("focal-infonce") == pytest.approx(
+        focal - average_in("focal-infonce", "SimCSE-BERT-base")
+    )
+    ours = average_in("promcse", "PromCSE-BERT-base")
+    assert gain("promcse") == pytest.approx(ours - average_in("promcse", "SimCSE-BERT-base"))
+    assert gain("promcse") == 2.24 and gain("conpvp") == 2.6
+    assert gain("simcse") is None and gain("nobody") is None
+    assert claimed_gain("promcse", "", "unsupervised", "roberta-base") is None

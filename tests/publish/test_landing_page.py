@@ -1,0 +1,72 @@
+"""The page of all versions: the newest finding as its headline, and the drawn differences of its first table."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from html5lib import HTMLParser
+from made_runs import made_run, made_runs
+from published import Publish
+
+
+@pytest.fixture
+def published(quick: Publish, tmp_path: Path) -> Path:
+    runs = tmp_path / "several"
+    made_runs(runs, {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.79})
+    made_run(runs, "pcl", 1, noise=0.7)
+    quick(runs=runs)
+    return tmp_path / "leaderboards"
+
+
+def test_the_finding_is_the_headline_and_every_row_has_its_line(published: Path) -> None:
+    html = (published / "index.html").read_text("utf-8")
+    HTMLParser(strict=True).parse(html)
+    made = json.loads((published / "v1" / "tables.json").read_bytes())
+    claim, counts = made["answer"].split(". ", 1)
+    assert f"<h1>{claim}.</h1>" in html and f'<p class="answer">{counts}</p>' in html
+    assert claim == "promcse beats SimCSE here"
+    table = made["tables"][0]["table"]
+    level = 100 * table["tested"]["ci_level"]
+    assert f"vs SimCSE <small>[{level:.3g} % CI]</small>" in html
+    body = html.split("<tbody>")[1].split("</tbody>")[0]
+    lines = body.split("<tr>")[1:]
+    assert len(lines) == len(table["rows"]) == 4
+    for row, line in zip(table["rows"], lines, strict=True):
+        assert row["method"] in line and line.count("<svg") == 1
+        against = row["against"]
+        if row["method"] == "simcse":
+            assert ">baseline" in line and "ci baseline" in line
+        elif row["method"] == "pcl":
+            assert row["untested"] and "not tested" in line and 'class="bar"' not in line
+        else:
+            assert f"{against['difference']:+.2f}".replace("-", "−") in line
+            assert f'class="ci {against["verdict"]}"' in line
+            signed = against["verdict"] in ("better", "worse")
+            assert (f'class="sign {against["verdict"]}"' in line) == signed
+
+
+def test_the_readme_for_code_hosts_has_the_differences(published: Path) -> None:
+    text = (published / "README.md").read_text("utf-8")
+    assert re.search(r"\| method \| Avg\. \| vs SimCSE \\?\[", text)
+    assert "baseline" in text and "▲" in text
+
+
+def test_a_version_without_comparisons_has_no_such_column(quick: Publish, tmp_path: Path) -> None:
+    made_run(tmp_path / "two", "promcse", 1)
+    made_run(tmp_path / "two", "ct", 1)
+    quick(runs=tmp_path / "two")
+    html = (tmp_path / "leaderboards" / "index.html").read_text("utf-8")
+    HTMLParser(strict=True).parse(html)
+    assert "vs " not in html.split("<table")[1].split("</thead>")[0] and "<svg" not in html
+    assert "<h1>No difference was tested here.</h1>" in html
+
+
+def test_the_readme_of_a_version_calls_the_difference_as_its_page_does(published: Path) -> None:
+    text = (published / "v1" / "README.md").read_text("utf-8")
+    assert re.search(r"\| vs SimCSE \\?\[9\d\.?\d* % CI", text) and "minus simcse" not in text
+    made = json.loads((published / "v1" / "tables.json").read_bytes())
+    assert f"**{made['answer']}** Here: the STS average" in text
+    assert "How many seeds tell a gain of this size?" in text
