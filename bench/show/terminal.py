@@ -37,7 +37,7 @@ def terminal_lines(
     texts = [_row_parts(row, table.columns, encoding) for row in table.rows]
     names = [make_visible(column.name, encoding, limit=None) for column in table.columns]
     tails, natural = _widths(texts, names)
-    shown, wide = _fitted(table.columns, natural, _longest_words(texts), room)
+    shown, wide = _fitted(table.columns, natural, _longest_words(texts, len(names)), room)
     lines = []
     if table.title:
         title = wrap_text(make_visible(table.title, encoding, limit=None), room)
@@ -88,12 +88,13 @@ def _widths(
     return tails, natural
 
 
-def _longest_words(texts: Sequence[Sequence[tuple[str, str]]]) -> list[int]:
-    """Return the width of the longest word of each column."""
-    longest: list[int] = []
-    for column in zip(*texts, strict=True):
-        words = [cell_len(word) for main, _ in column for word in main.split()]
-        longest.append(max(words, default=0))
+def _longest_words(texts: Sequence[Sequence[tuple[str, str]]], columns: int) -> list[int]:
+    """Return the width of the longest word of each of so many columns."""
+    longest = [0] * columns
+    for row in texts:
+        for number, (main, _) in enumerate(row):
+            words = [cell_len(word) for word in main.split()]
+            longest[number] = max([longest[number], *words])
     return longest
 
 
@@ -111,7 +112,8 @@ def _fitted(
 ) -> tuple[list[int], dict[int, int]]:
     """Return the columns that are shown, in order, and how wide each is.
 
-    ``words``: the longest word of each column. A column is not wrapped to less, up to LONGEST_WORD.
+    ``words``: the longest word of each column. A column is wrapped to less than that, or than
+    LONGEST_WORD, only if no other column can be left out.
     """
     shown = list(range(len(columns)))
     wide = dict(enumerate(natural))
@@ -125,10 +127,13 @@ def _fitted(
     while excess() > 0:
         wrapped = [i for i in shown if columns[i].wrap and wide[i] > least[i]]
         dropped = [i for i in shown if columns[i].drop and len(shown) > 1]
+        broken = [i for i in shown if columns[i].wrap and wide[i] > columns[i].wrap]
         if wrapped:
             wide[max(wrapped, key=lambda i: wide[i])] -= 1
         elif dropped:
             shown.remove(max(dropped, key=lambda i: (columns[i].drop, i)))
+        elif broken:
+            wide[max(broken, key=lambda i: wide[i])] -= 1
         else:
             break
     if len(shown) < len(columns):
