@@ -46,9 +46,7 @@ NOTE = (
     show_default=True,
     help="Folder for the runs and the page.",
 )
-@click.option(
-    "--seeds", default="42-44", show_default=True, help="Of the methods that are trained."
-)
+@click.option("--seeds", default="42-44", show_default=True, help="Seeds of the trained methods.")
 @click.option(
     "--steps",
     type=click.IntRange(min=1),

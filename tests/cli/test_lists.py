@@ -131,7 +131,7 @@ def test_the_doctor_loads_a_backbone(tiny: str) -> None:
     facts = json.loads(bench("doctor", "--backbone", tiny, "--json").stdout)
     assert (facts["family"], facts["layers"], facts["hidden size"]) == ("bert", 2, 32)
     assert (facts["MLM head"], facts["deep prompt"], facts["dropout"]) == ("yes", "yes", 0.1)
-    assert "none missing; not used: cls" in facts["weights"]
+    assert "none missing; ignored: cls" in facts["weights"]
     assert facts["tokens"] == "[CLS] a sentence . [SEP]"
 
 
