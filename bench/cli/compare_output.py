@@ -28,7 +28,7 @@ from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.show.tables.first_screen import (
     best_words,
-    short_name,
+    briefest_name,
     table_names,
     table_title,
     untested_words,
@@ -124,7 +124,7 @@ def _print_other_tables(others: Sequence[Table], first: Table) -> None:
             rows.append((name, best))
         else:
             names = untested.setdefault(untested_words(table), {})
-            names[short_name(table, first)] = None
+            names[briefest_name(table, first)] = None
     if rows:
         print_columns(rows, headings=("Other tables", "may be the best"), blank=True)
     else:

@@ -49,7 +49,7 @@ FAMILY_INDENT = 2
     "--all",
     "everything",
     is_flag=True,
-    help="With NAME: also all recipe keys, equations, sources, templates, printed results.",
+    help="With NAME: also all recipe keys, equations, sources, templates, published results.",
 )
 @plugin_option
 @json_option

@@ -1,4 +1,4 @@
-"""What a plan says in words: its runs in a sentence, and for one row of runs a line for each fact."""
+"""The words of a plan: a sentence on its runs, and a line for each fact about one row of them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _method_name(run: PlannedRun) -> str:
 
 
 def backbone_name(run: PlannedRun) -> str:
-    """Return the name under which a plan shows a backbone."""
+    """Return the name by which a plan shows a backbone."""
     backbone = run.backbone
     return backbone.title or (backbone.name if backbone.hub else backbone.short)
 

@@ -18,7 +18,9 @@ from bench.references.audit import remarks
 from bench.references.remark import format_printed
 from bench.show.grid import GridCell, GridColumn, grid
 
-COPIED, RELEASED, REMARK = "c", "r", "!"
+COPIED = "c"
+RELEASED = "r"
+REMARK = "!"
 MEANING = {
     COPIED: "copied from another paper",
     RELEASED: "released checkpoint",
@@ -32,7 +34,7 @@ NOT_FIRST = "text form"
 
 @dataclass
 class PrintedLetters:
-    """What was printed and is to be explained: the letters of rows, standard deviations."""
+    """The letters that rows were printed with, to be explained below them, and if any has a ±."""
 
     used: set[str] = field(default_factory=set)
     has_std: bool = False

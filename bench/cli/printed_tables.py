@@ -188,7 +188,7 @@ def print_audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_jso
         if of_kind:
             print_grid(_audit_grid(of_kind, f"{kind}: {KINDS[kind]}"))
             click.echo()
-    click.echo(f"{plural(len(numbers), 'printed number')}, {plural(len(listed), 'remark')}")
+    click.echo(f"{plural(len(numbers), 'published number')}, {plural(len(listed), 'remark')}")
     if not kinds:
         click.echo(f"not shown, because they are long: --kind {','.join(LONG)}")
 

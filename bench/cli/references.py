@@ -107,11 +107,11 @@ def choose_printed(
     for key, values in wanted.items():
         names = [_names(number, key) for number in numbers]
         numbers = select_named(
-            numbers, names, key, values, "among these printed numbers", "bench references"
+            numbers, names, key, values, "among these published numbers", "bench references"
         )
     if not numbers:
         raise BenchError(
-            "no printed number matches all of these conditions", "leave some of the options out"
+            "no published number matches all of these conditions", "leave some of the options out"
         )
     return numbers
 

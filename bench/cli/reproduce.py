@@ -92,7 +92,7 @@ COMMAND = "bench reproduce"
     OUTPUT,
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File of the page: our scores beside the printed ones, or a figure.",
+    help="File of the page: our scores next to the published ones, or a figure.",
 )
 def reproduce(
     name: str | None,
@@ -106,14 +106,14 @@ def reproduce(
     plain: bool,
     **options: Any,
 ) -> None:
-    """Run a paper's table or figure again, and compare our scores with the printed ones.
+    """Run a paper's table or figure again, and compare our scores with the published ones.
 
     Each is consistent, differs, or is not tested.
 
     Without a name, list every table and figure and whether it can be rerun. A figure is drawn from
-    its runs, on a page. What is missing is fetched first, as by bench run. The same command again repeats
-    nothing that is done and continues what was interrupted; several processes with the same command
-    share the runs. With --set or --budget a run is a trial, not a reproduction.
+    its runs, on a page. What is missing is fetched first, as by bench run. The same command again
+    repeats nothing that is done and continues what was interrupted; several processes with the same
+    command share the runs. With --set or --budget a run is a trial, not a reproduction.
 
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run

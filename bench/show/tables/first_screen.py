@@ -203,15 +203,15 @@ def table_names(tables: Sequence[Table], first: Table) -> list[str]:
 
     Two that would have one name are told apart by their protocol.
     """
-    names = [short_name(table, first) for table in tables]
+    names = [briefest_name(table, first) for table in tables]
     named = []
     for table, name in zip(tables, names, strict=True):
-        is_alone = names.count(name) == 1 and name != short_name(first, first)
+        is_alone = names.count(name) == 1 and name != briefest_name(first, first)
         named.append(name if is_alone else f"{name} ({table.protocol})")
     return named
 
 
-def short_name(table: Table, first: Table) -> str:
+def briefest_name(table: Table, first: Table) -> str:
     """Return suite, setting, backbone and budget, the last three if they differ from ``first``."""
     words = [_suite_name(table)]
     if table.sender:
