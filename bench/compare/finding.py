@@ -1,5 +1,4 @@
-"""The finding of one judged table in two sentences: does a row beat the baseline, and which rows may
-be the best.
+"""The finding of one judged table: does a row beat the baseline, and which rows may be the best?
 
 Each sentence is said only if its condition holds. ``bench.compare.answer`` has the longer text of
 pages.

@@ -17,8 +17,9 @@ OPEN = [judged_row(f"open-{i}", 60.1 + i / 10, "inconclusive", top=True) for i i
 UNTESTED = replace(judged_row("new", 70.0), untested="fewer than three seeds")
 SENTENCES = (
     "No method beats simcse",
-    " beats simcse",
-    " beat simcse",
+    "0 beats simcse",
+    "1 beat simcse",
+    "methods beat simcse",
     "is worse than simcse",
     "which may be chance",
     "may be the best.",
@@ -43,20 +44,20 @@ def made(*rows: object, tested: int | None = None) -> Table:
         ),
         (
             made(replace(BETTER[0], may_be_best=True), BASE, *WORSE),
-            {" beats simcse", "is the best of"},
+            {"0 beats simcse", "is the best of"},
             "good-0 beats simcse on the STS average: of 4 tested rows 1 is better, 3 worse, "
             "0 inconclusive. good-0 is the best of 5 tested rows.",
         ),
         (
             made(*(replace(row, may_be_best=True) for row in BETTER[:2]), BASE, UNTESTED),
-            {" beat simcse", "may be the best.", "not tested ("},
+            {"1 beat simcse", "may be the best.", "not tested ("},
             "good-0 and good-1 beat simcse on the STS average: of 2 tested rows 2 are better, "
             "0 worse, 0 inconclusive. 2 rows may be the best. new is not tested (fewer than three "
             "seeds).",
         ),
         (
             made(*BETTER, BASE),
-            {" beat simcse"},
+            {"methods beat simcse"},
             "6 methods beat simcse on the STS average: of 6 tested rows 6 are better, 0 worse, "
             "0 inconclusive.",
         ),
@@ -68,7 +69,7 @@ def made(*rows: object, tested: int | None = None) -> Table:
         ),
         (
             made(replace(BETTER[0], may_be_best=True), BASE),
-            {" beats simcse", "is the best of"},
+            {"0 beats simcse", "is the best of"},
             "good-0 beats simcse on the STS average, by 2.00 points. good-0 is the best of 2 "
             "tested rows.",
         ),

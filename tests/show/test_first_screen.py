@@ -82,10 +82,10 @@ def test_each_row_has_its_verdict_in_words() -> None:
     shown = verdict_grid(table, note_rows(table), "made", with_tasks=True)
     lines = [line.plain for line in terminal_lines(shown, 120)]
     assert lines[0] == "made"
-    assert lines[2].startswith("◆ tsdae ") and lines[2].endswith("▲ better     a c")
+    assert lines[2].startswith("◆ tsdae ") and lines[2].endswith("▲ better    a c")
     assert lines[3].startswith("  simcse ") and lines[3].endswith("baseline")
     assert lines[4].startswith("  flow ") and lines[4].endswith("b")
-    assert lines[5].startswith("  ct+big ") and lines[5].endswith("▼ worse      c d")
+    assert lines[5].startswith("  ct+big ") and lines[5].endswith("▼ worse     c d")
     assert lines[6].endswith("not tested")
     assert {line.count("[") for line in lines[2:6]} == {0, 1}
 
