@@ -87,6 +87,13 @@ def test_the_rows_are_those_that_the_command_prints() -> None:
         assert line in rows
 
 
+def test_the_picture_has_as_many_rows_as_its_alternative_text_says() -> None:
+    (alt,) = re.findall(r'<img src="([^"]+)"[^>]*\n?\s*alt="([^"]*)"', README)
+    drawing = (ROOT / alt[0]).read_text(encoding="utf-8")
+    labels = re.findall(r"<text[^>]*>([a-z][^<]*)", drawing)  # methods; axes begin with a capital
+    assert f"for {len(labels)} rows" in alt[1]
+
+
 def test_it_is_short_and_nothing_is_cut_off() -> None:
     lines = README.splitlines()
     assert len(lines) <= 150
