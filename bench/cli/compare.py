@@ -171,12 +171,12 @@ def compare(
     if size is not None:
         print_seeds_for(size, selected, options, form, everything=everything)
         return
-    # without an option that changes tables, the first table of the published page is the answer
-    tables_are_usual = options == TableOptions(strict=strict)
+    # without an option that changes columns, the first table of the published page is the answer
+    tables_are_usual = options == TableOptions(strict=strict, baseline=baseline)
     shows_first_only = tables_are_usual and form == "table" and not everything
     with no_collection(), Console(stderr=True).status("reading predictions"):
         if shows_first_only:
-            tables = published_tables(selected, strict=strict)
+            tables = published_tables(selected, strict=strict, baseline=baseline)
         else:
             tables = list(make_tables(selected, options))
     page = ""

@@ -46,14 +46,16 @@ UNTRAINED_NOTE = "encoder not trained: "
 """Begins a table's note that :func:`untrained_line` says in its place."""
 
 
-def published_tables(runs: Sequence[Run], *, strict: bool) -> list[Table]:
+def published_tables(
+    runs: Sequence[Run], *, strict: bool, baseline: str | None = None
+) -> list[Table]:
     """Return the tables of the published page of these runs, in its order, without costs.
 
-    ``strict``: refuse tables with footnotes.
+    ``strict``: refuse tables with footnotes. ``baseline``: the row to compare with, if it is named.
     """
     records = {run.record.run_id: run.record for run in runs}
     tables = []
-    for shown in board_tables(judged_tables(runs, extras=False), records):
+    for shown in board_tables(judged_tables(runs, baseline=baseline, extras=False), records):
         rows = tuple(replace(row, cost=None) for row in shown.table.rows)
         tables.append(replace(shown.table, rows=rows))
     if strict:
