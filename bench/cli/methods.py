@@ -1,4 +1,4 @@
-"""``bench methods``: list the methods, show one, or check that one keeps the contract."""
+"""``bench methods``: list the methods, or show one."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ FAMILY_INDENT = 2
     "--check",
     "check_name",
     metavar="NAME-or-FILE",
-    help="Run the conformance suite on a method or on a plugin file.",
+    hidden=True,
+    help="The same as bench check NAME-or-FILE.",
 )
 @click.option(
     "--set",
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
+    hidden=True,
     help="With --check: recipe values that the method needs.",
 )
 @click.option(
@@ -61,12 +63,11 @@ def methods(
     as_json: bool,
     everything: bool,
 ) -> None:
-    """List the methods, show one, or check that one keeps the contract.
+    """List the methods, or show one. (bench check NAME tests if one keeps the contract.)
 
     \b
     Example:  bench methods simcse
               bench methods promcse --all
-              bench methods --check my_method.py
     """
     if check_name:
         run_checks([check_name], pairs, plugins, as_json=as_json)
