@@ -31,7 +31,7 @@ from bench.session.needs import PreparedRuns, pending_grid
 from bench.session.session import Session
 from bench.show.grid import Grid, GridCell, GridColumn, grid
 
-NUMBERS = ("steps", "GiB", "time/run", "published")
+NUMBERS = ("steps", "GiB", "time/run", "paper")
 """Columns that are aligned right."""
 
 
@@ -106,7 +106,7 @@ def _run_cells(
     cells["fits with"] = "" if row.chunk is None else f"--chunk {row.chunk or 'none'}"
     cells["time/run"] = "" if guess.seconds is None else format_duration(guess.seconds)
     cells["state"] = _state(row)
-    cells["published"] = f"{run.expect['value']:.2f}" if run.expect else ""
+    cells["paper"] = f"{run.expect['value']:.2f}" if run.expect else ""
     return cells
 
 

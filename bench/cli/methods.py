@@ -63,7 +63,7 @@ def methods(
     as_json: bool,
     everything: bool,
 ) -> None:
-    """List the methods, or show one. (bench check NAME tests if one keeps the contract.)
+    """List the methods, or show one; bench check tests one.
 
     \b
     Example:  bench methods simcse
