@@ -31,7 +31,7 @@ from bench.session.needs import PreparedRuns, pending_grid
 from bench.session.session import Session
 from bench.show.grid import Grid, GridCell, GridColumn, grid
 
-NUMBERS = ("steps", "GiB", "time/run", "paper")
+RIGHT_ALIGNED = ("steps", "GiB", "time/run", "paper")
 """Columns that are aligned right."""
 
 
@@ -80,7 +80,7 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
         lines.append(_run_cells(_number(number, rows), row, tuple(marks), rows))
     trained = [row for row in rows if row.first.corpus is not None]
     return grid(
-        [GridColumn(name, right=name in NUMBERS) for name in lines[0]],
+        [GridColumn(name, right=name in RIGHT_ALIGNED) for name in lines[0]],
         [line.values() for line in lines],
         footnotes=list(footnotes),
         notes=list(dict.fromkeys(row.guess.basis for row in trained)),

@@ -10,12 +10,12 @@ from judged_rows import judged_row, judged_table
 
 from bench.compare.statistics.table import Footnote, Table
 from bench.show.tables.first_screen import (
-    budget_words,
     table_names,
     table_title,
     untrained_line,
     verdict_grid,
     verdict_legend,
+    written_budget,
 )
 from bench.show.tables.row_notes import note_rows
 from bench.show.terminal import terminal_lines
@@ -118,7 +118,7 @@ def test_tables_are_named_by_what_sets_them_apart() -> None:
         "CxC (cxc-promcse/1)",
         "STS (senteval-wmean/1)",
     ]
-    assert [budget_words(text) for text in ("1000steps", "10m", "1e6sentences", "")] == [
+    assert [written_budget(text) for text in ("1000steps", "10m", "1e6sentences", "")] == [
         "1,000 steps",
         "10m",
         "1e6sentences",

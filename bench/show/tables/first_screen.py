@@ -128,13 +128,13 @@ def table_title(table: Table, records: Mapping[str, RunRecord]) -> str:
         _suite_name(table),
         setting_words(table.setting),
         backbone,
-        budget_words(table.budget) or usual_steps(table, records),
+        written_budget(table.budget) or usual_steps(table, records),
         seeds,
     ]
     return ", ".join(word for word in words if word)
 
 
-def budget_words(budget: str) -> str:
+def written_budget(budget: str) -> str:
     """Write a budget such as "1000steps" as "1,000 steps"; others, such as "10m", as they are."""
     found = re.fullmatch(r"(\d+)([a-z]{2,})", budget)
     return f"{int(found[1]):,} {found[2]}" if found else budget
@@ -222,7 +222,7 @@ def briefest_name(table: Table, first: Table) -> str:
     if table.backbone is not None and table.backbone != first.backbone:
         words.append(table.backbone)
     if table.budget:
-        words.append(budget_words(table.budget))
+        words.append(written_budget(table.budget))
     if table.chosen_on:
         words.append(f"chosen on {table.chosen_on}")
     return ", ".join(words)

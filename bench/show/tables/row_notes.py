@@ -17,9 +17,9 @@ from bench.compare.formatting import command_name
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.records.value_sources import OWN, PAPER, TUNED
 
-SEARCH = "search"
-VALUES = "values"
-LENGTH = "max_seq_length"
+SEARCH_SETTING = "search"
+VALUES_SETTING = "values"
+LENGTH_SETTING = "max_seq_length"
 EFFORT = ("learning_rate", "batch_size", "steps")
 """Settings that the note on a row's values tells, if the row was not tuned."""
 VERSIONS = ("bench", "mteb", *LIBRARIES)
@@ -41,15 +41,15 @@ class RowNote:
 def note_rows(table: Table) -> list[RowNote]:
     """Return the notes on rows that differ from most rows of the table, grouped by meaning."""
     told = []
-    search = _rows_with(table, _footnotes_of(table, SEARCH))
+    search = _rows_with(table, _footnotes_of(table, SEARCH_SETTING))
     if search:
         told.append((_search_text(table, search), search))
-    values = _footnotes_of(table, VALUES)
+    values = _footnotes_of(table, VALUES_SETTING)
     untuned = frozenset(_untuned_rows(table, values))
     valued = _rows_with(table, values)
     if valued:
         told.append((_values_text(table, values, untuned), valued))
-    lengths = _footnotes_of(table, LENGTH)
+    lengths = _footnotes_of(table, LENGTH_SETTING)
     if lengths:
         found = [table.footnotes[i] for i in lengths]
         told.append((_length_text(found), _rows_with(table, lengths)))
@@ -159,7 +159,7 @@ def _other_notes(table: Table, untuned: frozenset[int]) -> list[tuple[str, froze
     """Return a note for each other setting: its values, and that of most rows."""
     by_setting: dict[str, list[int]] = {}
     for i, note in enumerate(table.footnotes):
-        if note.setting not in (SEARCH, VALUES, LENGTH, *VERSIONS):
+        if note.setting not in (SEARCH_SETTING, VALUES_SETTING, LENGTH_SETTING, *VERSIONS):
             by_setting.setdefault(note.setting, []).append(i)
     notes = []
     for setting, numbers in by_setting.items():
