@@ -131,8 +131,9 @@ def _print_other_tables(others: Sequence[Table], first: Table) -> None:
         print_columns(rows, headings=("Other tables", "may be the best"), blank=True)
     else:
         say("Other tables", blank=True)
-    for reason, names in untested.items():
-        say(f"Not tested: {list_names(names, len(names))} ({reason}).", hang=2)
+    parts = [f"{list_names(names, len(names))} ({reason})" for reason, names in untested.items()]
+    if parts:
+        say(f"Not tested: {'; '.join(parts)}.", hang=2)
 
 
 def print_all_tables(tables: Sequence[Table]) -> None:
