@@ -70,8 +70,12 @@ def print_first_table(tables: Sequence[Table], records: Mapping[str, RunRecord])
     """
     ranking = [table for table in tables if table.head and len(table.rows) > 1 and not table.sender]
     first = ranking[0] if ranking else tables[0]
-    hints = ["All tables: bench compare --all."]
+    hints = []
     others = [table for table in tables if table is not first]
+    if first.has_verdicts or others:
+        hints.append("All tables: bench compare --all.")
+    if others:
+        hints.append("One table: --suite, --backbone, --setting.")
     if first.has_verdicts:
         needed = print_verdicts(first, records)
         if needed:
@@ -82,8 +86,8 @@ def print_first_table(tables: Sequence[Table], records: Mapping[str, RunRecord])
         print_score_tables([first])
     if others:
         _print_other_tables(others, first)
-        hints.insert(1, "One table: --suite, --backbone, --setting.")
-    say("   ".join(hints), blank=True)
+    if hints:
+        say("   ".join(hints), blank=True)
 
 
 def print_verdicts(table: Table, records: Mapping[str, RunRecord]) -> int:
