@@ -51,6 +51,7 @@ def __getattr__(name: str) -> Any:
     if name == "BenchError":
         return importlib.import_module("bench.base.errors").BenchError
     if name in __all__:
+        importlib.import_module("bench.base.terminal").check_system()
         return getattr(importlib.import_module("bench.library"), name)
     raise AttributeError(f"module 'bench' has no attribute '{name}'")
 

@@ -8,6 +8,8 @@ which lines of it the page shows:
     <!-- output: first 4 -->
     <!-- output -->
 
+A comment without a block gets one.
+
 The training takes about three minutes on two cores. The picture needs Chromium (the extra ``dev``).
 """
 
@@ -27,7 +29,8 @@ PAGE = ROOT / "docs" / "tutorial.md"
 PICTURE = ROOT / "docs" / "pictures" / "tutorial.png"
 BLOCK = re.compile(
     r"(?P<mark><!-- not run[^\n]*-->\n)?```sh\n(?P<commands>.*?)^```\n"
-    r"(?P<output>\n<!-- output(?:: (?P<end>first|last) (?P<count>\d+))? -->\n```\n(?P<shown>.*?)^```\n)?",
+    r"(?P<output>\n<!-- output(?:: (?P<end>first|last) (?P<count>\d+))? -->\n"
+    r"(?P<block>```\n(?P<shown>.*?)^```\n)?)?",
     flags=re.M | re.S,
 )
 
@@ -39,6 +42,8 @@ class Shown:
     commands: tuple[str, ...]
     on_page: str
     today: str
+    source: str
+    """The text of the page from the commands to the comment above the output."""
 
 
 def run_command(line: str, folder: Path) -> str:
@@ -83,8 +88,17 @@ def run_page(page: str, folder: Path) -> list[Shown]:
             printed += run_command(command, folder)
         if block["output"]:
             today = select_lines(printed, block["end"], block["count"])
-            shown.append(Shown(commands, block["shown"], today))
+            source = block[0].removesuffix(block["block"] or "")
+            shown.append(Shown(commands, block["shown"] or "", today, source))
     return shown
+
+
+def fill_block(page: str, shown: Shown) -> str:
+    """Return the page with the output of today, in the place of the old one if there is any."""
+    before = shown.source
+    if shown.on_page:
+        before += f"```\n{shown.on_page}```\n"
+    return page.replace(before, f"{shown.source}```\n{shown.today}```\n", 1)
 
 
 def take_picture(page: Path, to: Path) -> None:
@@ -112,7 +126,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for shown in run_page(page, folder):
-            page = page.replace(shown.on_page, shown.today)
+            page = fill_block(page, shown)
         PAGE.write_text(page, encoding="utf-8")
         take_picture(folder / "leaderboards" / "v1" / "index.html", PICTURE)
 

@@ -82,11 +82,11 @@ class Backbone:
         heads = sorted({without_base(name).split(".")[0] for name in self.unused})
         line = f"{self.name} at {self.revision[:12]}: "
         if self.family:
-            line += f"{family_title(self.family)}, {count:,} weights of the encoder, none missing"
+            line += f"{family_title(self.family)}, {count:,} parameters loaded, none missing"
         else:  # no transformer: its own library has read it
             line += f"{count:,} weights"
         if heads:
-            line += f"; not used: {', '.join(heads)}"
+            line += f"; ignored: {', '.join(heads)}"
         if self.note:
             line += f"; {self.note}"
         return line

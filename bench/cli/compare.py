@@ -32,7 +32,7 @@ from bench.show.tables.forms import format_tables
 @click.option("--method", help="Only these methods (a,b); METHOD+VARIANT is only that variant.")
 @click.option("--backbone", help="Only these backbones.")
 @click.option("--setting", help="Only these settings: unsupervised, supervised, none.")
-@click.option("--variant", help="Only these variants; none = the method as its paper has it.")
+@click.option("--variant", help="Only these variants; 'none' is the plain method.")
 @click.option(
     "--suite",
     multiple=True,
@@ -48,7 +48,7 @@ from bench.show.tables.forms import format_tables
 @click.option(
     "--with-paper",
     is_flag=True,
-    help="The printed value, ours minus it, and whether the two are consistent.",
+    help="Show the published value, our difference from it, and whether they agree.",
 )
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
 @click.option(
@@ -171,12 +171,12 @@ def compare(
     if size is not None:
         print_seeds_for(size, selected, options, form, everything=everything)
         return
-    # without an option that changes tables, the first table of the published page is the answer
-    tables_are_usual = options == TableOptions(strict=strict)
+    # without an option that changes columns, the first table of the published page is the answer
+    tables_are_usual = options == TableOptions(strict=strict, baseline=baseline)
     shows_first_only = tables_are_usual and form == "table" and not everything
     with no_collection(), Console(stderr=True).status("reading predictions"):
         if shows_first_only:
-            tables = published_tables(selected, strict=strict)
+            tables = published_tables(selected, strict=strict, baseline=baseline)
         else:
             tables = list(make_tables(selected, options))
     page = ""
@@ -188,7 +188,7 @@ def compare(
         elif form != "table":
             click.echo(format_tables(tables, form), nl=False)
         elif shows_first_only:
-            print_first_table(tables)
+            print_first_table(tables, {run.record.run_id: run.record for run in selected})
         else:
             print_all_tables(tables)
     if html is not None:

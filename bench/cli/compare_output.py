@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,31 +12,50 @@ from rich.console import Console
 
 from bench.base.collector import no_collection
 from bench.base.errors import BenchError
-from bench.base.text import list_names, plural
+from bench.base.terminal import terminal_width
+from bench.base.text import list_names
 from bench.board.board import board_headline
 from bench.board.tables import board_tables, judged_tables
 from bench.cli.options import json_text, print_columns, print_grid, say
 from bench.compare.answer import table_answer
+from bench.compare.finding import describe_finding
 from bench.compare.footnotes import refuse_footnotes
-from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
 from bench.compare.seeds import seeds_for
 from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, make_tables
+from bench.records.record import RunRecord
 from bench.records.run import Run
+from bench.show.tables.first_screen import (
+    best_words,
+    briefest_name,
+    table_names,
+    table_title,
+    untested_words,
+    untrained_line,
+    verdict_grid,
+    verdict_legend,
+)
 from bench.show.tables.forms import print_score_tables
 from bench.show.tables.items import items_data, items_grid
+from bench.show.tables.row_notes import note_rows
 from bench.show.tables.seeds import seeds_data, seeds_grid
+from bench.show.terminal import natural_width
+
+UNTRAINED_NOTE = "encoder not trained: "
+"""Begins a table's note that :func:`untrained_line` says in its place."""
 
 
-def published_tables(runs: Sequence[Run], *, strict: bool) -> list[Table]:
+def published_tables(
+    runs: Sequence[Run], *, strict: bool, baseline: str | None = None
+) -> list[Table]:
     """Return the tables of the published page of these runs, in its order, without costs.
 
-    ``strict``: refuse tables with footnotes.
+    ``strict``: refuse tables with footnotes. ``baseline``: the row to compare with, if it is named.
     """
     records = {run.record.run_id: run.record for run in runs}
     tables = []
-    for shown in board_tables(judged_tables(runs, extras=False), records):
+    for shown in board_tables(judged_tables(runs, baseline=baseline, extras=False), records):
         rows = tuple(replace(row, cost=None) for row in shown.table.rows)
         tables.append(replace(shown.table, rows=rows))
     if strict:
@@ -44,19 +63,81 @@ def published_tables(runs: Sequence[Run], *, strict: bool) -> list[Table]:
     return tables
 
 
-def print_first_table(tables: Sequence[Table]) -> None:
-    """Print the headline and the first table of the published page, and a line for each other."""
+def print_first_table(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> None:
+    """Print the finding, the first table of the published page, and a line for each other table.
+
+    ``records``: of the runs of these tables, by id.
+    """
     ranking = [table for table in tables if table.head and len(table.rows) > 1 and not table.sender]
     first = ranking[0] if ranking else tables[0]
-    say(board_headline(tables))
-    click.echo()
-    print_score_tables([first])
-    others = [_table_line(table, first) for table in tables if table is not first]
+    hints = []
+    others = [table for table in tables if table is not first]
+    if first.has_verdicts or others:
+        hints.append("All tables: bench compare --all.")
     if others:
-        print_columns(others, headings=("other tables", "rows that may be the best"), blank=True)
-        say(
-            "all tables: bench compare --all; one table: --suite, --backbone, --setting", blank=True
-        )
+        hints.append("One table: --suite, --backbone, --setting.")
+    if first.has_verdicts:
+        needed = print_verdicts(first, records)
+        if needed:
+            hints.append(f"Scores of each task: --format csv, or {needed} columns.")
+    else:
+        say(board_headline(tables))
+        click.echo()
+        print_score_tables([first])
+    if others:
+        _print_other_tables(others, first)
+    if hints:
+        say("   ".join(hints), blank=True)
+
+
+def print_verdicts(table: Table, records: Mapping[str, RunRecord]) -> int:
+    """Print the finding of a table, the table with verdicts in words, and what its signs mean.
+
+    Returns the width of the terminal that the scores of its tasks need; 0 if they are shown.
+    """
+    say(describe_finding(table), style="bold")
+    notes = note_rows(table)
+    title = table_title(table, records)
+    shown = verdict_grid(table, notes, title, with_tasks=True)
+    needed = natural_width(shown)
+    if needed <= terminal_width():
+        needed = 0
+    else:
+        shown = verdict_grid(table, notes, title, with_tasks=False)
+    print_grid(shown, blank=True)
+    click.echo()
+    for line in verdict_legend(table):
+        say(line)
+    others = [untrained_line(table)]
+    others += [note for note in table.notes if not note.startswith(UNTRAINED_NOTE)]
+    lines = [line for line in others if line]
+    if notes or lines:
+        say("Differences between rows:", blank=True)
+    for note in notes:
+        say(f"{note.letter or '-'}  {note.text}", indent=2, hang=3)
+    for line in lines:
+        say(f"-  {line}", indent=2, hang=3)
+    return needed
+
+
+def _print_other_tables(others: Sequence[Table], first: Table) -> None:
+    """Print the best rows of each other table that was tested, and the reasons for the rest."""
+    rows = []
+    untested: dict[str, dict[str, None]] = {}
+    for table, name in zip(others, table_names(others, first), strict=True):
+        best = best_words(table)
+        if best:
+            rows.append((name, best))
+        else:
+            names = untested.setdefault(untested_words(table), {})
+            names[briefest_name(table, first)] = None
+    if rows:
+        print_columns(rows, headings=("Other tables", "may be the best"), blank=True)
+    else:
+        say("Other tables", blank=True)
+    parts = [f"{list_names(names, len(names))} ({reason})" for reason, names in untested.items()]
+    if parts:
+        say(f"Not tested: {'; '.join(parts)}.", hang=2)
 
 
 def print_all_tables(tables: Sequence[Table]) -> None:
@@ -69,39 +150,6 @@ def print_all_tables(tables: Sequence[Table]) -> None:
             say(sentence)
             click.echo()
         print_score_tables([table])
-
-
-def _table_line(table: Table, first: Table) -> tuple[str, str]:
-    """Return the name of a table that is not printed, and which of its rows may be the best."""
-    name = _table_name(table, first)
-    rows = []
-    for row in table.rows:
-        cell = row.cells[-1]
-        if cell is not None:
-            rows.append((row, cell))
-    if table.head is None or not rows:
-        return name, f"not ranked ({plural(len(table.rows), 'row')})"
-    if table.sender:
-        return name, f"{plural(len(rows), 'row')}, no candidates"
-    if table.tested is None:
-        row, cell = rows[0]
-        return name, f"not tested; highest {row_name(row, table)} {score(cell.mean)}"
-    best = [f"{row_name(row, table)} {score(cell.mean)}" for row, cell in rows if row.may_be_best]
-    return name, list_names(best, 5)
-
-
-def _table_name(table: Table, first: Table) -> str:
-    """Return protocol and text form, sender, backbone if it differs from ``first``, and budget."""
-    parts = [table.protocol]
-    if table.text not in (None, "tokenised"):
-        parts = [f"{table.protocol} ({table.text})"]
-    if table.sender:
-        parts.append(f"submitted by {table.sender}")
-    if (table.setting, table.backbone) != (first.setting, first.backbone):
-        parts.append(table.backbone or SEVERAL)
-    if table.budget:
-        parts.append(table.budget)
-    return ", ".join(parts)
 
 
 def print_seeds_for(

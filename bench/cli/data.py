@@ -48,7 +48,7 @@ def data() -> None:
     """
 
 
-@data.command("list")
+@data.command("list", short_help="List data sets and corpora, and which are here.")
 @click.argument("name", required=False)
 @data_option
 @json_option
@@ -64,14 +64,14 @@ def list_data(name: str | None, data: Path | None, as_json: bool) -> None:
         name,
         as_json,
         notes=(
-            "judged by file names; to read every byte: bench data check",
+            "all sizes in MB; judged by file names; to read every byte: bench data check",
             "to get what is missing: bench data fetch NAME, or a suite, or all",
             "data folder: --data DIR, or BENCH_DATA",
         ),
     )
 
 
-@data.command("check")
+@data.command("check", short_help="Compare every byte with the known checksums.")
 @click.argument("name", required=False)
 @data_option
 @json_option
@@ -96,7 +96,7 @@ def check_data(name: str | None, data: Path | None, as_json: bool) -> None:
             folder.open(wanted)  # raises an error with the searched files and places
 
 
-@data.command("fetch")
+@data.command("fetch", short_help="Get data sets and corpora from their sources.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME|SUITE|all ...")
 @click.option(
     "--text",
@@ -212,7 +212,7 @@ def _print_sets(
                 wanted.name,
                 _use_of(wanted),
                 f"{wanted.items.get('test', sum(wanted.items.values())):,}",
-                f"{wanted.bytes / 1e6:.1f}",
+                _megabytes(wanted.bytes),
                 ", ".join(forms) or state.status,
                 wanted.licence,
             )
@@ -223,6 +223,12 @@ def _print_sets(
     print_grid(grid(columns, rows, whole="bench data list NAME", notes=notes))
     if findings:
         print_findings(findings)
+
+
+def _megabytes(size: int) -> str:
+    """Write a size in MB: "0.4", "2,177"."""
+    megabytes = size / 1e6
+    return f"{megabytes:,.0f}" if megabytes >= 1000 else f"{megabytes:.1f}"
 
 
 USES = {"corpus": "training", "vectors": "word vectors", "built-in": "demo"}

@@ -28,7 +28,7 @@ from bench.session.values import comma_list
 from bench.show.tables.run_report import overlap_grid
 
 
-@click.command()
+@click.command(short_help="Count test sentences that a training text contains.")
 @click.argument("corpus")
 @click.option(
     "--suite",

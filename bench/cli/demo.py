@@ -11,7 +11,7 @@ import click
 
 from bench.base.collector import no_collection
 from bench.base.files import write_or_fail
-from bench.board.board import board_headline
+from bench.cli.compare_output import print_verdicts
 from bench.cli.options import plain_option, say
 from bench.cli.run_output import execute_and_report
 from bench.compare.tables import TableOptions, make_tables
@@ -22,7 +22,6 @@ from bench.session.progress import terminal_reporter
 from bench.session.session import Session
 from bench.session.values import parse_seeds
 from bench.show.pages.board import comparison
-from bench.show.tables.forms import print_score_tables
 
 BATCH = 32
 
@@ -47,9 +46,7 @@ NOTE = (
     show_default=True,
     help="Folder for the runs and the page.",
 )
-@click.option(
-    "--seeds", default="42-44", show_default=True, help="Of the methods that are trained."
-)
+@click.option("--seeds", default="42-44", show_default=True, help="Seeds of the trained methods.")
 @click.option(
     "--steps",
     type=click.IntRange(min=1),
@@ -101,9 +98,10 @@ def show_demo(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse
         tables = make_tables(runs, TableOptions(baseline=records[0].method))
         text = comparison(runs, tables, "bench demo", NOTE)
     write_or_fail(page, text.encode(), hint="another folder: --out DIR")
-    print_score_tables(tables)
-    say(board_headline(tables))
-    say(NOTE)
+    click.echo()
+    for table in tables:
+        print_verdicts(table, {record.run_id: record for record in records})
+    say(NOTE, blank=True)
     run_id = records[-1].run_id
     folder = f"--runs {shlex.quote(str(store.path))}"
     click.echo(f"page: {page.resolve()}")

@@ -20,16 +20,14 @@ from bench.backbones.known_models import KNOWN
 from bench.base import __version__, devices
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError
-from bench.base.extras import install_hint
-from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.base.terminal import warn
-from bench.base.text import format_bytes, plural
+from bench.base.text import format_bytes
+from bench.cli.doctor_lines import print_machine
 from bench.cli.options import (
     data_option,
     json_option,
     json_text,
     print_facts,
-    print_findings,
     runs_option,
 )
 from bench.data.sets import DataFolder, data_sets
@@ -75,8 +73,7 @@ def doctor(
     elif backbone is not None:
         print_facts((key, str(value)) for key, value in facts.items())
     else:
-        print_findings(_findings(facts))
-        click.echo(f"\nnext: {facts['next']}")
+        print_machine(facts)
 
 
 def describe_backbone(name: str, *, fetch: bool) -> dict[str, Any]:
@@ -172,39 +169,6 @@ def _data_states(folder: DataFolder) -> list[dict[str, Any]]:
             missing = [task.name for task in tasks if found.isdisjoint(task.data)]
             states.append({"suite": name, "tasks": len(tasks), "missing": missing})
     return states
-
-
-def _findings(facts: dict[str, Any]) -> list[Finding]:
-    """Return a line for each fact about this machine, and for the data of each suite."""
-    packages = [f"{name} {version}" for name, version in facts["packages"].items()]
-    machine = {
-        "bench": f"{facts['bench']}, Python {facts['python']}",
-        "packages": ", ".join(packages),
-        "device": facts["device"],
-        "precision": f"{facts['precision']} while training, fp32 for scores",
-        "methods": f"{len(facts['methods'])}; bench methods lists them",
-        "backbone": f"builtin, {facts['builtin']}",
-        "runs": f"{plural(facts['records'], 'record')} in {facts['runs']}",
-        "cache": facts["cache"],
-        "disk free": facts["disk free"],
-    }
-    findings = [Finding("machine", what, AGREES, text) for what, text in machine.items()]
-    for extra, is_installed in facts["extras"].items():
-        if is_installed:
-            findings.append(Finding("extra", extra, AGREES, "installed"))
-        else:
-            hint = install_hint(extra)
-            findings.append(Finding("extra", extra, UNCHECKED, "not installed", hint=hint))
-    for text in facts["left out"]:
-        findings.append(Finding("plugin", "left out", DIFFERS, text))
-    for state in facts["data"]:
-        here = state["tasks"] - len(state["missing"])
-        text = f"{here} of {plural(state['tasks'], 'task')}"
-        outcome, hint = AGREES, ""
-        if state["missing"]:
-            outcome, hint = UNCHECKED, f"bench data fetch {state['suite']} --data DIR"
-        findings.append(Finding("data", state["suite"], outcome, text, hint=hint))
-    return findings
 
 
 def _useful_command(facts: dict[str, Any], data: Path | None, runs: Path | None) -> str:

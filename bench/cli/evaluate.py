@@ -43,7 +43,7 @@ SERVER = "A server"
     cls=GroupedCommand,
     params=shared_options(
         *("suites", "text", "device", "fresh", "offline", "allow_pickle", "data", "runs"),
-        *("plugins", "dry_run", "as_json", "plain"),
+        *("plugins", "as_json", "plain"),
     ),
 )
 @click.argument("models", metavar="[MODEL | FILE.py]...", nargs=-1)
@@ -53,8 +53,8 @@ SERVER = "A server"
     "names",
     type=comma_list,
     metavar="TEXT",
-    help="Names of the models in tables, separated by commas.  [default: as card, folder or file "
-    "say]",
+    help="Names of the models in tables, separated by commas.  [default: from the model card, "
+    "folder or file name]",
 )
 @grouped_option(
     WHAT,
@@ -104,6 +104,7 @@ SERVER = "A server"
     metavar="TEXT",
     help="Send this in place of an empty text, which many servers refuse: ' ' is a space.",
 )
+@grouped_option(OUTPUT, "--dry-run", is_flag=True, help="Show what would be scored and fetched.")
 @grouped_option(
     OUTPUT,
     "--list-sentences",

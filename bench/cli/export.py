@@ -40,7 +40,7 @@ from bench.records.store import RunsFolder
     type=click.Choice([*FOLDERS, *FORMATS]),
     default=FOLDERS[0],
     show_default=True,
-    help="Which tool loads the folder; of the last two, who reads the file of scores.",
+    help="The tool that will load it. The last two write a file of scores, without the model.",
 )
 @click.option(
     "--push", "name", metavar="OWNER/NAME", help="Send it to this repository of the hub instead."

@@ -18,6 +18,9 @@ Facts = Mapping[str, Any]
 LONGEST = 24
 """Characters of a value in a table of recipes."""
 
+LIMIT = "max_steps"
+"""The value that a narrow table of recipes leaves out first: most recipes have none."""
+
 
 def print_method(facts: Facts, *, everything: bool = False) -> None:
     """Print paper, settings, keys and recipes of a method; or ``everything``."""
@@ -25,7 +28,8 @@ def print_method(facts: Facts, *, everything: bool = False) -> None:
     own_keys = [key for key, value in facts["keys"].items() if value["own"]]
     print_facts(
         [
-            *((key, facts[key]) for key in ("paper", "trains", "from")),
+            *((key, facts[key]) for key in ("paper", "trains")),
+            ("package", facts["from"]),
             ("settings", ", ".join(facts["settings"])),
             ("variants", ", ".join(facts["variants"])),
             ("--set", ", ".join(own_keys)),
@@ -35,7 +39,7 @@ def print_method(facts: Facts, *, everything: bool = False) -> None:
     if not everything:
         _print_grids([_recipe_grid(facts)])
         click.echo(
-            "all recipe keys, equations, sources, templates, printed results: "
+            "all recipe keys, equations, sources, templates, published results: "
             f"bench methods {facts['name']} --all"
         )
         return
@@ -108,8 +112,8 @@ def _recipe_grid(facts: Facts) -> Grid:
             GridColumn("setting", drop=2),
             GridColumn("recipe", wrap=18),
             GridColumn("corpus", wrap=14, drop=1),
-            GridColumn("printed Avg.", right=True),
-            *(GridColumn(key, right=True, drop=3) for key in differing),
+            GridColumn("published", right=True),
+            *(GridColumn(key, right=True, drop=4 if key == LIMIT else 3) for key in differing),
         ],
         rows,
         title="recipes",
@@ -162,6 +166,6 @@ def _printed_grid(facts: Facts) -> Grid:
     return grid(
         columns,
         sorted({tuple(result[field] for field in fields) for result in averages}),
-        title="averages that papers print, under their names of variants",
-        notes=[f"every printed number: bench methods {facts['name']} --json, under references"],
+        title="averages that papers report, under their names of variants",
+        notes=[f"every published number: bench methods {facts['name']} --json, under references"],
     )

@@ -1,24 +1,33 @@
-"""``bench methods``: list the methods, show one, or check that one keeps the contract."""
+"""``bench methods``: list the methods, or show one."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bench.base.errors import BenchError
+from bench.base.terminal import terminal_width
+from bench.base.text import plural
 from bench.cli.check import run_checks
 from bench.cli.method_facts import describe_method
 from bench.cli.method_tables import print_method
-from bench.cli.options import json_option, json_text, plugin_option, print_grid
+from bench.cli.options import json_option, json_text, plugin_option, print_grid, say
 from bench.run.config import split_variant
 from bench.run.plugins import Registry
 from bench.run.recipe_files import read_recipes
 from bench.run.recipes import check_variant, variants_of
 from bench.session.session import known_methods
-from bench.show.grid import GridColumn, grid
+from bench.show.grid import Grid, GridColumn, grid
+from bench.show.terminal import natural_width
+
+OTHER_FAMILY = "other"
+"""Of methods that name no family."""
+
+FAMILY_INDENT = 2
 
 
 @click.command()
@@ -27,20 +36,22 @@ from bench.show.grid import GridColumn, grid
     "--check",
     "check_name",
     metavar="NAME-or-FILE",
-    help="Run the conformance suite on a method or on a plugin file.",
+    hidden=True,
+    help="The same as bench check NAME-or-FILE.",
 )
 @click.option(
     "--set",
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
+    hidden=True,
     help="With --check: recipe values that the method needs.",
 )
 @click.option(
     "--all",
     "everything",
     is_flag=True,
-    help="With NAME: also all recipe keys, equations, sources, templates, printed results.",
+    help="With NAME: also all recipe keys, equations, sources, templates, published results.",
 )
 @plugin_option
 @json_option
@@ -52,12 +63,11 @@ def methods(
     as_json: bool,
     everything: bool,
 ) -> None:
-    """List the methods, show one, or check that one keeps the contract.
+    """List the methods, or show one; bench check tests one.
 
     \b
     Example:  bench methods simcse
               bench methods promcse --all
-              bench methods --check my_method.py
     """
     if check_name:
         run_checks([check_name], pairs, plugins, as_json=as_json)
@@ -93,18 +103,68 @@ def _list_methods(registry: Registry, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(methods))
         return
-    rows = []
-    for facts in sorted(methods, key=lambda facts: facts["settings"] == ("none",)):
-        shown = [facts[key] for key in ("name", "year", "family", "summary")]
-        rows.append([*shown, ", ".join(facts["settings"])])
-    columns = (
-        "method",
-        "year",
-        GridColumn("family", wrap=12),
-        GridColumn("summary", wrap=24),
-        GridColumn("settings", wrap=12, drop=1),
+    print_families(methods)
+
+
+def print_families(methods: Sequence[dict[str, Any]]) -> None:
+    """Print a line for each method, grouped by family; families that train come first."""
+    families: dict[str, list[dict[str, Any]]] = {}
+    for facts in methods:
+        families.setdefault(facts["family"] or OTHER_FAMILY, []).append(facts)
+    say(
+        f"{plural(len(methods), 'method')}.  u: unsupervised   s: supervised   "
+        "-: nothing is trained"
     )
-    print_grid(grid(columns, rows, notes=["one method: bench methods NAME"]))
+    ordered = sorted(families, key=lambda family: _family_order(family, families[family]))
+    grids = {family: _family_grid(families[family], with_year=True) for family in ordered}
+    if max(map(natural_width, grids.values())) + FAMILY_INDENT > terminal_width():
+        grids = {family: _family_grid(families[family], with_year=False) for family in ordered}
+    for family, table in grids.items():
+        click.echo()
+        say(family, style="bold")
+        print_grid(table, indent=FAMILY_INDENT)
+    say(
+        "bench methods NAME: paper, recipe, variants, and the source of every value",
+        hang=2,
+        blank=True,
+    )
+
+
+def _family_grid(methods: Sequence[dict[str, Any]], *, with_year: bool) -> Grid:
+    """Lay out a line for each method of a family, the oldest first: name, year, settings, summary.
+
+    Without the year, each line of bench's own methods fits into 80 columns.
+    """
+    rows = []
+    for facts in sorted(methods, key=lambda facts: (facts["year"] or "9999", facts["name"])):
+        unsupervised, supervised = _setting_letters(facts["settings"])
+        year = facts["year"] if with_year else ""
+        rows.append((facts["name"], year, unsupervised, supervised, facts["summary"]))
+    has_supervised = any("supervised" in facts["settings"] for facts in methods)
+    columns = (
+        GridColumn("", gap=1),
+        GridColumn("", gap=2),
+        GridColumn("", gap=1 if has_supervised else 2),
+        GridColumn(""),
+        GridColumn("", wrap=24),
+    )
+    return grid(columns, rows)
+
+
+def _family_order(family: str, methods: Sequence[dict[str, Any]]) -> tuple[bool, bool, int, str]:
+    """Sort the largest family of trained methods first, and what has no family last."""
+    is_trained = any(facts["settings"] != ("none",) for facts in methods)
+    return not is_trained, family == OTHER_FAMILY, -len(methods), family
+
+
+def _setting_letters(settings: Collection[str]) -> tuple[str, str]:
+    """Return ("u", "s") for a method that trains in both settings, ("-", "") for one that trains
+    nothing."""
+    unsupervised = "u" if "unsupervised" in settings else ""
+    supervised = "s" if "supervised" in settings else ""
+    if unsupervised or supervised:
+        return unsupervised, supervised
+    return "-", ""
 
 
 def year_of(paper: str) -> str:

@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from bench.base.errors import UnknownName
 from bench.base.findings import UNCHECKED, Finding
-from bench.base.foreign_text import printable_lines
+from bench.base.foreign_text import encodable, printable_lines
 from bench.base.terminal import terminal_width
 from bench.session.values import comma_list
 from bench.show.grid import Grid, GridColumn, grid
@@ -150,21 +151,28 @@ def print_json(values: Iterable[Any]) -> None:
         click.echo(json_text(value))
 
 
-def say(text: str, indent: int = 0, hang: int = 0, *, blank: bool = False) -> None:
+def say(text: str, indent: int = 0, hang: int = 0, *, blank: bool = False, style: str = "") -> None:
     """Print a paragraph as wide as the terminal, wrapped between words.
 
     Lines after the first are indented by ``hang`` more. ``blank``: print an empty line before it.
+    ``style``: "bold" or "dim", on a terminal.
     """
+    encoding = sys.stdout.encoding or "utf-8"
     wrapped = textwrap.wrap(
-        " ".join(printable_lines(text)),
+        encodable(" ".join(printable_lines(text)), encoding),
         max(terminal_width(), NARROWEST_PARAGRAPH),
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + hang),
         break_on_hyphens=False,
+        break_long_words=False,
     )
     if blank:
         click.echo()
-    click.echo("\n".join(wrapped))
+    if not style:
+        click.echo("\n".join(wrapped))
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(Text("\n".join(wrapped), style), soft_wrap=True)
 
 
 def print_grid(table: Grid, indent: int = 0, *, blank: bool = False) -> None:

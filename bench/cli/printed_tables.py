@@ -9,6 +9,7 @@ import click
 
 from bench.base.text import list_names, plural
 from bench.cli.options import check_known_names, print_facts, print_grid, print_json, say
+from bench.cli.printed_part import PrintedLetters, cell_text, print_letters, print_part
 from bench.references import (
     BY_MTEB,
     PAPERS,
@@ -23,7 +24,7 @@ from bench.references import (
 )
 from bench.references.audit import remarks
 from bench.references.checkpoints import released_checkpoints
-from bench.references.remark import KINDS, Remark, as_data, format_printed
+from bench.references.remark import KINDS, Remark, as_data
 from bench.show.grid import Grid, GridCell, GridColumn, grid
 
 COMPUTED = ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
@@ -106,19 +107,32 @@ def print_papers() -> None:
     print_grid(grid(columns, lines, notes=[note]))
 
 
-def print_printed_tables(numbers: Sequence[ReferenceResult]) -> None:
-    """Print the tables that have these numbers, by setting and backbone, with these cells alone."""
+def print_printed_tables(numbers: Sequence[ReferenceResult], *, everything: bool) -> None:
+    """Print the tables that have these numbers, by setting and backbone, with these cells alone.
+
+    ``everything``: with all remarks and sources as footnotes.
+    """
     parts: dict[tuple[str, str], dict[str, list[PrintedRow]]] = {}
     for row in rows(numbers, by_metric=False):
         table_parts = parts.setdefault((row.first.paper, row.first.table), {})
         table_parts.setdefault(_part_name(row.first), []).append(row)
+    letters = PrintedLetters()
     for (paper, table), table_parts in parts.items():
-        say(f"table {table} of {PAPERS[paper]}{_places_read(table_parts)}", hang=2)
+        say(f"{paper}, table {table}", style="bold")
+        say(f"{PAPERS[paper]}{_places_read(table_parts)}", hang=2)
         for name, part in table_parts.items():
-            print_grid(_part_grid(name, part), blank=True)
-        click.echo()
+            if everything:
+                print_grid(_part_grid(name, part), blank=True)
+            else:
+                print_part(name, part, letters)
+        if everything or len(parts) > 1:
+            click.echo()
+    names = [f"{paper}:{table}" for paper, table in parts]
+    if not everything:
+        print_letters(letters, names[0] if len(names) == 1 else "")
+        return
     click.echo("±: over the draws of CxC-STS, over seeds elsewhere")
-    click.echo("numbers that other papers print differently: --audit --kind differs")
+    click.echo("numbers that other papers publish differently: --audit --kind differs")
 
 
 def _part_name(cell: ReferenceResult) -> str:
@@ -156,19 +170,13 @@ def _part_grid(title: str, part: Sequence[PrintedRow]) -> Grid:
         name = GridCell(text=row.first.label, marks=marks(_row_notes(row)))
         cells = {}
         for cell in row.cells:
-            cells[cell.task] = GridCell(text=_cell_text(cell), marks=marks(_cell_notes(cell)))
+            cells[cell.task] = GridCell(text=cell_text(cell), marks=marks(_cell_notes(cell)))
         lines.append([name, *(cells.get(task, GridCell()) for task in tasks)])
     columns = [GridColumn("row", wrap=24)]
     for task in tasks:
         is_average = task == "Avg."
         columns.append(GridColumn(task, right=True, drop=0 if is_average else 1, lead=is_average))
     return grid(columns, lines, title=title, footnotes=list(footnotes), whole="--json")
-
-
-def _cell_text(cell: ReferenceResult) -> str:
-    if cell.std is None:
-        return cell.printed
-    return f"{cell.printed} ± {format_printed(cell.std, cell.metric)}"
 
 
 def _cell_notes(cell: ReferenceResult) -> list[str]:
@@ -208,7 +216,7 @@ def print_audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_jso
         if of_kind:
             print_grid(_audit_grid(of_kind, f"{kind}: {KINDS[kind]}"))
             click.echo()
-    click.echo(f"{plural(len(numbers), 'printed number')}, {plural(len(listed), 'remark')}")
+    click.echo(f"{plural(len(numbers), 'published number')}, {plural(len(listed), 'remark')}")
     if not kinds:
         click.echo(f"not shown, because they are long: --kind {','.join(LONG)}")
 

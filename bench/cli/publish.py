@@ -72,7 +72,7 @@ SHOWN = 20
 @click.option(
     "--predictions-url",
     metavar="URL",
-    help="Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at "
+    help="Leave the predictions out of the version: upload OUT/vN.predictions.parquet to "
     "this address. The manifest "
     "names it by sha256 and size.",
 )

@@ -34,10 +34,17 @@ from bench.session.values import comma_list
 @click.option(
     "--audit",
     is_flag=True,
-    help="What does not fit: averages, quotations, best-of-n, protocols; computed from the cells.",
+    help="Audit the tables: averages that do not add up, misquoted cells, best-of-n rows, mixed "
+    "protocols.",
 )
 @click.option(
     "--kind", help="With --audit: only these kinds of remarks (the names before the lists)."
+)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="With a table: every source, checkpoint, text form and remark.",
 )
 @json_option
 def references(
@@ -49,11 +56,12 @@ def references(
     own: bool,
     audit: bool,
     kind: str | None,
+    everything: bool,
     as_json: bool,
 ) -> None:
     """Print the numbers of papers, and where they do not fit.
 
-    Without a name: the papers and their tables. With one: the table as printed, with remarks.
+    Without a name: the papers and their tables. With one: the table as published, with remarks.
     ``checkpoints``: the models that authors released, the printed row of each, and how it is scored
     without training (bench reproduce PAPER:TABLE --released).
 
@@ -82,7 +90,7 @@ def references(
     elif name is None and not own and not any(wanted.values()):
         print_papers()
     else:
-        print_printed_tables(numbers)
+        print_printed_tables(numbers, everything=everything)
 
 
 def choose_printed(
@@ -101,11 +109,11 @@ def choose_printed(
     for key, values in wanted.items():
         names = [_names(number, key) for number in numbers]
         numbers = select_named(
-            numbers, names, key, values, "among these printed numbers", "bench references"
+            numbers, names, key, values, "among these published numbers", "bench references"
         )
     if not numbers:
         raise BenchError(
-            "no printed number matches all of these conditions", "leave some of the options out"
+            "no published number matches all of these conditions", "leave some of the options out"
         )
     return numbers
 

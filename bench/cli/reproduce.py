@@ -16,7 +16,7 @@ from bench.cli.dry_run import print_plan
 from bench.cli.errors import show_error
 from bench.cli.method_facts import describe_method
 from bench.cli.method_tables import print_method_part
-from bench.cli.options import print_columns, print_json, say
+from bench.cli.options import print_grid, print_json, say
 from bench.cli.reproduced import (
     print_comparison,
     print_printed_rows,
@@ -44,6 +44,9 @@ from bench.session.progress import terminal_reporter
 from bench.session.session import FOR_EVER, Session, known_methods
 from bench.session.values import comma_list, parse_seeds
 from bench.show.figures import missing_library
+from bench.show.grid import GridColumn, grid
+
+COMMAND = "bench reproduce"
 
 
 @click.command(
@@ -82,13 +85,14 @@ from bench.show.figures import missing_library
     "--seeds",
     type=parse_seeds,
     metavar="TEXT",
-    help="42, 1-5, or 1,3,7-9.  [default: from 42 on, as many as the printed number is of]",
+    help="42, 1-5, or 1,3,7-9.  [default: 42 upward, as many seeds as the published number "
+    "averages]",
 )
 @grouped_option(
     OUTPUT,
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File of the page: our scores beside the printed ones, or a figure.",
+    help="File of the page: our scores next to the published ones, or a figure.",
 )
 def reproduce(
     name: str | None,
@@ -102,14 +106,14 @@ def reproduce(
     plain: bool,
     **options: Any,
 ) -> None:
-    """Run a paper's table or figure again, and compare our scores with the printed ones.
+    """Run a paper's table or figure again, and compare our scores with the published ones.
 
     Each is consistent, differs, or is not tested.
 
-    Without a name it lists every table and figure, with yes or no. A figure is drawn from its runs,
-    on a page. What is missing is fetched first, as by bench run. The same command again repeats
-    nothing that is done and continues what was interrupted; several processes with the same command
-    share the runs. With --set or --budget a run is a trial, not a reproduction.
+    Without a name, list every table and figure and whether it can be rerun. A figure is drawn from
+    its runs, on a page. What is missing is fetched first, as by bench run. The same command again
+    repeats nothing that is done and continues what was interrupted; several processes with the same
+    command share the runs. With --set or --budget a run is a trial, not a reproduction.
 
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run
@@ -261,6 +265,12 @@ def _list_parts(as_json: bool) -> None:
         return
     rows = []
     for part in contents():
-        again = "no" if part.how == NO else "yes"
-        rows.append((part.paper, part.part, part.shows, again, part.command or part.why))
-    print_columns(rows, headings=("paper", "part", "shows", "again", "command, or why not"))
+        name = part.command.removeprefix(f"{COMMAND} ")
+        if not name:
+            name = f"{part.paper}:{part.part.removeprefix('table ').replace(' ', '')}"
+        again, shows = "yes", part.shows
+        if part.how == NO:
+            again, shows = "no", f"{part.shows} ({part.why})"
+        rows.append((name, again, shows))
+    columns = ("table", "again", GridColumn("shows", wrap=24))
+    print_grid(grid(columns, rows, notes=[f"one of them: {COMMAND} PAPER:TABLE"]))

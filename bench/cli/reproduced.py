@@ -27,7 +27,7 @@ def print_printed_rows(order: Sequence[TableRun]) -> None:
         for row in run.rows:
             value = (row.average or row.cells[0]).printed
             rows.append((row.first.label, value, row.first.runs, run.name))
-    print_columns(rows, headings=("printed row", "value", "of", "run"), indent=2)
+    print_columns(rows, headings=("published row", "value", "of", "run"), indent=2)
     for note in dict.fromkeys(note for run in order for note in run.notes):
         say(f"note: {note}", indent=2, hang=2)
 

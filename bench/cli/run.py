@@ -17,6 +17,7 @@ from bench.base.terminal import warn
 from bench.base.text import plural
 from bench.cli.dry_run import print_plan
 from bench.cli.errors import show_error
+from bench.cli.plan_facts import plan_sentence
 from bench.cli.run_options import GroupedCommand, run_options, typed_options
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
 from bench.run.batch import JobBatch
@@ -95,6 +96,8 @@ def _run_here(session: Session, only: str | None, as_json: bool) -> int:
     if session.ranks is not None and not session.ranks.lead:
         session.follow_first_rank(runs)
         return 0
+    if only is None:
+        warn(plan_sentence(runs))
     with session.reporter.display():
         records, worst = execute_and_report(session, runs, as_json=as_json)
     if records and not as_json:

@@ -87,7 +87,7 @@ MAIN_OPTIONS = (
         WHAT,
         "--setting",
         type=click.Choice(["unsupervised", "supervised", "none"]),
-        help="[default: the one with a recipe for the backbone]",
+        help="[default: the setting that the paper reports for this backbone]",
     ),
     grouped_option(
         WHAT,
@@ -175,7 +175,7 @@ MAIN_OPTIONS = (
         "slurm:gpus=1,partition=gpu,time=4:00:00, ray:cpus=4,memory=16G, "
         "or commands (print a command for each run).  [default: here]",
     ),
-    grouped_option(HOW, "--fresh", is_flag=True, help="Run again, even what is finished."),
+    grouped_option(HOW, "--fresh", is_flag=True, help="Repeat finished runs."),
     grouped_option(
         HOW,
         "--offline",

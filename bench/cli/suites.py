@@ -30,7 +30,8 @@ from bench.show.grid import GridColumn, grid
     "--check",
     "check_name",
     metavar="NAME-or-FILE",
-    help="Check a suite, or the one that a plugin file defines.",
+    hidden=True,
+    help="The same as bench check NAME-or-FILE.",
 )
 @data_option
 @plugin_option
@@ -46,7 +47,6 @@ def suites(
 
     \b
     Example:  bench suites sts
-              bench suites --check my_suite.py --data DIR
     """
     if check_name:
         run_checks([check_name], data=data, as_json=as_json)

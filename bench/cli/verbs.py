@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.terminal import check_system
 from bench.cli.errors import (
     OUTPUT_ERRORS,
     TYPED,
@@ -24,22 +25,22 @@ from bench.cli.errors import (
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
     "search": "Search recipe values, with the same effort for every method.",
-    "evaluate": "Score a finished encoder: a hub name, a folder, a run, vectors, a server.",
-    "compare": "Compare runs: tables as the papers print them, intervals, verdicts.",
-    "publish": "A new version of the leaderboards: pages, Markdown, data.",
+    "evaluate": "Score a finished encoder: hub name, folder, run, vectors, server.",
+    "compare": "Compare runs: tables as in the papers, intervals, verdicts.",
+    "publish": "Write a new version of the leaderboards: pages, Markdown, data.",
     "verify": "Compute every score again from its stored predictions.",
-    "demo": "A small run on the data in the package: nothing is fetched.",
+    "demo": "Do a small run on the data in the package: nothing is fetched.",
     "methods": "List the methods; with a name, everything about it.",
     "suites": "List the suites; with a name, its tasks, protocol and data.",
-    "check": "Check methods, suites, recipes and plans before anything is trained.",
-    "runs": "List runs and what engines have queued; with a name, everything about one.",
+    "check": "Check methods, suites, recipes and plans before training.",
+    "runs": "List runs and queued jobs; with a name, everything about one.",
     "encode": "Turn your sentences into vectors with a run's model.",
     "export": "Write a run's model for other tools, here or on the hub.",
     "submit": "Write runs for a pull request to somebody else's board.",
-    "reproduce": "Run a paper's table again: printed value, ours, verdict.",
-    "references": "What papers printed, and what does not fit in their tables.",
-    "data": "Evaluation data and training text: what is here, missing or damaged.",
-    "doctor": "What is installed, which device is used, and what to do next.",
+    "reproduce": "Run a paper's table again: published value, ours, verdict.",
+    "references": "What papers report, and what does not fit in their tables.",
+    "data": "Evaluation data and training text: list, fetch, check.",
+    "doctor": "Show what is installed, which device is used, and what is next.",
 }
 WELCOME = """Sentence embeddings: train, score as the papers do, keep the record, compare.
 
@@ -168,6 +169,7 @@ class Verbs(HelpfulGroup):
         """Run a verb, and turn its errors into lines and exit codes."""
         ctx.meta[TYPED] = [*ctx._protected_args, *ctx.args]
         try:
+            check_system()
             check_places(ctx.meta[TYPED])
             result = super().invoke(ctx)
             sys.stdout.flush()

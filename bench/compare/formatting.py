@@ -19,21 +19,40 @@ def variant_words(row: Row, table: Table) -> str:
     """Return the label after the method name: variant, what distinguishes the row, and anything not
     shared by the whole table."""
     parts = [row.variant] if row.variant else []
-    by_values = row.differs and _values_suffice(row, table)
-    parts += [f"{key}={value}" for key, value in row.differs if not by_values or key == SENDER]
-    if table.backbone is None and not row.model:
-        parts.append(row.backbone)
-    if table.setting is None:
-        parts.append("not trained here" if row.setting == "none" else row.setting)
+    parts += _distinguishing_words(row, table)
     kinds = table.kinds_of_values
     usual = max(kinds, key=lambda kind: (kinds[kind], not kind.startswith(TUNED)), default="")
-    if by_values or (
+    if _told_by_values(row, table) or (
         row.setting != "none"
         and row.values not in ("", usual)
         and (row.values.startswith(TUNED) or usual.startswith(TUNED))
     ):
         parts.append(row.values)
     return " ".join(parts)
+
+
+def command_name(row: Row, table: Table) -> str:
+    """Write a row's name as ``bench run`` takes it, "promcse+eh", and what distinguishes the row."""
+    parts = [row.name, *_distinguishing_words(row, table)]
+    if _told_by_values(row, table):
+        parts.append(row.values)
+    return " ".join(parts)
+
+
+def _distinguishing_words(row: Row, table: Table) -> list[str]:
+    """Return what sets a row apart from its namesakes, and what the table does not say for all."""
+    by_values = _told_by_values(row, table)
+    parts = [f"{key}={value}" for key, value in row.differs if not by_values or key == SENDER]
+    if table.backbone is None and not row.model:
+        parts.append(row.backbone)
+    if table.setting is None:
+        parts.append("not trained here" if row.setting == "none" else row.setting)
+    return parts
+
+
+def _told_by_values(row: Row, table: Table) -> bool:
+    """Say if the source of its values tells the row from its namesakes."""
+    return bool(row.differs) and _values_suffice(row, table)
 
 
 def _values_suffice(row: Row, table: Table) -> bool:

@@ -1,6 +1,6 @@
 """The conformance checks of plugins.
 
-``bench methods --check`` and ``bench suites --check`` run them.
+``bench check`` runs them.
 
 A check is a function that returns its observation as text, and raises :class:`Failed` if the plugin
 breaks the contract. :mod:`methods` checks methods, and :mod:`suites` checks suites.

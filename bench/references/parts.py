@@ -134,7 +134,7 @@ def split_name(name: str) -> tuple[str, str | None]:
     """
     paper, colon, table = name.partition(":")
     if paper not in PAPERS:
-        raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench references")
+        raise UnknownName("paper", paper, PAPERS, "with published tables here", "bench references")
     if not colon or (paper, table) in tables():
         return paper, table if colon else None
     part = find_part(name)

@@ -12,7 +12,7 @@ from bench.references import (
 KINDS = {
     "average": "averages that do not follow from their own cells",
     "impossible": "accuracies that no number of right answers gives",
-    "differs": "numbers that are printed differently elsewhere",
+    "differs": "numbers that other tables report differently",
     "same": "the same numbers under another method's name",
     "claim": "claims in a paper's text that its numbers do not support",
     "quoted": "quoted cells that differ from their source",

@@ -70,7 +70,9 @@ def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
     for item in pending:
         megabytes = "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}"
         rows.append((item.name, megabytes, item.licence, item.where))
-    notes = [f"{pending_size(pending)} in all; sizes marked ? are known to the hub alone"]
+    notes = [f"{pending_size(pending)} in all"]
+    if any(item.bytes is None for item in pending):
+        notes = [f"{notes[0]}, without those marked ?: only the hub knows their sizes"]
     if terms:
         notes += dict.fromkeys(_terms_and_notes(pending))
     else:

@@ -40,8 +40,9 @@ class Bars(Progress):
 class RunReporter:
     """Shows lines when runs start and end, and between them how far a phase is.
 
-    On a terminal a phase has a bar. With ``plain`` it has a line every ten seconds, without control
-    characters. rich counts and times in both cases; its last task is the current phase.
+    The id of a run is printed when it starts, and later lines are indented below it. On a terminal
+    a phase has a bar. With ``plain`` it has a line every ten seconds, without control characters.
+    rich counts and times in both cases; its last task is the current phase.
 
         reporter = terminal_reporter(plain=False)
         with reporter.display():
@@ -91,7 +92,7 @@ class RunReporter:
         if number and self.count > 1:
             self.label = f"{label} ({number} of {self.count})"
         if self.plain:
-            self._say("starts")
+            print(self.label, file=sys.stderr, flush=True)
         else:
             self.console.print(self.label, style="bold", markup=False)
 
@@ -156,7 +157,8 @@ class RunReporter:
 
     def _say(self, text: str, style: str = "") -> None:
         if self.plain:
-            print(f"{self.label}: {text}" if self.label else text, file=sys.stderr, flush=True)
+            indent = "  " if self.label else ""
+            print(f"{indent}{text}", file=sys.stderr, flush=True)
         else:
             self.console.print(Padding.indent(Text(text, style), 2))
 

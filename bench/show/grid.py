@@ -60,6 +60,8 @@ class GridColumn:
     drop: int = 0
     # follows the first column if others are left out
     lead: bool = False
+    # blanks after it; None: one between two columns of numbers, else two
+    gap: int | None = None
 
 
 INDENT = "  "

@@ -15,6 +15,11 @@ from bench.show.grid import INDENT, SIGNS, Grid, GridCell, GridColumn, GridRow
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 CONSOLE = Console()
 """Wraps text; nothing is printed on it."""
+LONGEST_WORD = 24
+"""A column is as wide as its longest word, up to so many characters; the first ones of a path, say,
+have room in a narrower one."""
+BREAK_AFTER = "/\\-_=@:,+"
+"""Signs after which a word that is longer than its column is broken."""
 STYLES = {"best": "bold", "strong": "bold", "second": "underline", "dim": "dim"}
 """Emphasis of a cell -> how a terminal shows it."""
 
@@ -31,12 +36,8 @@ def terminal_lines(
     room = width - indent
     texts = [_row_parts(row, table.columns, encoding) for row in table.rows]
     names = [make_visible(column.name, encoding, limit=None) for column in table.columns]
-    tails = [max([cell_len(row[i][1]) for row in texts], default=0) for i in range(len(names))]
-    natural = []
-    for i, name in enumerate(names):
-        widths = [cell_len(row[i][0]) + tails[i] for row in texts]
-        natural.append(max([cell_len(name), *widths]))
-    shown, wide = _fitted(table.columns, natural, room)
+    tails, natural = _widths(texts, names)
+    shown, wide = _fitted(table.columns, natural, _longest_words(texts, len(names)), room)
     lines = []
     if table.title:
         title = wrap_text(make_visible(table.title, encoding, limit=None), room)
@@ -67,6 +68,36 @@ def terminal_lines(
     return [Text(" " * indent).append_text(line) for line in lines]
 
 
+def natural_width(table: Grid, encoding: str = "utf-8") -> int:
+    """Return the characters that the table's columns take if nothing is wrapped or left out."""
+    texts = [_row_parts(row, table.columns, encoding) for row in table.rows]
+    names = [make_visible(column.name, encoding, limit=None) for column in table.columns]
+    _, natural = _widths(texts, names)
+    return sum(natural) + sum(_gaps(range(len(names)), table.columns))
+
+
+def _widths(
+    texts: Sequence[Sequence[tuple[str, str]]], names: Sequence[str]
+) -> tuple[list[int], list[int]]:
+    """Return the widths of each column's tails, and of the column if nothing is wrapped."""
+    tails = [max([cell_len(row[i][1]) for row in texts], default=0) for i in range(len(names))]
+    natural = []
+    for i, name in enumerate(names):
+        widths = [cell_len(row[i][0]) + tails[i] for row in texts]
+        natural.append(max([cell_len(name), *widths]))
+    return tails, natural
+
+
+def _longest_words(texts: Sequence[Sequence[tuple[str, str]]], columns: int) -> list[int]:
+    """Return the width of the longest word of each of so many columns."""
+    longest = [0] * columns
+    for row in texts:
+        for number, (main, _) in enumerate(row):
+            words = [cell_len(word) for word in main.split()]
+            longest[number] = max([longest[number], *words])
+    return longest
+
+
 def _row_parts(row: GridRow, columns: Sequence[GridColumn], encoding: str) -> list[tuple[str, str]]:
     """Return the text and the tail of every cell of a row."""
     parts = []
@@ -77,22 +108,32 @@ def _row_parts(row: GridRow, columns: Sequence[GridColumn], encoding: str) -> li
 
 
 def _fitted(
-    columns: Sequence[GridColumn], natural: Sequence[int], room: int
+    columns: Sequence[GridColumn], natural: Sequence[int], words: Sequence[int], room: int
 ) -> tuple[list[int], dict[int, int]]:
-    """Return the columns that are shown, in order, and how wide each is."""
+    """Return the columns that are shown, in order, and how wide each is.
+
+    ``words``: the longest word of each column. A column is wrapped to less than that, or than
+    LONGEST_WORD, only if no other column can be left out.
+    """
     shown = list(range(len(columns)))
     wide = dict(enumerate(natural))
+    least = []
+    for column, word in zip(columns, words, strict=True):
+        least.append(max(column.wrap, min(word, LONGEST_WORD)))
 
     def excess() -> int:
         return sum(wide[i] for i in shown) + sum(_gaps(shown, columns)) - room
 
     while excess() > 0:
-        wrapped = [i for i in shown if columns[i].wrap and wide[i] > columns[i].wrap]
+        wrapped = [i for i in shown if columns[i].wrap and wide[i] > least[i]]
         dropped = [i for i in shown if columns[i].drop and len(shown) > 1]
+        broken = [i for i in shown if columns[i].wrap and wide[i] > columns[i].wrap]
         if wrapped:
             wide[max(wrapped, key=lambda i: wide[i])] -= 1
         elif dropped:
             shown.remove(max(dropped, key=lambda i: (columns[i].drop, i)))
+        elif broken:
+            wide[max(broken, key=lambda i: wide[i])] -= 1
         else:
             break
     if len(shown) < len(columns):
@@ -143,22 +184,41 @@ def _row(
 
 
 def _gaps(shown: Sequence[int], columns: Sequence[GridColumn]) -> list[int]:
-    """Return the blanks before each column but the first: one between two columns of numbers, else
-    two."""
+    """Return the blanks before each column but the first."""
     gaps = []
     for i, j in zip(shown, shown[1:], strict=False):
-        gaps.append(1 if columns[i].right and columns[j].right else 2)
+        usual = 1 if columns[i].right and columns[j].right else 2
+        own = columns[i].gap
+        gaps.append(usual if own is None else own)
     return gaps
 
 
 def wrap_text(text: str, room: int, *, fold: bool = False) -> list[str]:
     """Break a text between words into lines of ``room`` columns, at least one.
 
-    A longer word has its own line, or is cut with ``fold``.
+    A longer word has its own line. With ``fold`` it is broken after a sign such as "/", and within
+    its letters only if it has none.
     """
-    lines = Text(text, overflow="fold" if fold else "ignore").wrap(CONSOLE, max(room, 1))
+    if fold:
+        text = " ".join(_break_word(word, max(room, 1)) for word in text.split(" "))
+    lines = Text(text, overflow="ignore").wrap(CONSOLE, max(room, 1))
     texts = [line.plain.rstrip() for line in lines]
     return [line for line in texts if line] or [""]
+
+
+def _break_word(word: str, room: int) -> str:
+    """Return a word in parts of at most ``room`` columns, with blanks between them."""
+    parts = []
+    while cell_len(word) > room:
+        end = 1
+        while end < len(word) and cell_len(word[: end + 1]) <= room:
+            end += 1
+        signs = [i for i in range(1, end + 1) if word[i - 1] in BREAK_AFTER]
+        if signs:
+            end = signs[-1]
+        parts.append(word[:end])
+        word = word[end:]
+    return " ".join([*parts, word])
 
 
 def _parts(cell: GridCell, column: GridColumn, encoding: str, indent: int) -> tuple[str, str]:

@@ -156,7 +156,7 @@ def test_heads_may_stay_unused_and_any_other_tensor_is_an_error(
     from released import with_tensors
 
     plain = models("bert")
-    assert load(resolve(plain)).report().endswith("none missing; not used: cls")
+    assert load(resolve(plain)).report().endswith("none missing; ignored: cls")
     weights = load_file(Path(plain) / "model.safetensors")
     more = {
         n.replace("layer.1", "layer.2"): t.clone() for n, t in weights.items() if "layer.1" in n

@@ -188,3 +188,17 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
         assert found == code, (command, out, err)
         assert words in err and err.count("error: ") == (code == 2), (command, err)
     assert after == before
+
+
+def test_native_windows_is_one_line_in_a_terminal_and_in_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import bench as library
+
+    monkeypatch.setattr("bench.base.terminal.sys.platform", "win32")
+    done = bench("doctor")
+    assert error_line(done) == "error: bench runs on Linux and macOS, not on native Windows"
+    assert "(WSL 2)" in done.stderr
+    with pytest.raises(library.BenchError, match="not on native Windows"):
+        _ = library.train
+    assert bench("--help").exit_code == 0

@@ -52,17 +52,19 @@ def test_ten_runs_are_two_rows_on_one_screen() -> None:
         assert len(lines) <= most and max(map(len, lines)) <= int(width)
         heading, *runs = rows(done.stdout)
         assert [run[heading.index("seeds")] for run in runs] == ["1-5", "1-5"]
+        assert lines[0].startswith("Plan: 10 runs of simcse and promcse, unsupervised ")
         assert [(run[0], run[-1]) for run in runs] == [("1", "76.25"), ("2", "78.49")]
         assert [run[1].rstrip("¹²³⁴·") for run in runs] == ["simcse", "promcse"]
     notes = {note for plan in plans(*BERT, "--device", "cuda") for note in plan["notes"]}
-    assert notes and all(" ".join(done.stdout.split()).count(note) == 1 for note in notes)
+    assert notes == {"setting unsupervised (no --setting was given)"}
+    assert done.stdout.count("(the paper's setting for this") == 1
 
 
 def test_the_total_is_the_sum_of_what_is_to_do() -> None:
     each = [plan["estimate"]["seconds"] for plan in plans(*BERT, "--device", "A100")]
     shown = bench(*BERT, "--device", "A100").stdout
     assert (
-        len(each) == 10 and f"total: 10 runs to do; about {format_duration(sum(each))} of" in shown
+        len(each) == 10 and f"10 runs to do, about {format_duration(sum(each))} of train" in shown
     )
     heading, *runs = rows(shown)
     times = [run[heading.index("time/run")] for run in runs]
@@ -90,12 +92,13 @@ def test_the_chunk_of_the_hint_fits_the_card_and_twice_that_does_not(device: str
 def test_finished_runs_are_counted_and_not_summed(tiny: str, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     command = (*argv(f"run --method cls --backbone {tiny} --suite check --device cpu --runs"), runs)
-    assert "total: 1 run " in bench(*command, "--dry-run").stdout and not runs.exists()
+    assert bench(*command, "--dry-run").stdout.startswith("Plan: 1 run of cls, nothing trained, on")
+    assert not runs.exists()
     assert bench(*command).exit_code == 0
     before = tree(runs)
     assert [plan["finished"] for plan in plans(*command, "--dry-run")] == [True]
     shown = bench(*command, "--dry-run").stdout
-    assert "total: 0 runs " in shown and "1 of 1 finished" in shown and tree(runs) == before
+    assert "; 1 of 1 finished\n" in shown and tree(runs) == before
 
 
 def test_a_finished_run_without_the_scores_of_a_suite_is_not_finished(
@@ -107,8 +110,7 @@ def test_a_finished_run_without_the_scores_of_a_suite_is_not_finished(
     pairs.write_text("sentence1,sentence2,score\na,b,1\na,a,2\nb,c d,0\n")
     assert bench(*command, "--suite", "check").exit_code == 0
     shown = bench(*command, "--suite", "check", "--suite", pairs, "--dry-run").stdout
-    assert "1 to score" in shown and "finished run to score" in shown
-    assert "1 of 1 finished" not in shown
+    assert "; 1 trained and to score\n" in shown and "finished" not in shown
     (plan,) = plans(*command, "--suite", pairs, "--dry-run")
     assert plan["finished"] is False
 
@@ -125,11 +127,45 @@ def test_the_short_recipe_names_the_budget_and_no_cap_that_is_not_reached() -> N
     )
 
 
-def test_the_first_line_names_device_and_precision() -> None:
-    lines = bench(*BERT, "--device", "cpu").stdout.splitlines()
-    assert re.fullmatch(r"device .+, precision fp32", lines[0])
-    lines = bench(*BERT, "--device", "A100").stdout.splitlines()
-    assert lines[0] == "device A100 (80 GB), precision bf16"
+def test_device_and_precision_are_named() -> None:
+    one = (*argv("run promcse --backbone roberta-large --dry-run"), "--device")
+    for command in ((*BERT, "--device"), one):
+        assert re.search(r"^  device +.+, precision fp32$", bench(*command, "cpu").stdout, re.M)
+        shown = bench(*command, "A100").stdout
+        assert re.search(r"^  device +A100 \(80 GB\), precision bf16$", shown, re.M)
+
+
+def test_one_run_is_told_in_facts_and_what_is_fetched_in_one_line() -> None:
+    command = argv("run promcse --backbone roberta-large --dry-run --device cpu")
+    done = bench(*command, COLUMNS="80")
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 30 and max(map(len, lines)) <= 80
+    flat = " ".join(done.stdout.split())
+    assert flat.startswith(
+        "Plan: 1 run of promcse, supervised (the paper's setting for this backbone), on "
+        "roberta-large backbone roberta-large: hub model FacebookAI/roberta-large (commit "
+    )
+    assert "275,601 rows x 10 epochs = 5,390 steps of 512 " in flat
+    assert "published 84.76 (PromCSE paper, table 1)" in flat
+    assert "of a GPU: --device H100, A100 or RTX3090" in flat
+    assert "download 1.5 GB: roberta-large 1.4 GB, nli 48.0 MB, sts data 6.1 MB disk" in flat
+    assert "licence" not in flat.partition("Every value, licence and source: --all.")[0]
+    whole = bench(*command, "--all").stdout
+    assert "CC BY-NC-SA 3.0" in whole and "accepted by fetching:" in whole
+    assert "--device H100" not in bench(*command, "--device", "A100").stdout
+
+
+def test_what_one_plan_says_is_not_said_of_another(tiny: str) -> None:
+    command = argv(f"run simcse --suite check --corpus builtin --device cpu --backbone {tiny}")
+    shown = bench(*command, "--budget", "12steps", "--dry-run").stdout
+    assert "(no --setting was given)" in shown and "paper's setting" not in shown
+    assert "10,000 rows: 12 steps of 64" in shown and "epochs" not in shown
+    assert not any(word in shown for word in ("published", "download", "of a GPU:", "too much"))
+    named = bench(*command, "--setting", "unsupervised", "--dry-run").stdout
+    assert named.startswith("Plan: 1 run of simcse, unsupervised, on ")
+    untrained = bench(*argv("run cls --suite check --device cpu --dry-run")).stdout
+    assert "on the built-in backbone" in untrained
+    assert not any(word in untrained for word in ("train  ", "time", "disk", "Recipe values"))
 
 
 @pytest.mark.usefixtures("short_check")
@@ -143,7 +179,7 @@ def test_a_disk_that_is_too_full_is_one_line_before_anything_is_trained(
     )
     (first, _) = plans(*command, "--dry-run")
     needed = first["estimate"]["disk_bytes"] * 48 // 44  # a checkpoint of the other run
-    assert f"; up to {format_bytes(needed)} on disk" in bench(*command, "--dry-run").stdout
+    assert f"disk      up to {format_bytes(needed)}\n" in bench(*command, "--dry-run").stdout
     free = shutil.disk_usage(tmp_path)._replace(free=needed - 1)
     monkeypatch.setattr("shutil.disk_usage", lambda place: free)
     line = error_line(bench(*command))

@@ -14,6 +14,7 @@ import pytest
 from click.testing import Result
 from commands import argv, bench
 from models import sentences
+from run_log import started_runs
 from run_parts import run_parts
 
 from bench.records import RunsFolder
@@ -194,6 +195,7 @@ def test_a_gpu_that_failed_ends_the_command_and_the_other_seeds_are_not_tried(
 
 
 def test_a_run_names_device_and_precision_first(text: Path, tiny: str) -> None:
-    starts, first, *_ = bench_run(text, tiny).stderr.splitlines()
-    assert starts.endswith(": starts")
-    assert re.search(r": device cpu: .*, precision fp32$", first)
+    plan, starts, first, *_ = bench_run(text, tiny).stderr.splitlines()
+    assert plan.startswith("Plan: 1 run of fragile, unsupervised, on ")
+    assert started_runs(starts)
+    assert re.fullmatch(r"  device cpu: .*, precision fp32", first)

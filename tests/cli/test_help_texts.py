@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 import click
+from commands import bench
 
 from bench.cli import main
 
@@ -59,6 +60,12 @@ def test_every_help_text_is_whole() -> None:
     found = {where: problems(text) for where, text in texts()}
     assert len(found) > 100
     assert {where: wrong for where, wrong in found.items() if wrong} == {}
+
+
+def test_no_line_of_a_list_of_verbs_is_cut() -> None:
+    for words in ((), ("data",)):
+        listed = bench(*words, "--help", COLUMNS="80").stdout
+        assert "..." not in listed.partition("Commands:")[2], listed
 
 
 def test_half_a_sentence_is_found() -> None:

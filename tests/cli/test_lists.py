@@ -67,8 +67,17 @@ def test_the_methods_are_listed() -> None:
         "package": "sentence-bench",
         "summary": simcse.summary,
     }
-    shown = bench("methods").stdout
-    assert all(f"\n{name} " in shown for name in rows)
+    for width in ("80", "120"):
+        shown = bench("methods", COLUMNS=width).stdout
+        families = {row["family"] or "other" for row in rows.values()}
+        assert all(f"\n\n{family}\n" in shown for family in families)
+        for name, row in rows.items():  # one line each, with its settings and its summary
+            (line,) = re.findall(rf"^  {name} .*", shown, re.M)
+            letters = {word[0] for word in row["settings"] if word != "none"} or {"-"}
+            assert letters <= set(line.removesuffix(row["summary"]).split())
+            assert line.endswith(row["summary"]) and len(line) <= int(width)
+            if row["year"]:
+                assert (f" {row['year']} " in line) == (width == "120")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +136,7 @@ def test_the_doctor_loads_a_backbone(tiny: str) -> None:
     facts = json.loads(bench("doctor", "--backbone", tiny, "--json").stdout)
     assert (facts["family"], facts["layers"], facts["hidden size"]) == ("bert", 2, 32)
     assert (facts["MLM head"], facts["deep prompt"], facts["dropout"]) == ("yes", "yes", 0.1)
-    assert "none missing; not used: cls" in facts["weights"]
+    assert "none missing; ignored: cls" in facts["weights"]
     assert facts["tokens"] == "[CLS] a sentence . [SEP]"
 
 
@@ -164,6 +173,30 @@ def test_the_doctor_says_what_is_here(no_cache: Path) -> None:
     assert states["sts"]["missing"][0] == "STS12" and states["sts"]["tasks"] == 7
 
 
+def test_the_doctor_prints_a_line_for_each_state(
+    no_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six lines at 80 columns: what is here, what is missing with its command, what is next."""
+    monkeypatch.chdir(no_cache)
+    facts = doctor()
+    facts["extras"] = {"publish": False, "search": False, "ray": True}
+    facts["left out"] = ["mine.py: SyntaxError"]
+    facts["data"] = [
+        {"suite": "sts", "tasks": 7, "missing": []},
+        {"suite": "cxc", "tasks": 2, "missing": ["CxC-SITS"]},
+        {"suite": "transfer", "tasks": 7, "missing": ["MR"] * 7},
+    ]
+    monkeypatch.setattr("bench.cli.doctor.diagnose_machine", lambda data, runs: facts)
+    lines = bench("doctor", COLUMNS="80").stdout.splitlines()
+    states = [line.split()[0] for line in lines if line and not line.startswith((" ", "bench "))]
+    assert states == ["ok", "ok", "ok", "ok", "missing", "FAILED", "optional", "Next:"]
+    text = "\n".join(lines)
+    assert "39 methods, 0 runs in ./runs, " in text and "evaluation data: sts (7 tasks)\n" in text
+    assert "cxc (has 1 of 2), transfer\n           bench data fetch cxc --data DIR   (" in text
+    assert "publish (figures) and search (Optuna)" in text and "'.[publish,search]'" in text
+    assert max(map(len, lines)) <= 80
+
+
 def test_the_doctor_says_what_of_a_folder_is_missing(no_cache: Path) -> None:
     facts = doctor("--data", no_cache, "--runs", no_cache / "runs")
     assert facts["next"].startswith("bench demo")
@@ -176,7 +209,8 @@ def test_the_doctor_finds_the_data(shared: Path, tmp_path: Path) -> None:
     facts = doctor(*folders)
     (sts,) = [one for one in facts["data"] if one["suite"] == "sts"]
     assert sts["missing"] == []
-    assert re.search(r"^ +ok +sts +data +7 of 7 tasks$", bench("doctor", *folders).stdout, re.M)
+    shown = bench("doctor", *folders).stdout
+    assert re.search(r"^ok +evaluation data: sts \(7 tasks\)", shown, re.M)
     begins = "bench run --method cls,last-avg --backbone builtin --suite sts "
     assert facts["next"] == begins + " ".join(folders)
     assert bench(*facts["next"].split()[1:], "--dry-run").exit_code == 0, "the next command is one"

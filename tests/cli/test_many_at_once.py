@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import killed_worker
@@ -14,6 +13,7 @@ import pytest
 from commands import bench
 from forked import server
 from models import sentences
+from run_log import done_runs
 
 from bench.records import RunsFolder
 from bench.records.curve import read_curve
@@ -46,7 +46,7 @@ def test_two_terminals_with_one_command_share_its_seeds_and_both_end_with_0(
     wanted = {"1-2": {1, 2}, "1": {1}}[seeds]
     assert damaged == [] and {record.seed for record in records} == wanted
     assert all(record.status == "finished" and record.scores for record in records)
-    done = re.findall(r"^(\S+?)(?: \(.*\))?: done: ", "\n".join(output), re.M)
+    done = [run for log in output for run in done_runs(log)]
     assert sorted(done) == sorted(record.run_id for record in records), "each by one process, once"
     assert "error" not in "".join(output) and "Traceback" not in "".join(output)
 
@@ -74,7 +74,7 @@ def test_each_run_of_a_plan_is_done_once_whoever_begins_it(tiny: str, tmp_path: 
     for record in records:
         steps = [entry["step"] for entry in read_curve(runs / record.run_id)]
         assert len(steps) == len(set(steps)), "no step was written twice"
-    done = re.findall(r"^(\S+) .* of .*: done: ", "\n".join(output), re.M)
+    done = [run for log in output for run in done_runs(log)]
     assert sorted(done) == sorted(record.run_id for record in records), "each by one process, once"
     assert not list(runs.rglob(".*.tmp"))
     assert bench("verify", "--runs", runs).exit_code == 0

@@ -28,9 +28,9 @@ def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(
     reporter.phase("train", 1000)
     reporter.advance(125, loss=0.25, best=66.5, best_step=125, sentences_per_second=400.0)
     assert capsys.readouterr().err.splitlines() == [
-        "simcse-builtin-s42: starts",
-        "simcse-builtin-s42: train 25 of 1000  dev 700 of 2900  loss 0.5000",
-        "simcse-builtin-s42: train 125 of 1000  5m47s left  loss 0.2500  dev best 66.50 at 125  400 sentences/s",
+        "simcse-builtin-s42",
+        "  train 25 of 1000  dev 700 of 2900  loss 0.5000",
+        "  train 125 of 1000  5m47s left  loss 0.2500  dev best 66.50 at 125  400 sentences/s",
     ]
 
 

@@ -35,7 +35,7 @@ def test_the_audit_as_text_and_as_json() -> None:
         "quoted",
         "best",
     }
-    assert "4 printed numbers, 0 remarks" in bench("references", "dcpcse:2", "--audit").stdout
+    assert "4 published numbers, 0 remarks" in bench("references", "dcpcse:2", "--audit").stdout
 
 
 def test_mistakes_are_one_line(snapshot: object) -> None:

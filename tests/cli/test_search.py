@@ -282,7 +282,7 @@ def test_two_processes_share_a_search_and_no_trial_is_run_twice(ask: Any, tmp_pa
     for process in processes:
         process.join(120)
         assert process.exitcode == 0, [log.read_text() for log in logs]
-    begun = [set(re.findall(r"^(.*?) \(.*\): starts", log.read_text(), re.M)) for log in logs]
+    begun = [set(re.findall(r"^(\S.*?) \(\d+ of \d+\)$", log.read_text(), re.M)) for log in logs]
     assert begun[0] and begun[1] and not begun[0] & begun[1], "both worked, on different trials"
     every = {"made recipe as it is", *(f"made trial {i}" for i in range(1, 6))}
     assert begun[0] | begun[1] == every

@@ -32,7 +32,7 @@ def test_the_recipe_on_the_page_is_one_that_bench_run_takes(own_folder: Path) ->
     run = next(words for words in SHELL if words[0] == "run")
     words = ["simcse.toml" if word.endswith("/simcse.toml") else word for word in run]
     done = bench(*words, "--suite", "check", "--dry-run")
-    assert done.exit_code == 0 and "total: 5 runs " in done.stdout, done.output
+    assert done.exit_code == 0 and done.stdout.startswith("Plan: 5 runs of simcse, "), done.output
     given = tomllib.loads(TOML[1])["values"]
     for key, one in given.items():
         assert re.search(

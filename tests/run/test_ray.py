@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from commands import bench, error_line
 from finished_runs import at_work, finished, left_behind, listed, logs, saved, states, workers
+from run_log import started_runs
 
 pytestmark = pytest.mark.nightly
 pytest.importorskip("ray", reason="no Ray: pip install -c constraints.txt '.[ray]'")
@@ -133,7 +134,7 @@ def test_a_worker_and_a_node_that_die_and_a_second_driver(cluster: Any, work: Wo
     second = bench(*plan, "--runs", runs, "--on", "ray")
     assert second.exit_code == 0 and "nothing to submit: 3 " in second.stderr
     os.kill(workers(runs)[0], signal.SIGKILL)
-    until(lambda: logs(runs).count(": starts") == 3, driver)
+    until(lambda: len(started_runs(logs(runs))) == 3, driver)
     cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
     cluster.add_node(num_cpus=1)
     all_finished(driver, runs, work.quiet(*plan))

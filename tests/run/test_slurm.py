@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from commands import bench, error_line
 from finished_runs import at_work, finished, left_behind, listed, logs, saved, states, workers
+from run_log import started_runs
 from slurm_cluster import SlurmCluster
 
 pytestmark = pytest.mark.nightly
@@ -101,7 +102,7 @@ def test_a_plan_is_queued_listed_and_run_once(
     assert "cancel first: scancel " in fresh.stderr and "--fresh: " in error_line(fresh)
     work.all_finished()
     assert "nothing to submit: 3 finished" in work.submit()
-    assert logs(runs).count(": starts") == 3 and not list(Path().glob("hit"))
+    assert len(started_runs(logs(runs))) == 3 and not list(Path().glob("hit"))
     record = json.loads((runs / last["run_id"] / "run.json").read_text())
     execution = record["provenance"]["execution"]
     assert execution["engine"] == "slurm" and execution["job"] == last["job"]["name"]
@@ -124,7 +125,7 @@ def test_a_killed_worker_and_a_controller_that_restarts(work: Work) -> None:
     work.until(lambda: sum("RUNNING" in line for line in slurm.queue()) == 2, 60)
     slurm.call("scancel", "--state=PENDING", "--user=root")  # if it forgot that cancellation
     work.all_finished(*plan)
-    assert logs(runs).count(": starts") == 3 and logs(runs).count("goes on from step") == 1
+    assert len(started_runs(logs(runs))) == 3 and logs(runs).count("goes on from step") == 1
 
 
 @pytest.mark.engine
@@ -146,7 +147,7 @@ def test_a_node_that_is_lost(fault: str, work: Work) -> None:
 
     def elsewhere() -> bool:
         log = logs(runs)
-        return "is locked by" in log or log.count(": starts") > 1 or states(runs) == {"finished"}
+        return "is locked by" in log or len(started_runs(log)) > 1 or states(runs) == {"finished"}
 
     try:
         work.until(elsewhere, 200)

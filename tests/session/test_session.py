@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from commands import argv, bench, error_line
+from run_log import started_runs
 
 import bench as library
 from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
@@ -208,8 +209,9 @@ def test_a_script_trains_as_the_command_line_does(
         select_on="last",
     )
     called = capsys.readouterr().err
-    assert called.splitlines() == done.stderr.splitlines()
-    assert "(1 of 2): starts" in called and "(2 of 2): done: " in called
+    plan, *lines = done.stderr.splitlines()
+    assert plan.startswith("Plan: 2 runs of simcse") and called.splitlines() == lines
+    assert len(started_runs(called)) == 2 and called.count("\n  done: ") == 2
     for result in results:
         typed = RunsFolder("typed").find(result.run_id)
         assert typed.fingerprint == result.record.fingerprint

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from factories import STS, family, record
@@ -20,6 +21,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from bench.base.foreign_text import escape_csv, escape_latex, escape_markdown, make_visible
+from bench.cli.options import say
 from bench.compare.statistics.baseline import with_baseline
 from bench.compare.statistics.summary import summarise
 from bench.records import RunRecord
@@ -239,3 +241,27 @@ def test_a_row_belongs_to_the_one_above_by_its_indent_and_not_by_blanks_of_a_tex
     assert '<tr class="part"><td>part</td><td class="number">2</td></tr>' in html
     assert lines(table, 40) == ["method  n", "forged  1", "  part  2"]
     assert [cell.text for cell in table.rows[1]] == ["part", "2"], "the text itself has no blanks"
+
+
+def test_a_path_is_broken_after_a_sign_and_a_word_never_within_its_letters() -> None:
+    path = "/home/somebody/.cache/sentence-bench/corpora/wiki1m_for_simcse.txt"
+    table = grid(
+        [GridColumn("kind", wrap=8), GridColumn("place", wrap=12), GridColumn("why", wrap=12)],
+        [("classification", path, "kept from one run to another"), ("prompt", "here", "found")],
+    )
+    for width in range(60, 130):
+        shown = lines(table, width)
+        assert max(map(len, shown)) <= width
+        text = "\n".join(shown)
+        assert "classification" in text and "prompt" in text
+        parts = [part for line in shown for part in line.split() if part in path and len(part) > 3]
+        for part in parts:
+            end = path.index(part) + len(part)
+            assert end == len(path) or part[-1] in "/-_.", (width, part)
+
+
+def test_a_paragraph_keeps_a_long_word_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    path = "/data/" + "sentence-embeddings/" * 6 + "run.json"
+    with mock.patch.dict("os.environ", COLUMNS="80"):
+        say(f"the record is in {path} and nothing else", indent=2, hang=2)
+    assert capsys.readouterr().out == f"  the record is in\n    {path}\n    and nothing else\n"

@@ -14,8 +14,11 @@ from commands import bench
 from msgspec import structs
 from scored_run import finished_run, predictions
 
+from bench.base.findings import AGREES, Finding
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
+from bench.show.tables.verified import report_grids
+from bench.verify.findings import RunReport
 
 
 @pytest.fixture
@@ -141,3 +144,12 @@ def test_a_manifest_that_is_none(store: RunsFolder, content: str) -> None:
         and "cannot be read" in done.output
         and "2 runs, 2 scores" in done.output
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "result"), [("interrupted", "not finished"), ("finished", "agrees")]
+)
+def test_a_run_without_scores_agrees_only_if_it_is_finished(status: str, result: str) -> None:
+    found = [Finding("data", "corpus", AGREES)]
+    (table, *_) = report_grids([RunReport("simcse-builtin-s1", found, status=status)])
+    assert table.rows[0][1].text == result

@@ -1,0 +1,220 @@
+"""The words of a plan: a sentence on its runs, and a line for each fact about one row of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bench.base.devices import device_name
+from bench.base.text import format_bytes, format_duration, list_names, plural, seed_ranges
+from bench.cli.plan_rows import PlanRow
+from bench.data.sets import Pending, data_sets
+from bench.method.budget import budget_of
+from bench.run.cards import CARDS, card_named
+from bench.run.estimates import disk_bytes
+from bench.run.planned import PlannedRun
+from bench.session.needs import pending_size
+
+LONG_TRAINING = 6 * 3600
+"""Seconds of training on a CPU from which a plan names cards to estimate for."""
+
+CHOSEN_SETTING = "(no --setting was given)"
+"""Ends the note of a plan that chose the setting; the first sentence says it."""
+
+Facts = list[tuple[str, str]]
+"""Labels with their texts."""
+
+
+def plan_sentence(runs: Sequence[PlannedRun], rows: Sequence[PlanRow] = ()) -> str:
+    """Write "Plan: 10 runs of simcse and promcse, unsupervised, on bert-base-uncased".
+
+    ``rows``: the same runs in rows, if it is known which of them are finished.
+    """
+    names = dict.fromkeys(_method_name(run) for run in runs)
+    settings = dict.fromkeys(_setting_words(run) for run in runs)
+    backbones = list(dict.fromkeys(backbone_name(run) for run in runs))
+    text = f"Plan: {plural(len(runs), 'run')} of {list_names(names, 6)}, {list_names(settings)}"
+    if len(backbones) == 1:
+        text += f", on {'the built-in backbone' if backbones[0] == 'builtin' else backbones[0]}"
+    pending = sum(len(row.pending) for row in rows)
+    unscored = sum(len(row.unscored) for row in rows)
+    finished = len(runs) - pending - unscored if rows else 0
+    states = []
+    if finished:
+        states.append(f"{finished} of {len(runs)} finished")
+    if unscored:
+        states.append(f"{unscored} trained and to score")
+    return f"{text}; {', '.join(states)}" if states else text
+
+
+def _method_name(run: PlannedRun) -> str:
+    return f"{run.method}+{run.variant}" if run.variant else run.method
+
+
+def backbone_name(run: PlannedRun) -> str:
+    """Return the name by which a plan shows a backbone."""
+    backbone = run.backbone
+    return backbone.title or (backbone.name if backbone.hub else backbone.short)
+
+
+def _setting_words(run: PlannedRun) -> str:
+    """Write the setting, and why it was chosen if the user did not."""
+    if run.setting == "none":
+        return "nothing trained"
+    if not any(note.endswith(CHOSEN_SETTING) for note in run.notes):
+        return run.setting
+    if run.expect:
+        return f"{run.setting} (the paper's setting for this backbone)"
+    return f"{run.setting} {CHOSEN_SETTING}"
+
+
+def notes_of(row: PlanRow) -> list[str]:
+    """Return the notes on a row's runs, but for that on the setting."""
+    notes = dict.fromkeys(note for run in row.runs for note in run.notes)
+    return [note for note in notes if not note.endswith(CHOSEN_SETTING)]
+
+
+def row_facts(row: PlanRow, device: str, to_fetch: Sequence[Pending]) -> Facts:
+    """Return what a plan of one row says: backbone, training, scores, time and memory.
+
+    ``device``: as a plan names it; ``to_fetch``: what the plan lacks.
+    """
+    run = row.first
+    facts = [("backbone", _backbone_text(row, to_fetch))]
+    if run.corpus is not None:
+        facts.append(("train", _training_text(row)))
+    facts.append(("seeds", seed_ranges(one.seed for one in row.runs) or "any: nothing is random"))
+    facts.append(("score", scores_text([row])))
+    if run.expect:
+        facts.append(("published", f"{run.expect['value']:.2f} ({run.expect['source']})"))
+    facts.append(("device", device_text(device, run.precision)))
+    if run.corpus is not None:
+        facts.append(("time", _time_text(row, device)))
+    if row.guess.memory_bytes is not None:
+        facts.append(("memory", _memory_text(row)))
+    return facts
+
+
+def _backbone_text(row: PlanRow, to_fetch: Sequence[Pending]) -> str:
+    """Write the backbone's name, and where it would be fetched from."""
+    name = backbone_name(row.first)
+    for item in to_fetch:
+        if item.kind == "backbone" and item.name in (name, row.first.backbone.name):
+            return f"{name}: {item.where}"
+    return name
+
+
+def _training_text(row: PlanRow) -> str:
+    """Write "nli, 275,601 rows x 10 epochs = 5,390 steps of 512", as far as it is known."""
+    run, steps = row.first, row.guess.steps
+    assert run.corpus is not None
+    size = len(run.corpus)
+    text = run.corpus.name
+    text += f", {size:,} rows" if size else ", rows not counted yet"
+    recipe = run.recipe
+    if run.plugin.cls.fitted == "pass":
+        return f"{text}, fitted in one pass"
+    budget = budget_of(recipe)
+    most = recipe.get("max_steps")
+    batch = recipe.get("batch_size")
+    if steps is not None and size and budget is None and not (most and most <= steps):
+        return f"{text} x {plural_number(recipe.epochs, 'epoch')} = {steps:,} steps of {batch}"
+    if steps is not None:
+        return f"{text}: {plural(steps, 'step')} of {batch}"
+    if budget is not None:
+        return f"{text}: {budget}, in batches of {batch}"
+    return f"{text}, in batches of {batch}"
+
+
+def plural_number(count: float, noun: str) -> str:
+    """Write "1 epoch", "10 epochs" or "0.5 epochs"."""
+    return f"{count:g} {noun}" if count == 1 else f"{count:g} {noun}s"
+
+
+def scores_text(rows: Sequence[PlanRow]) -> str:
+    """Write the tasks that all rows share, and the form of their text."""
+    run = rows[0].first
+    names = list_names(dict.fromkeys(task.name for task in run.tasks), 20)
+    return f"{names} ({run.text} text)"
+
+
+def device_text(device: str, precision: str) -> str:
+    """Write the name of a device or card, and the precision of the training."""
+    card = card_named(device)
+    name = f"{card.name} ({card.gib} GB)" if card else device_name(device)
+    return f"{name}, precision {precision}"
+
+
+def _time_text(row: PlanRow, device: str) -> str:
+    """Write the time of the training, how it was estimated, and for a long one what to do."""
+    guess = row.guess
+    if guess.seconds is None:
+        return "not known"
+    text = f"about {format_duration(guess.seconds)}"
+    if len(row.runs) > 1:
+        total = format_duration(guess.seconds * len(row.pending))
+        text += f" a run, {total} for the {len(row.pending)} to do"
+    text += f" ({guess.basis.removeprefix('time ')})"
+    if device == "cpu" and guess.seconds > LONG_TRAINING:
+        *others, last = CARDS
+        text += f"; of a GPU: --device {', '.join(others)} or {last}"
+    return text
+
+
+def _memory_text(row: PlanRow) -> str:
+    """Write the memory that a run takes, and the --chunk that fits if it is too much."""
+    memory = f"{(row.guess.memory_bytes or 0) / 2**30:.1f} GiB"
+    if row.chunk is None:
+        return memory
+    if row.chunk == 0:
+        return f"{memory}, too much for this device, and no --chunk fits"
+    return f"{memory}, too much for this device; --chunk {row.chunk} fits"
+
+
+def total_text(rows: Sequence[PlanRow]) -> str:
+    """Add up the time of the runs of several rows that are not finished."""
+    pending = [run for row in rows for run in row.pending]
+    unscored = sum(len(row.unscored) for row in rows)
+    seconds = 0.0
+    has_unknown_times = False
+    for row in rows:
+        seconds += (row.guess.seconds or 0) * len(row.pending)
+        if row.guess.seconds is None and row.first.corpus is not None and row.pending:
+            has_unknown_times = True
+    parts = [f"{plural(len(pending), 'run')} to do"]
+    if unscored:
+        parts.append(f"{plural(unscored, 'finished run')} to score")
+    if seconds:
+        parts.append(f"about {format_duration(seconds)} of training")
+    if has_unknown_times:
+        parts.append("not counting rows whose time is unknown")
+    return ", ".join(parts)
+
+
+def space_facts(rows: Sequence[PlanRow], to_fetch: Sequence[Pending], *, offline: bool) -> Facts:
+    """Return what is downloaded, in one line, and the space that the runs take."""
+    facts = []
+    if to_fetch:
+        parts = ", ".join(_fetched_parts(to_fetch))
+        label = "missing" if offline else "download"
+        more = "; --offline forbids fetching" if offline else ""
+        facts.append((label, f"{pending_size(to_fetch)}: {parts}{more}"))
+    disk = disk_bytes([run for row in rows for run in row.pending])
+    if disk:
+        facts.append(("disk", f"up to {format_bytes(disk)}"))
+    return facts
+
+
+def _fetched_parts(to_fetch: Sequence[Pending]) -> Iterator[str]:
+    """Yield "roberta-large 1,426 MB", the largest first; the sets of one suite are one part."""
+    known = data_sets()
+    sizes: dict[str, int | None] = {}
+    for item in to_fetch:
+        suites = known[item.name].suites if item.name in known else ()
+        name = f"{suites[0]} data" if suites else item.name
+        before = sizes.get(name, 0)
+        if before is None or item.bytes is None:
+            sizes[name] = None
+        else:
+            sizes[name] = before + item.bytes
+    for name, size in sorted(sizes.items(), key=lambda part: -(part[1] or 0)):
+        yield f"{name} {'(size not known)' if size is None else format_bytes(size)}"
