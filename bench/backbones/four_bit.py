@@ -7,6 +7,7 @@ so the values of the weights are the same on every device and in every precision
 
 from __future__ import annotations
 
+import logging
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,6 +19,8 @@ def check_four_bit_installed() -> None:
     """Raise BenchError without bitsandbytes."""
     if find_spec("bitsandbytes") is None:
         raise BenchError("base_dtype=4bit needs the package bitsandbytes", install_hint("4bit"))
+    # on some CPUs it advises to install another package
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
 
 def is_four_bit(encoder: Any) -> bool:

@@ -42,6 +42,8 @@ EXTRAS = {
     "search": ("optuna",),
     "ray": ("ray",),
     "sentencepiece": ("sentencepiece",),
+    "lora": ("peft",),
+    "4bit": ("bitsandbytes",),
 }
 
 
