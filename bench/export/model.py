@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.backbones.adapters import plain_copy
+from bench.backbones.bidirectional import was_switched
 from bench.base.errors import NotAModel
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
 from bench.export.adapter import base_for_adapter, check_unmerged
@@ -96,6 +97,8 @@ def write_export(
             difference=difference,
             dimensions=dimensions,
             module_files=tuple(file.name for file in own),
+            bidirectional=was_switched(parts.encoder),
+            base=run.record.backbone_name if unmerged else "",
         )
         if form == "mteb":
             write_mteb_model(run, exported, aside)

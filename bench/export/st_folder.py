@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.backbones.bidirectional import was_switched
 from bench.export.adapter import write_adapter
 from bench.export.encoder_files import save_tensors, takes_no_pooler, write_encoder
 from bench.method import Affine, ModuleFile, Portable, write_json
@@ -65,7 +66,7 @@ def _reader(parts: Portable, folder: Path, base: str) -> str:
         config: dict[str, Any] = {}
         if parts.states != (-1,):
             config["output_hidden_states"] = True
-        if base and getattr(parts.encoder.config, "is_causal", None) is False:
+        if base and was_switched(parts.encoder):
             config["is_causal"] = False  # the base's own config is read, which is causal
         if config:
             settings["config_args"] = config
