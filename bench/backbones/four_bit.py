@@ -43,11 +43,11 @@ def quantise(encoder: Any) -> None:
             "base_dtype=4bit: this encoder has no layer that bitsandbytes knows",
             "--set base_dtype=bf16",
         )
-    encoder.float()
     for name in linear:
         parent, _, last = name.rpartition(".")
         layer = encoder.get_submodule(name)
         setattr(encoder.get_submodule(parent), last, _four_bit_layer(layer))
+    encoder.float()  # what is left: word embeddings, norms, biases
     # peft asks for it, to put its adapters on such layers
     encoder.is_loaded_in_4bit = True
 

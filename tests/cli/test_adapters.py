@@ -229,3 +229,38 @@ def test_a_reads_both_ways_value_is_refused_on_bert(tiny: str, place: Path):
         place / "refused",
     )
     assert "reads both ways already" in said.stderr and "Traceback" not in said.output
+
+
+def test_attention_is_a_value_of_methods_without_training_too(place: Path):
+    found = []
+    for more in ("", "--set attention=bidirectional", "--set base_dtype=bf16"):
+        options = f"--backbone {place / 'qwen3'} --suite check --device cpu {more}".split()
+        runs = place / f"untrained{len(found)}"
+        said = bench("run", "last-avg", *options, "--runs", runs)
+        assert said.exit_code == 0, said.stderr
+        found.append(record_of(the_run(runs))["scores"][0]["value"])
+    assert len(set(found)) == 3
+
+
+@pytest.mark.slow(seconds=10)
+def test_an_adapter_of_peft_or_of_an_export_is_evaluated(place: Path, run: Path):
+    """The same adapter three ways: the run, the folder of its export, the bare files of peft."""
+    scores = [record_of(run)["scores"][0]["value"]]
+    whole, bare = place / "scored", place / "bare"
+    said = bench("export", run, "--to", whole, "--unmerged")
+    assert said.exit_code == 0, said.stderr
+    bare.mkdir()
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        (bare / name).write_bytes((whole / name).read_bytes())
+    for folder, values in ((whole, ()), (bare, ("--set", "pooling=mean"))):
+        runs = place / f"evaluated-{folder.name}"
+        said = bench("evaluate", folder, "--suite", "check", *values, "--runs", runs)
+        assert said.exit_code == 0, said.stderr
+        scores.append(record_of(the_run(runs))["scores"][0]["value"])
+    assert scores[1] == pytest.approx(scores[0], abs=1e-3)
+    assert scores[2] == pytest.approx(scores[0], abs=1e-3)
+    settings = json.loads((bare / "adapter_config.json").read_text())
+    settings["base_model_name_or_path"] = "/nowhere/qwen9"
+    (bare / "adapter_config.json").write_text(json.dumps(settings))
+    said = bench("evaluate", bare, "--suite", "check", "--set", "pooling=mean")
+    assert "is an adapter of /nowhere/qwen9" in error_line(said)
