@@ -81,6 +81,7 @@ def add_adapters(encoder: Any, settings: AdapterSettings, seed: int) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         inject_adapter_in_model(config, encoder)
+    encoder.train(encoder.training)  # also of the adapters' dropout
     for name, parameter in encoder.named_parameters():
         if KEY in name:  # a small update would be rounded away in half precision
             parameter.data = parameter.data.float()
