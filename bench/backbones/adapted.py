@@ -1,4 +1,4 @@
-"""A backbone that is another one with adapters: those of a run, or of a folder that peft saved."""
+"""Backbones with adapters on another backbone: a run's, or those in a folder that peft saved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def put_on_adapters(whole: Backbone, reference: Reference, dtype: str, *, merge: bool) -> Backbone:
-    """Return the backbone that ``reference`` means, from the one beneath it, in float32.
+    """Make the backbone of ``reference`` out of the one beneath it, which is in float32.
 
     The weights beneath have the values that the adapters were trained on: rounded, if the run held
     them in bfloat16 or in 4 bits. ``dtype``: in what the result is held. ``merge``: False leaves

@@ -36,7 +36,7 @@ def holds_adapters(file: Path) -> bool:
 
 
 def read_adapter_values(file: Path) -> dict[str, Any]:
-    """Return the recipe beside the checkpoint of a run; empty for an adapter of peft.
+    """Read the recipe of the run that wrote a checkpoint; empty for an adapter of peft.
 
     Raises NotAModel if it cannot be read.
     """

@@ -60,7 +60,7 @@ def has_adapters(encoder: Any) -> bool:
 
 
 def add_adapters(encoder: Any, settings: AdapterSettings, seed: int) -> None:
-    """Freeze an encoder and put adapters on it, in float32 whatever the encoder's weights are.
+    """Freeze an encoder and put adapters in float32 on it, also on weights in another format.
 
     ``seed`` alone fixes their initial weights. Raises BenchError if peft is missing, or if a name
     in ``targets`` is that of no linear layer.

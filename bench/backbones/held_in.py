@@ -19,7 +19,7 @@ HELD_IN = "held_in"
 
 
 def hold_in(encoder: Any, dtype: str) -> None:
-    """Note in what the weights are held, and let the encoder take and give float32.
+    """Note the number format of the weights, and let the encoder take and return float32.
 
     A method's own layers are float32: without this, its head could not read the states.
     """

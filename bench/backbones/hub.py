@@ -23,6 +23,7 @@ from bench.backbones.folder import (
 from bench.backbones.known_models import CANONICAL, KNOWN, PARAMETERS, PINNED
 from bench.backbones.module_pickles import ALLOW, convert_modules, pickled_modules
 from bench.backbones.readable import readable_model
+from bench.backbones.refusals import ADAPTER
 from bench.backbones.snapshot import fetch_snapshot
 from bench.base.errors import DataDamaged, FetchFailed, NotAModel
 from bench.data.fetching import offline_now, repository_info, site
@@ -169,6 +170,11 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
             )
         weights += tuple(pickles)
     elif names.isdisjoint(PICKLES):
+        if ADAPTER in names:
+            raise NotAModel(
+                f"'{name}' is an adapter of another model ({repo} holds {ADAPTER})",
+                f"hf download {repo} --local-dir FOLDER, and give that folder",
+            )
         raise NotAModel(
             f"'{name}' cannot be read here: {repo} has no model.safetensors",
             "give the name of a model of transformers or sentence-transformers",

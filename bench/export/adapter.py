@@ -39,7 +39,7 @@ def check_unmerged(run: TrainedRun, form: str) -> None:
 
 
 def base_for_adapter(run: TrainedRun) -> str:
-    """Return the name by which peft finds the base: a name of the hub, or a folder's whole path.
+    """Return the base's name for peft: a name of the hub, or the absolute path of a folder.
 
     Raises BenchError for the built-in backbone's folder of this installation, and for an adapter on
     another run's encoder: neither is a model of its own.

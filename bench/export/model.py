@@ -72,8 +72,9 @@ def write_export(
     ``form`` is "sentence-transformers", "mteb" or "transformers". ``place``: the name that the
     README loads the model by, if that is not this folder. ``unmerged``: of a run with adapters,
     write the adapters alone; else they are merged into the weights, in float32. The same export, if
-    it is there already, stays as it is. Raises BenchError if the format cannot represent the method, if a file cannot be
-    written, or if the folder does not give the method's vectors; then nothing is left behind.
+    it is there already, stays as it is. Raises BenchError if the format cannot represent the
+    method, if a file cannot be written, or if the folder does not give the method's vectors; then
+    nothing is left behind.
     """
     check_export(run.record, to)
     if unmerged:

@@ -91,7 +91,7 @@ class EncoderShape:
 
     @property
     def layer_weights(self) -> int:
-        """Weights of all layers: four maps of attention, and two or three of feed-forward in each."""
+        """Weights of all layers: each has four maps of attention, and two or three behind it."""
         return self.layers * sum(inputs * outputs for inputs, outputs in self.matrices.values())
 
     def adapter_weights(self, rank: int, targets: str) -> int:
