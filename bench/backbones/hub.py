@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.backbones.adapter_folder import find_adapter, hash_adapter
 from bench.backbones.folder import (
     PICKLES,
     WEIGHTS,
@@ -22,6 +23,7 @@ from bench.backbones.folder import (
 from bench.backbones.known_models import CANONICAL, KNOWN, PARAMETERS, PINNED
 from bench.backbones.module_pickles import ALLOW, convert_modules, pickled_modules
 from bench.backbones.readable import readable_model
+from bench.backbones.refusals import ADAPTER
 from bench.backbones.snapshot import fetch_snapshot
 from bench.base.errors import DataDamaged, FetchFailed, NotAModel
 from bench.data.fetching import offline_now, repository_info, site
@@ -79,9 +81,12 @@ def fetch_backbone(
         )
     snapshot = fetch_from_hub(name, allow_pickle=allow_pickle, near=hint, say=say)
     readable = readable_model(snapshot, allow_pickle=allow_pickle, name=name)
+    revision = reference.revision if reference.trained else snapshot.name
+    if reference.trained is not None and find_adapter(reference.trained.parent) is not None:
+        revision = hash_adapter(reference.trained.parent, snapshot.name)
     return replace(
         reference,
-        revision=reference.revision if reference.trained else snapshot.name,
+        revision=revision,
         path=convert_modules(readable, allow_pickle=allow_pickle),
         hub=True,
     )
@@ -165,6 +170,11 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
             )
         weights += tuple(pickles)
     elif names.isdisjoint(PICKLES):
+        if ADAPTER in names:
+            raise NotAModel(
+                f"'{name}' is an adapter of another model ({repo} holds {ADAPTER})",
+                f"hf download {repo} --local-dir FOLDER, and give that folder",
+            )
         raise NotAModel(
             f"'{name}' cannot be read here: {repo} has no model.safetensors",
             "give the name of a model of transformers or sentence-transformers",

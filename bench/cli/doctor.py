@@ -40,6 +40,8 @@ EXTRAS = {
     "search": ("optuna",),
     "ray": ("ray",),
     "sentencepiece": ("sentencepiece",),
+    "lora": ("peft",),
+    "4bit": ("bitsandbytes",),
 }
 
 

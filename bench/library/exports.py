@@ -28,6 +28,7 @@ def export_run(
     push: str | None = None,
     private: bool = False,
     replace: bool = False,
+    unmerged: bool = False,
     runs: PathLike | None = None,
     offline: bool = False,
     plugins: Plugins = (),
@@ -42,7 +43,8 @@ def export_run(
     "sentence-transformers", "transformers" or "mteb"; "every-eval-ever" and "eval-results" write a
     file of scores. ``push``: send it to this repository of the hub instead, which needs a token
     that may write; ``private``: make a new repository private; ``replace``: replace its content.
-    ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``offline`` opens no connection.
+    ``unmerged``: of a run with LoRA, write the adapter alone, as peft's files. ``runs``: the folder
+    of the runs; None: $BENCH_RUNS, or ./runs. ``offline`` opens no connection.
     ``plugins``: the Python file or the class of the run's method. ``progress``: print a line about
     the export.
 
@@ -60,11 +62,21 @@ def export_run(
     store, target = RunsFolder(as_path(runs)), as_path(to, "to")
     files = [Path(file) for file in use_plugins(plugins)]
     if format in FORMATS:
+        if unmerged:
+            raise BenchError(f"unmerged=: {format} is a file of scores", "leave unmerged= out")
         if target is None:
             raise BenchError(f"the format {format} is a file of scores", 'to="FILE"')
         write_scores(reference, target, format, store)
         return target
-    wanted = ModelExport(reference, format, store, plugins=files, offline=offline, say=_warn)
+    wanted = ModelExport(
+        reference,
+        format,
+        store,
+        plugins=files,
+        offline=offline,
+        say=_warn,
+        unmerged=unmerged,
+    )
     if target is not None:
         exported = write_model(wanted, target)
         _print_lines(describe_export(exported), progress)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.base import devices
 from bench.base.errors import BenchError
@@ -32,21 +32,36 @@ DEV_SENTENCES = {"STS-B dev": 3_000, "sts-dev-clean": 1_698, "captions dev": 2_2
 OTHER_DEV_SENTENCES = 3_000
 VALUE = 4
 """Bytes of a parameter, in float32."""
+HELD = {"bf16": 2, "4bit": 0.52}
+"""Bytes of a weight that does not train, by its number format. In 4 bits, 64 weights share a scale,
+which is stored in 8 bits, and 256 scales share another one.
+"""
 VALUE_AND_MOMENTS = 12
 """Bytes of a trained parameter with AdamW's two moments."""
 GRADIENT = 4
 """Bytes of a gradient."""
-STORED = {
-    ("trained", "full"): (46, 8),
-    ("trained", "half"): (40, 4),
-    ("frozen", "full"): (41, 3),
-    ("frozen", "half"): (37, 1),
+STORED: Mapping[tuple[str, str, str], tuple[float, float, float, float]] = {
+    ("plain", "trained", "full"): (46, 0, 0, 8),
+    ("plain", "trained", "half"): (40, 0, 0, 4),
+    ("plain", "frozen", "full"): (41, 0, 0, 3),
+    ("plain", "frozen", "half"): (37, 0, 0, 1),
+    ("plain", "adapted", "full"): (75, 0, 0, 12),
+    ("plain", "adapted", "half"): (61, 0, 0, 8),
+    ("gated", "trained", "full"): (23, 16, 17, 16),
+    ("gated", "trained", "half"): (25, 10, 11, 8),
+    ("gated", "adapted", "full"): (39, 21, 18, 22),
+    ("gated", "adapted", "half"): (33, 15, 12, 13),
 }
-"""Bytes of activations per token and layer, for each hidden and each inner number.
+"""Bytes of activations per token and layer, for each number of a state, of the queries, of the keys
+and inside the feed-forward block.
 
-The key says if the encoder trains, and in full or half precision. Counted by watching every tensor
-of a step (tests/training/test_memory_estimate.py): at the end of the forward pass there are no
-gradients yet, at the end of the backward pass no activations any more.
+The key says if that block has a gate, as in decoders; if the encoder trains, is frozen, or has
+adapters on all layers; and if it computes in full or half precision. Counted by watching every
+tensor of a step, on BERT and on Qwen3 (tests/training/test_memory_estimate.py,
+test_memory_of_adapters.py): at the end of the forward pass there are no gradients yet, at the end
+of the backward pass no activations any more. With as many queries as numbers of a state, a quarter
+as many keys, and three times as many inner numbers, that is 92 bytes for each number of a state in
+a full training of a decoder, and 128 with adapters, in full precision.
 """
 ON_DISK = 2 * VALUE + 3 * VALUE_AND_MOMENTS
 """Bytes of a trained parameter on the disk, at most, while it trains.
@@ -80,7 +95,32 @@ def shape_of(run: PlannedRun) -> EncoderShape | None:
 def cost_of(run: PlannedRun, shape: EncoderShape) -> TrainingCost:
     """Return the training cost that the method of a run states."""
     columns = len(run.corpus.columns) if run.corpus else 1
-    return run.plugin.cls.training_cost(run.recipe, shape, columns)
+    cost = run.plugin.cls.training_cost(run.recipe, shape, columns)
+    if not has_adapter(run):
+        return cost
+    # the encoder is frozen, and adapters train in its place
+    recipe = run.recipe
+    adapters = shape.adapter_weights(recipe["lora_rank"], str(recipe["lora_targets"]))
+    return replace(
+        cost,
+        trained=cost.trained - shape.weights + adapters,
+        frozen=cost.frozen + shape.weights,
+    )
+
+
+def has_adapter(run: PlannedRun) -> bool:
+    """Say if a run trains adapters in the place of its encoder."""
+    return run.recipe.get("adapter") is not None
+
+
+def held_bytes(run: PlannedRun, shape: EncoderShape, cost: TrainingCost) -> float:
+    """Return the bytes of the weights that do not train, in the number format of the recipe."""
+    held_in = run.recipe.get("base_dtype")
+    if held_in == "bf16":
+        return cost.frozen * HELD["bf16"]
+    if held_in == "4bit":  # the layers alone; word embeddings are float32
+        return (cost.frozen - shape.layer_weights) * VALUE + shape.layer_weights * HELD["4bit"]
+    return cost.frozen * VALUE
 
 
 def estimate(
@@ -158,7 +198,9 @@ def training_seconds(
     gradient of a weight that trains takes 2 more, and ``chunk`` a second forward pass. ``speed``:
     floating point operations per second.
     """
-    operations = 4 if run.plugin.cls.encoder_is_frozen else 6
+    operations = 4 if run.plugin.cls.encoder_is_frozen or has_adapter(run) else 6
+    if run.recipe.get("gradient_checkpointing"):
+        operations += 2
     if chunk is not None and chunk < run.recipe.batch_size:
         operations += 2
     sentences = trained_rows(run.recipe, rows, steps) * cost_of(run, shape).texts_per_row
@@ -191,19 +233,46 @@ def memory_of(run: PlannedRun, shape: EncoderShape, device: str, chunk: int | No
     """
     rows = run.recipe.batch_size
     half = run.precision in ("bf16", "fp16")
-    frozen = run.plugin.cls.encoder_is_frozen
+    adapted = has_adapter(run)
+    frozen = run.plugin.cls.encoder_is_frozen or adapted
     cost = cost_of(run, shape)
-    per_hidden, per_inner = STORED["frozen" if frozen else "trained", "half" if half else "full"]
     tokens = min(rows, chunk or rows) * cost.texts_per_row * run.recipe.max_seq_length
-    forward = tokens * shape.layers * (per_hidden * shape.hidden + per_inner * shape.inner)
-    if half:  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
+    forward = tokens * activation_bytes(run, shape, half=half)
+    if (
+        half and run.recipe.get("base_dtype") is None
+    ):  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
         forward += 2 * shape.layer_weights * (cost.passes if frozen else 1)
     gradients = GRADIENT * cost.trained
     peak = max(forward, gradients)
     if chunk and chunk < rows:
         peak = forward + gradients
-    weights = VALUE_AND_MOMENTS * cost.trained + VALUE * cost.frozen
+    weights = VALUE_AND_MOMENTS * cost.trained + held_bytes(run, shape, cost)
     return int(weights + peak + PROCESS["cuda" if device.startswith("cuda") else "cpu"])
+
+
+def activation_bytes(run: PlannedRun, shape: EncoderShape, *, half: bool) -> float:
+    """Return the bytes of activations that one token keeps until the backward pass."""
+    if run.recipe.get("gradient_checkpointing"):
+        # the input of every layer, and all that a single layer keeps while it is computed again
+        return VALUE * shape.layers * shape.hidden + layer_bytes(run, shape, half=half)
+    return shape.layers * layer_bytes(run, shape, half=half)
+
+
+def layer_bytes(run: PlannedRun, shape: EncoderShape, *, half: bool) -> float:
+    """Return the bytes of activations that one token keeps in one layer."""
+    precision = "half" if half else "full"
+    kind = "gated" if shape.gated else "plain"
+    state = "trained"
+    if has_adapter(run):
+        state = "adapted"
+    elif run.plugin.cls.encoder_is_frozen:
+        state = "frozen"
+    # a gated encoder that is frozen keeps no more than one that trains
+    stored = STORED.get((kind, state, precision)) or STORED[kind, "trained", precision]
+    of_state, of_query, of_key, of_inner = stored
+    queries = shape.queries or shape.hidden
+    keys = shape.keys or shape.hidden
+    return of_state * shape.hidden + of_query * queries + of_key * keys + of_inner * shape.inner
 
 
 def disk_bytes(runs: Sequence[PlannedRun]) -> int:

@@ -19,6 +19,7 @@ from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_last_batch
 from bench.method.contract import Method
+from bench.method.encoder_values import BOTH_WAYS, check_encoder_values
 from bench.method.recipe import Recipe, Value
 from bench.records.fingerprint import CODE_NAME
 from bench.records.record import BUDGET, CORPUS_PARTS, SET
@@ -31,6 +32,7 @@ from bench.run.corpora import (
     open_corpus,
 )
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
+from bench.run.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.run.fit import check_dropout, check_kind, ranks_matter
 from bench.run.languages import language_notes
 from bench.run.length import length_notes
@@ -101,8 +103,12 @@ class Planner:
         notes = [note for known in self.scored.data for note in known.notes]
         notes += language_notes(backbone, self.scored)
         setting, entry = self._setting_and_entry(plugin, variant, backbone, notes)
+        trained = learns(cls, setting)
         custom = self._custom_recipe(plugin, notes)
         recipe = self.build_recipe(plugin, setting, backbone, variant, overrides, entry)
+        recipe = with_adapter_of_run(recipe, backbone)
+        check_encoder_values(cls, recipe, learns=trained)
+        check_four_bit_ranks(recipe, self.config.ranks)
         printed = None
         if entry and custom is None and entry.backbone == backbone.model:
             printed = entry
@@ -117,7 +123,6 @@ class Planner:
         if inputs.corpus is not None and setting != NOT_TRAINED:
             requested = "epochs" in overrides or (custom is not None and "epochs" in custom.values)
             notes += length_notes(recipe, len(inputs.corpus), epochs_requested=requested)
-        trained = learns(cls, setting)
         run = PlannedRun(
             plugin=plugin,
             variant=variant,
@@ -221,7 +226,8 @@ class Planner:
         """
         cls = plugin.cls
         check_stored_prefix(backbone, cls.reads)
-        check_direction(cls, recipe, backbone.name, causal=is_causal(backbone.config()))
+        causal = is_causal(backbone.config()) and recipe.get("attention") != BOTH_WAYS
+        check_direction(cls, recipe, backbone.name, causal=causal)
         check_dropout(cls, setting, recipe, backbone)
         if not cls.own_backbone:
             return backbone
