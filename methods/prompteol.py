@@ -90,6 +90,8 @@ class PromptEOL(TorchMethod):
     )
     trains = "the whole decoder; the authors train adapters"
     process_switches = ("faithful",)
+    # the number of the prompt that is read now
+    turn = 0
     variants = {
         "pretended-cot": {
             "template": Value(
@@ -103,6 +105,10 @@ class PromptEOL(TorchMethod):
         },
         "sth": {"template": Value('This sentence : "[X]" means something', WORDS)},
         "sum": {"template": Value('This sentence : "[X]" can be summarized as', WORDS)},
+        "icl": {
+            "demonstration": Value("The man is riding a horse.", CODE + " run_icl.sh: OPT-6.7B"),
+            "demonstration_word": Value("Horseback-riding", CODE + " run_icl.sh: OPT-6.7B"),
+        },
     }
     defaults = {
         "template": Value(
@@ -140,7 +146,7 @@ class PromptEOL(TorchMethod):
         cls.check_texts(recipe)
         if "temperature" in recipe:
             check_positive(recipe, "temperature")
-        if (recipe.demonstration is None) != (recipe.demonstration_word is None):
+        if (recipe.get("demonstration") is None) != (recipe.get("demonstration_word") is None):
             raise BenchError(
                 "a demonstration is a sentence and its word",
                 "--set demonstration='A jockey riding a horse.' --set demonstration_word=Equestrian",
@@ -168,7 +174,7 @@ class PromptEOL(TorchMethod):
 
     def demonstration(self) -> str:
         """Return the text before the prompt: the filled template, its word, and the end."""
-        if self.recipe.demonstration is None:
+        if self.recipe.get("demonstration") is None:
             return ""
         shown = fill_prompt(self.recipe.template, self.recipe.demonstration)
         return f'{shown}{self.recipe.demonstration_word}".'
@@ -185,12 +191,16 @@ class PromptEOL(TorchMethod):
 
     def filled(self, sentences: Sequence[str], longest: int | None) -> list[list[int]]:
         """Return the ids of each sentence in the prompt, without special tokens."""
-        (prompt,) = self.prompts()
-        found = []
-        for encoding in prompt_encodings(prompt, sentences, self.backbone, longest):
-            end = len(encoding.ids) - len(self.after)
-            found.append(list(encoding.ids[len(self.before) : end]))
-        return found
+        return [self.inner(one) for one in self.encodings(sentences, longest)]
+
+    def encodings(self, sentences: Sequence[str], longest: int | None) -> list[Any]:
+        """Return the encoding of each filled prompt, special tokens included."""
+        prompt = self.prompts()[self.turn]
+        return prompt_encodings(prompt, sentences, self.backbone, longest)
+
+    def inner(self, encoding: Any) -> list[int]:
+        """Return the ids of an encoding without the special tokens around them."""
+        return list(encoding.ids[len(self.before) : len(encoding.ids) - len(self.after)])
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return anchor, positive[, hard negatives], (n, H) each, from one pass."""
