@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.backbones.adapter_folder import find_adapter, hash_adapter
 from bench.backbones.folder import (
     PICKLES,
     WEIGHTS,
@@ -79,9 +80,12 @@ def fetch_backbone(
         )
     snapshot = fetch_from_hub(name, allow_pickle=allow_pickle, near=hint, say=say)
     readable = readable_model(snapshot, allow_pickle=allow_pickle, name=name)
+    revision = reference.revision if reference.trained else snapshot.name
+    if reference.trained is not None and find_adapter(reference.trained.parent) is not None:
+        revision = hash_adapter(reference.trained.parent, snapshot.name)
     return replace(
         reference,
-        revision=reference.revision if reference.trained else snapshot.name,
+        revision=revision,
         path=convert_modules(readable, allow_pickle=allow_pickle),
         hub=True,
     )

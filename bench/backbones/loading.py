@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.backbones.adapted import put_on_adapters
 from bench.backbones.dropout import check_dropout_arrived, set_dropout
 from bench.backbones.families import BUFFERS, family_title, without_base
 from bench.backbones.folder import (
@@ -60,11 +61,14 @@ def load(
     offline: bool = False,
     dtype: str = "fp32",
     reads: tuple[str, ...] = (),
+    merge: bool = True,
 ) -> Backbone:
     """Load encoder and tokenizer on the CPU, in evaluation mode.
 
-    ``dropout`` replaces every dropout of the encoder. ``dtype``: fp32, bf16 or fp16. ``reads``: the
-    first parts of the names of tensors that are outside of the encoder and that the caller reads.
+    ``dropout`` replaces every dropout of the encoder. ``dtype``: fp32, bf16, fp16, or "stored": as
+    the files have it. ``reads``: the first parts of the names of tensors that are outside of the
+    encoder and that the caller reads. ``merge``: add the adapters of a run to the weights; else
+    they are left out.
 
     Raises NotAModel if the folder cannot be read as a transformers encoder, lacks weights, or holds
     weights that would be left out although they change what the encoder computes; also if
@@ -74,6 +78,11 @@ def load(
 
     reference = fetch_backbone(reference, offline=offline)
     assert reference.path is not None
+    if reference.beneath is not None:
+        # without its path, what lies beneath is on the hub, from where it was fetched just now
+        beneath = replace(reference.beneath, path=reference.beneath.path or reference.path)
+        whole = load(beneath, dropout=dropout, offline=offline, reads=reads)
+        return put_on_adapters(whole, reference, dtype, merge=merge)
     name, folder = reference.name, transformer_folder(reference.path)
     _check_files(name, reference.path)
     silence_transformers()
@@ -143,7 +152,12 @@ def _read_folder(name: str, folder: Path, dropout: float | None, dtype: str) -> 
     import torch
     import transformers
 
-    number_types = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+    number_types: dict[str, Any] = {
+        "fp32": torch.float32,
+        "bf16": torch.bfloat16,
+        "fp16": torch.float16,
+        "stored": "auto",
+    }
     read_again: Any = None
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)

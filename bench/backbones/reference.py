@@ -14,6 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from bench.backbones.adapter_folder import find_adapter, read_base_name, hash_adapter
+from bench.backbones.adapter_tensors import holds_adapters, read_adapter_values
 from bench.backbones.folder import (
     PICKLES,
     card_title,
@@ -55,6 +57,8 @@ class Reference:
     # the name under which the hub has its files, if that is another one: a run's base, a record's
     # revision
     source: str | None = None
+    # the backbone under the adapters that ``trained`` holds; None if it holds whole weights
+    beneath: Reference | None = None
 
     @property
     def model(self) -> str:
@@ -75,7 +79,19 @@ class Reference:
         """
         if self.path is None:
             return {}
-        return read_transformer_config(self.path)
+        config = read_transformer_config(self.path)
+        if self.adapter_values().get("attention") == "bidirectional":
+            config["is_causal"] = False
+        return config
+
+    def adapter_values(self) -> dict[str, Any]:
+        """Return the recipe of the run that trained the adapters of this backbone.
+
+        It is empty for any other backbone.
+        """
+        if self.beneath is None or self.trained is None:
+            return {}
+        return read_adapter_values(self.trained)
 
     def sizes(self) -> Mapping[str, Any]:
         """Return the config, or only the sizes of a well-known model that is not here yet."""
@@ -99,6 +115,8 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     path = Path(name).expanduser()
     if name and (path / "run.json").is_file():
         return run_folder(path)
+    if name and find_adapter(path) is not None:
+        return adapter_folder(path, name)
     if name and path.is_dir():
         folder = readable_model(path, allow_pickle=allow_pickle, name=name)
         folder = convert_modules(folder, allow_pickle=allow_pickle)
@@ -200,6 +218,11 @@ def run_folder(path: Path) -> Reference:
     digest = hashlib.sha256(f"{revision}\0".encode())
     with open_plain_file(trained, inside=path) as stream:
         hashlib.file_digest(stream, lambda: digest)
+    beneath = None
+    if holds_adapters(trained):
+        beneath = base
+        if base.beneath is not None and read_adapter_values(trained).get("adapter") == "same":
+            beneath = base.beneath  # the adapter went on: it is in this run's checkpoint
     return Reference(
         name=str(path),
         revision=digest.hexdigest(),
@@ -207,4 +230,34 @@ def run_folder(path: Path) -> Reference:
         hub=base.hub,
         trained=trained,
         source=base.source or base.name,
+        beneath=beneath,
+    )
+
+
+def adapter_folder(path: Path, name: str) -> Reference:
+    """Use a folder with an adapter that peft has saved as a backbone: its base, with the adapter
+    merged.
+
+    Raises NotAModel if the base is not a model of this machine or of the hub, in one line that
+    names it.
+    """
+    weights = find_adapter(path)
+    assert weights is not None
+    base_name = read_base_name(path)
+    try:
+        base = resolve(base_name)
+    except (NotAModel, UnknownName) as error:
+        raise NotAModel(
+            f"{name} is an adapter of {base_name}, which cannot be found here: {error.message}",
+            f"put that model, or a link to it, at {base_name}",
+        ) from None
+    return Reference(
+        name=name,
+        revision=hash_adapter(path, base.revision),
+        path=base.path,
+        hub=base.hub,
+        trained=weights,
+        source=base.source or base.name,
+        title=card_title(path),
+        beneath=base,
     )

@@ -48,7 +48,7 @@ from bench.records.record import (
     public_name,
 )
 from bench.records.value_sources import is_tuned
-from bench.run.recipe_defaults import ON_REQUEST, TRAINING
+from bench.run.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
 
 ANOTHER = "NAME"
 """Stands for another method in the command that makes a row of it."""
@@ -160,7 +160,7 @@ def _values_of_most(rows: Sequence[Sequence[RunRecord]]) -> dict[str, str]:
     counts: Counter[tuple[str, str]] = Counter()
     for record in trained:
         for key, entry in _given_values(record):
-            if key in (*TRAINING, *ON_REQUEST) and not is_tuned(entry):
+            if key in (*TRAINING, *ON_REQUEST, *ENCODER_VALUES) and not is_tuned(entry):
                 counts[key, value_word(entry.value)] += 1
     return {key: text for (key, text), count in counts.items() if 2 * count > len(trained)}
 

@@ -18,7 +18,7 @@ from bench.method import Method
 from bench.run.config import RunConfig, as_typed, split_variant
 from bench.run.plugins import Plugin, discover, from_file, register_class
 from bench.run.recipe_checks import OF_ENCODERS, OTHER_NAMES, plain_key
-from bench.run.recipe_defaults import ON_REQUEST, TRAINING
+from bench.run.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
 from bench.run.recipe_files import read_custom
 from bench.score.suites import split_names, use_files
 from bench.session.values import parse_seeds
@@ -180,7 +180,7 @@ def check_recipe_keys(
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind is not parameter.VAR_KEYWORD
     ]
-    known = {*TRAINING, *ON_REQUEST, *OF_ENCODERS, *arguments}
+    known = {*TRAINING, *ON_REQUEST, *ENCODER_VALUES, *OF_ENCODERS, *arguments}
     for cls in classes:
         known |= {*cls.defaults, *cls.optional}
     name = f"bench.{function.__name__}"

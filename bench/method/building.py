@@ -9,9 +9,11 @@ from torch import nn
 
 from bench.backbones import Reference
 from bench.backbones.direction import reads_ahead
+from bench.backbones.model import Backbone
 from bench.method.checks import check_beyond_first_token, check_direction
 from bench.method.context import Context, seed_for
 from bench.method.contract import Method
+from bench.method.encoder_values import check_adapters_train, prepare_encoder
 from bench.method.recipe import Recipe
 from bench.method.torch_method import TorchMethod
 
@@ -30,8 +32,12 @@ def build_method(
     loaded: Any = backbone
     if cls.own_backbone is None:
         loaded = cls.read_backbone(backbone, recipe, context)
+    if isinstance(loaded, Backbone) and loaded.encoder is not None:
+        prepare_encoder(loaded, recipe, context.seed)
     torch.manual_seed(seed_for(context.seed, "init"))
     method.build(loaded, recipe)
+    if learns and recipe.get("adapter") is not None:
+        check_adapters_train(method)
     if isinstance(method, nn.Module):
         if not learns:
             method.requires_grad_(False)

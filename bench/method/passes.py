@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from bench.backbones.held_in import widened_weights
 from bench.method.features import slice_rows
 
 
@@ -56,7 +57,7 @@ def compute_exactly(encoder: nn.Module) -> Iterator[None]:
     """
     compiled = vars(encoder).pop("forward", None)  # set by the training loop, with compile=true
     try:
-        with float32_products(tf32=False):
+        with float32_products(tf32=False), widened_weights(encoder):
             yield
     finally:
         if compiled is not None:

@@ -19,6 +19,7 @@ from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_last_batch, check_noise
 from bench.method.contract import Method
+from bench.method.encoder_values import BOTH_WAYS, check_encoder_values
 from bench.method.recipe import Recipe, Value
 from bench.records.record import BUDGET, CORPUS_PARTS, SET
 from bench.run.config import RunConfig
@@ -30,6 +31,7 @@ from bench.run.corpora import (
     open_corpus,
 )
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
+from bench.run.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.run.length import length_notes
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.plugins import Plugin
@@ -88,6 +90,9 @@ class Planner:
         trained = learns(cls, setting)
         custom = self._custom_recipe(plugin, notes)
         recipe = self.build_recipe(plugin, setting, backbone, variant, overrides, entry)
+        recipe = with_adapter_of_run(recipe, backbone)
+        check_encoder_values(cls, recipe, learns=trained)
+        check_four_bit_ranks(recipe, self.config.ranks)
         printed = None
         if entry and custom is None and entry.backbone == backbone.model:
             printed = entry
@@ -201,7 +206,8 @@ class Planner:
         """
         cls = plugin.cls
         check_stored_prefix(backbone, cls.reads)
-        check_direction(cls, recipe, backbone.name, causal=is_causal(backbone.config()))
+        causal = is_causal(backbone.config()) and recipe.get("attention") != BOTH_WAYS
+        check_direction(cls, recipe, backbone.name, causal=causal)
         check_dropout(cls, setting, recipe, backbone)
         if not cls.own_backbone:
             return backbone

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from bench.base.errors import BenchError, UnknownName
 from bench.method.contract import Method
 from bench.method.recipe import Value
-from bench.run.recipe_defaults import ON_REQUEST, TRAINING
+from bench.run.encoder_recipe import encoder_keys
+from bench.run.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
 from bench.run.recipe_files import Entry
 from bench.run.recipe_types import FRACTIONS, wrong_kind
 from bench.run.recipes import sourced, variants_of
@@ -37,7 +38,9 @@ def check_values(method: type[Method], values: Mapping[str, Value], where: str) 
     """Raises BenchError, beginning with ``where``, for a key without a default, or a value of the
     wrong type or out of range.
     """
-    defaults = sourced({**TRAINING, **ON_REQUEST, **method.defaults, **method.optional}, "")
+    defaults = sourced(
+        {**TRAINING, **ON_REQUEST, **ENCODER_VALUES, **method.defaults, **method.optional}, ""
+    )
     for key, value in values.items():
         if key not in defaults:
             raise UnknownName("recipe key", key, defaults, f"of {method.name} in {where}")
@@ -53,6 +56,7 @@ def check_overrides(
     """
     known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
     for method in methods:
+        known |= encoder_keys(method, trained=trained)
         known |= sourced({**method.defaults, **method.optional}, "")
     for key, text in overrides.items():
         if key not in known:
@@ -106,7 +110,7 @@ def setter(name: str) -> str:
     """Return the option for a name of another tool or a misspelled one: "--set
     learning_rate=VALUE", "--seeds N"; "" if nothing is near.
     """
-    known = {plain_key(key): key for key in (*TRAINING, *ON_REQUEST, *OF_ENCODERS)}
+    known = {plain_key(key): key for key in (*TRAINING, *ON_REQUEST, *ENCODER_VALUES, *OF_ENCODERS)}
     name = plain_key(name)
     if name in OTHER_NAMES:
         return OTHER_NAMES[name]

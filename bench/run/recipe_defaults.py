@@ -32,6 +32,23 @@ TRAINING: Mapping[str, Value] = {
     "corpus_column": Value(None, "harness default: the corpus as it is"),
 }
 
+# how the encoder of any method is held, read and trained
+ENCODER_VALUES: Mapping[str, Value] = {
+    "adapter": Value(None, "harness default: what the method trains of its encoder"),
+    "lora_rank": Value(16, "harness default, as LLM2Vec run_simcse.py"),
+    "lora_alpha": Value(None, "harness default: twice lora_rank, as LLM2Vec run_simcse.py"),
+    "lora_dropout": Value(0.05, "harness default, as LLM2Vec run_simcse.py and PromptEOL"),
+    "lora_targets": Value(
+        "all",
+        "harness default: every linear layer, as PromptEOL ft_llm.py in 4 bits and LLM2Vec train it",
+    ),
+    "base_dtype": Value(None, "harness default: float32"),
+    "gradient_checkpointing": Value(False, "harness default"),
+    "attention": Value(None, "harness default: the backbone's own"),
+}
+# those of them that also an encoder without training has
+ENCODER_VALUES_UNTRAINED = ("base_dtype", "attention")
+
 # keys that are in a recipe only if something sets them, so that the fingerprints of recipes without
 # them stay the same
 ON_REQUEST: Mapping[str, Value] = {
@@ -59,6 +76,17 @@ HELP: Mapping[str, str] = {
     "patience": "dev scores in a row without improvement until training stops; none: never",
     "budget": "how long to train, in place of the epochs: 10m, 2h, 5000steps, 1e6sentences, "
     "3e7tokens, 2gpu-h",
+    "adapter": "'lora': freeze the encoder and train low-rank adapters on it; 'same': go on with "
+    "the adapter of the run that --backbone names",
+    "lora_rank": "rank of an adapter",
+    "lora_alpha": "an adapter counts lora_alpha / lora_rank times",
+    "lora_dropout": "dropout of an adapter's input",
+    "lora_targets": "layers with an adapter: 'all' linear ones, or names with + between them, "
+    "q_proj+v_proj",
+    "base_dtype": "weights of an encoder that does not train itself: fp32, bf16 or 4bit",
+    "gradient_checkpointing": "compute activations again in the backward pass, in place of "
+    "keeping them",
+    "attention": "'bidirectional': every token of a decoder attends to every other one",
     "corpus_column": "train on one column of a wider corpus ('sent0'), or on every cell as a "
     "sentence ('all')",
 }

@@ -20,6 +20,7 @@ WHOLE: Mapping[str, Any] = {
     "warmup_steps": Annotated[int, Meta(ge=0)],
     "max_length": Annotated[int, Meta(ge=3)] | None,
     "patience": Annotated[int, Meta(ge=1)] | None,
+    "lora_rank": Annotated[int, Meta(ge=1)],
 }
 FRACTIONS: Mapping[str, Any] = {
     "learning_rate": Annotated[float, Meta(ge=0)],
@@ -28,8 +29,13 @@ FRACTIONS: Mapping[str, Any] = {
     "max_grad_norm": Annotated[float, Meta(ge=0)] | None,
     "dropout": Annotated[float, Meta(ge=0, lt=1)] | None,
     "warmup_ratio": Annotated[float, Meta(ge=0, lt=1)],
+    "lora_alpha": Annotated[float, Meta(gt=0)] | None,
+    "lora_dropout": Annotated[float, Meta(ge=0, lt=1)],
 }
-KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, "budget": str | None}
+TEXTS: Mapping[str, Any] = dict.fromkeys(
+    ("budget", "adapter", "base_dtype", "attention"), str | None
+)
+KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, **TEXTS, "lora_targets": str}
 """Types for msgspec; any other key has the type of its default."""
 IN_ENGLISH = {
     "int": "a whole number",

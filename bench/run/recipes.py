@@ -65,6 +65,7 @@ from bench.base.errors import BenchError, UnknownName
 from bench.method.budget import canonical_budget
 from bench.method.contract import Method
 from bench.method.recipe import Recipe, Value
+from bench.run.encoder_recipe import encoder_keys, settle_encoder_values
 from bench.run.recipe_defaults import BACKBONES, ON_REQUEST, TRAINING, harness_keys
 from bench.run.recipe_files import Entry, read_recipes
 from bench.run.recipe_types import parse_value
@@ -188,6 +189,7 @@ def merge_recipe(
     }
     known = {
         **(ON_REQUEST if "epochs" in values else {}),
+        **encoder_keys(method, trained="epochs" in values),
         **sourced(method.optional, f"{method.name}'s default"),
         **values,
     }
@@ -218,7 +220,7 @@ def merge_recipe(
             )
         values["budget"] = replace(budget, value=canonical_budget(str(budget.value)))
         values["epochs"] = Value(None, "the budget says how long")
-    return Recipe(values)
+    return Recipe(settle_encoder_values(values))
 
 
 def sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:

@@ -1,0 +1,63 @@
+"""Folders with an adapter as peft saves it: adapter_config.json and adapter_model.safetensors.
+
+Nothing here imports torch or peft: a plan needs the name of the base and a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from bench.backbones.refusals import ADAPTER, read_settings
+from bench.base.errors import NotAModel
+from bench.base.hashes import files_sha256
+
+WEIGHTS = "adapter_model.safetensors"
+MERGE_FIRST = (
+    "merge it first: PeftModel.from_pretrained(model, FOLDER).merge_and_unload()"
+    ".save_pretrained(NEW), and save the tokenizer there too"
+)
+
+
+def find_adapter(path: Path) -> Path | None:
+    """Return the file with an adapter's weights; None for any other folder.
+
+    A folder of sentence-transformers is none: that library loads it with its adapter.
+    """
+    if not (path / ADAPTER).is_file() or (path / "modules.json").is_file():
+        return None
+    return path / WEIGHTS
+
+
+def read_base_name(path: Path) -> str:
+    """Return the name of the model that an adapter belongs to, "owner/name@revision" if its config
+    names a commit.
+
+    Raises NotAModel if a file is missing, or if the config names no model.
+    """
+    settings = read_settings(path / ADAPTER)
+    base = settings.get("base_model_name_or_path")
+    if not base or not isinstance(base, str):
+        raise NotAModel(
+            f"{path} is an adapter, and its {ADAPTER} names no base model",
+            f"write the base's name or folder into base_model_name_or_path of {ADAPTER}",
+        )
+    if not (path / WEIGHTS).is_file():
+        raise NotAModel(
+            f"{path} is an adapter of {base} without {WEIGHTS}",
+            "save it again with a newer peft: adapter_model.bin is a pickle, which could run code",
+        )
+    revision = settings.get("revision")
+    if revision and revision != "main" and "@" not in base and not Path(base).is_dir():
+        return f"{base}@{revision}"
+    beside = path / base
+    if not Path(base).is_dir() and beside.is_dir():
+        return str(beside)
+    return base
+
+
+def hash_adapter(path: Path, base_revision: str) -> str:
+    """Return the revision of a base with an adapter: a hash of both."""
+    digest = hashlib.sha256(f"{base_revision}\0".encode())
+    digest.update(files_sha256([path / ADAPTER, path / WEIGHTS], path).encode())
+    return digest.hexdigest()

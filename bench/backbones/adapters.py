@@ -1,0 +1,172 @@
+"""Low-rank adapters on a frozen encoder (LoRA, Hu et al. 2022), with the library peft.
+
+The encoder stays a transformers model, and the adapters become modules of it: W x turns into
+W x + (alpha / rank) B A x, with A (rank, in) drawn at random and B (out, rank) at 0. A method that
+freezes nothing trains them and its own heads, without knowing of it.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from bench.backbones.four_bit import is_four_bit, with_full_weights
+from bench.base.errors import BenchError
+from bench.base.extras import install_hint
+
+KEY = "lora_"
+"""In the names of the tensors of an adapter, and of no other tensor."""
+NAME = "default"
+"""The name that peft has for an adapter of which there is only one."""
+NOT_ADAPTED = ("lm_head", "pooler", "embed_out")
+"""Layers behind the encoder's own, which no sentence vector goes through."""
+ALL = "all"
+"""The value of ``targets`` for every linear layer."""
+
+
+@dataclass(frozen=True)
+class AdapterSettings:
+    """The shape of the adapters of an encoder."""
+
+    rank: int
+    alpha: float
+    # of the adapters' inputs, while training
+    dropout: float
+    # "all" linear layers, or the last parts of their names, "q_proj+v_proj"
+    targets: str = ALL
+
+    @property
+    def scale(self) -> float:
+        """The factor of B A."""
+        return self.alpha / self.rank
+
+
+def check_installed() -> None:
+    """Raise BenchError without peft."""
+    if find_spec("peft") is None:
+        raise BenchError("adapter=lora needs the package peft", install_hint("lora"))
+
+
+def has_adapters(encoder: Any) -> bool:
+    """Tell whether an encoder has adapters that are not merged into its weights."""
+    return any(KEY in name for name, _ in encoder.named_parameters())
+
+
+def add_adapters(encoder: Any, settings: AdapterSettings, seed: int) -> None:
+    """Freeze an encoder and put adapters on it, in float32 whatever the encoder's weights are.
+
+    ``seed`` alone fixes their initial weights. Raises BenchError if peft is missing, or if a name
+    in ``targets`` is that of no linear layer.
+    """
+    check_installed()
+    import torch
+    from peft import LoraConfig, inject_adapter_in_model
+
+    config = LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,  # type: ignore[arg-type]
+        lora_dropout=settings.dropout,
+        target_modules=find_layers(encoder, settings.targets),
+        bias="none",
+        fan_in_fan_out=_has_transposed_layers(encoder),
+    )
+    encoder.requires_grad_(False)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        inject_adapter_in_model(config, encoder)
+    for name, parameter in encoder.named_parameters():
+        if KEY in name:  # a small update would be rounded away in half precision
+            parameter.data = parameter.data.float()
+            parameter.requires_grad_(True)
+
+
+def find_layers(encoder: Any, targets: str) -> list[str]:
+    """Return the names of the encoder's linear layers that ``targets`` means.
+
+    Raises BenchError for a name that no layer has.
+    """
+    linear: list[str] = []
+    for name, module in encoder.named_modules():
+        is_behind = any(part in NOT_ADAPTED for part in name.split("."))
+        if name and _is_linear(module) and not is_behind:
+            linear.append(name)
+    known = sorted({_last_part(name) for name in linear})
+    wanted = known
+    if targets != ALL:
+        wanted = [part.strip() for part in targets.split("+")]
+    for part in wanted:
+        if part not in known:
+            raise BenchError(
+                f"lora_targets={targets}: this encoder has no linear layer named '{part}'",
+                f"--set lora_targets=all, or some of these with + between them: {', '.join(known)}",
+            )
+    return [name for name in linear if _last_part(name) in wanted]
+
+
+def _last_part(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _is_linear(module: Any) -> bool:
+    from torch import nn
+    from transformers.pytorch_utils import Conv1D
+
+    return isinstance(module, nn.Linear | Conv1D)
+
+
+def _has_transposed_layers(encoder: Any) -> bool:
+    """Tell whether the layers keep W as (in, out): GPT-2's."""
+    from transformers.pytorch_utils import Conv1D
+
+    return any(isinstance(module, Conv1D) for module in encoder.modules())
+
+
+def merge_adapters(encoder: Any) -> None:
+    """Add the adapters to the encoder's weights: W + (alpha / rank) B A, in float32.
+
+    It is then a plain transformers model. Weights in 4 bits become float32, with the values that
+    the adapters were trained on.
+    """
+    import torch
+    from peft.tuners.lora import LoraLayer
+
+    for name, module in list(encoder.named_modules()):
+        if not isinstance(module, LoraLayer):
+            continue
+        layer = with_full_weights(module.get_base_layer())
+        with torch.no_grad():
+            weight = layer.weight.float()
+            layer.weight.data = weight + module.get_delta_weight(NAME).to(weight)
+        parent, _, last = name.rpartition(".")
+        setattr(encoder.get_submodule(parent), last, layer)
+    for left in ("peft_config", "_hf_peft_config_loaded"):
+        vars(encoder).pop(left, None)
+
+
+def plain_copy(encoder: Any) -> Any:
+    """Return the encoder as a plain transformers model in float32.
+
+    It is the encoder itself if it is one, else a copy with its adapters merged and its 4-bit
+    weights unpacked.
+    """
+    import torch
+
+    dtypes = {parameter.dtype for parameter in encoder.parameters()}
+    if not has_adapters(encoder) and dtypes <= {torch.float32} and not is_four_bit(encoder):
+        return encoder
+    whole = copy.deepcopy(encoder).eval()
+    if has_adapters(whole):
+        merge_adapters(whole)
+    for name, module in list(whole.named_modules()):
+        plain = with_full_weights(module)
+        if plain is not module:
+            parent, _, last = name.rpartition(".")
+            setattr(whole.get_submodule(parent), last, plain)
+    whole.float()
+    whole.config.dtype = torch.float32
+    vars(whole).pop("is_loaded_in_4bit", None)
+    whole._forward_hooks.clear()
+    whole._forward_pre_hooks.clear()
+    return whole

@@ -1,0 +1,94 @@
+"""Encoders with weights in bfloat16 that are trained as they are and scored in float32.
+
+In bfloat16 a sentence's vector moves by 1e-2 with the other sentences of its batch, because the
+shape of a product decides in which order it is summed. So scoring widens the weights of each layer
+to float32 while that layer computes: the whole encoder is never there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+HELD_IN = "held_in"
+"""The attribute of an encoder that says in what its weights are held: "bf16" or "4bit"."""
+
+
+def hold_in(encoder: Any, dtype: str) -> None:
+    """Note in what the weights are held, and let the encoder take and give float32.
+
+    A method's own layers are float32: without this, its head could not read the states.
+    """
+    setattr(encoder, HELD_IN, dtype)
+    if dtype == "bf16":
+        encoder.register_forward_pre_hook(_narrow_inputs, with_kwargs=True)
+        encoder.register_forward_hook(_widen_outputs)
+
+
+def _narrow_inputs(encoder: Any, inputs: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Convert embedded inputs to the type of the weights."""
+    words = named.get("inputs_embeds")
+    if isinstance(words, Tensor) and not getattr(encoder, "is_widened", False):
+        named = named | {"inputs_embeds": words.to(torch.bfloat16)}
+    return inputs, named
+
+
+def _widen_outputs(encoder: Any, inputs: Any, outputs: Any) -> Any:
+    """Convert the states that an encoder returns to float32."""
+    for key in ("last_hidden_state", "pooler_output"):
+        value = getattr(outputs, key, None)
+        if isinstance(value, Tensor):
+            outputs[key] = value.float()
+    states = getattr(outputs, "hidden_states", None)
+    if states is not None:
+        outputs["hidden_states"] = tuple(state.float() for state in states)
+    return outputs
+
+
+@contextmanager
+def widened_weights(encoder: nn.Module) -> Iterator[None]:
+    """Compute with float32 copies of weights that are held in bfloat16, while open.
+
+    A layer's copy is there only while the layer computes. Other encoders are left alone.
+    """
+    if getattr(encoder, HELD_IN, None) != "bf16":
+        yield
+        return
+    handles: list[Any] = []
+    encoder.is_widened = True
+    for module in encoder.modules():
+        own = [p for p in module.parameters(recurse=False) if p.dtype == torch.bfloat16]
+        if own:
+            handles.append(module.register_forward_pre_hook(_Widening(own).begin))
+            handles.append(module.register_forward_hook(_restore, always_call=True))
+    try:
+        yield
+    finally:
+        encoder.is_widened = False
+        for handle in handles:
+            handle.remove()
+
+
+class _Widening:
+    """The weights of one layer, which are float32 between ``begin`` and ``_restore``."""
+
+    def __init__(self, parameters: list[nn.Parameter]) -> None:
+        self.parameters = parameters
+
+    def begin(self, module: nn.Module, inputs: Any) -> None:
+        with torch.inference_mode(False), torch.no_grad():
+            held = [(parameter, parameter.data) for parameter in self.parameters]
+            vars(module)["held_weights"] = held
+            for parameter, narrow in held:
+                parameter.data = narrow.float()
+
+
+def _restore(module: nn.Module, inputs: Any, outputs: Any) -> None:
+    """Put back the weights that a layer holds."""
+    with torch.inference_mode(False), torch.no_grad():
+        for parameter, narrow in vars(module).pop("held_weights", ()):
+            parameter.data = narrow

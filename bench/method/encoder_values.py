@@ -1,0 +1,144 @@
+"""The recipe values of every method that say how its encoder is held, read and trained.
+
+They change the encoder before a method is built on it, so that no method knows of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import BenchError
+from bench.method.context import seed_for
+
+if TYPE_CHECKING:
+    from bench.backbones.adapters import AdapterSettings
+    from bench.backbones.model import Backbone
+    from bench.method.contract import Method
+
+LORA = "lora"
+"""A new adapter."""
+SAME = "same"
+"""The adapter of the run that is the backbone goes on."""
+BOTH_WAYS = "bidirectional"
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "adapter": (LORA, SAME),
+    "base_dtype": ("fp32", "bf16", "4bit"),
+    "attention": ("causal", BOTH_WAYS),
+}
+"""The values of each key that has a name for a value."""
+
+
+def adapter_settings(recipe: Mapping[str, Any]) -> AdapterSettings:
+    """Return the shape of the adapters of a recipe that has some."""
+    from bench.backbones.adapters import AdapterSettings
+
+    return AdapterSettings(
+        rank=int(recipe["lora_rank"]),
+        alpha=float(recipe["lora_alpha"]),
+        dropout=float(recipe["lora_dropout"]),
+        targets=str(recipe["lora_targets"]),
+    )
+
+
+def check_encoder_values(cls: type[Method], recipe: Mapping[str, Any], *, learns: bool) -> None:
+    """Raise BenchError for values that do not fit together, or a package that they need and that
+    is missing.
+
+    ``learns``: the method is trained.
+    """
+    from bench.backbones.adapters import check_installed
+    from bench.backbones.four_bit import check_four_bit_installed
+
+    for key, choices in CHOICES.items():
+        if recipe.get(key) is not None and recipe[key] not in choices:
+            raise BenchError(
+                f"{key}={recipe[key]} is unknown", f"choose from {', '.join((*choices, 'none'))}"
+            )
+    adapted = recipe.get("adapter") is not None
+    narrow = recipe.get("base_dtype") not in (None, "fp32")
+    if adapted and cls.encoder_is_frozen:
+        raise BenchError(
+            f"adapter={recipe['adapter']}: {cls.name} freezes its encoder, so an adapter would "
+            "not train",
+            "leave adapter out, or take a method that trains the encoder",
+        )
+    if narrow and learns and not adapted and not cls.encoder_is_frozen:
+        raise BenchError(
+            f"base_dtype={recipe['base_dtype']} is for an encoder that does not train itself: "
+            f"{cls.name} would train weights that are too coarse for its updates",
+            "--set adapter=lora, or --precision bf16 (weights in float32, products in bfloat16)",
+        )
+    if adapted:
+        check_installed()
+    if recipe.get("base_dtype") == "4bit":
+        check_four_bit_installed()
+
+
+def prepare_encoder(backbone: Backbone, recipe: Mapping[str, Any], seed: int) -> None:
+    """Change a backbone's encoder as the recipe says, before a method is built on it.
+
+    ``seed``: of the run; it fixes the initial weights of an adapter. Raises BenchError for an
+    encoder that cannot do what the recipe asks for.
+    """
+    from bench.backbones.adapters import add_adapters
+    from bench.backbones.bidirectional import look_both_ways
+    from bench.backbones.four_bit import quantise
+    from bench.backbones.held_in import hold_in
+
+    encoder = backbone.encoder
+    if recipe.get("attention") == BOTH_WAYS:
+        look_both_ways(encoder, backbone.name)
+        vars(backbone).pop("reads_ahead", None)  # it was measured before
+    if recipe.get("base_dtype") == "4bit":
+        quantise(encoder)
+    if recipe.get("base_dtype") not in (None, "fp32"):
+        hold_in(encoder, str(recipe["base_dtype"]))
+    if recipe.get("adapter") is not None:
+        add_adapters(encoder, adapter_settings(recipe), seed_for(seed, "adapter"))
+        forget_cache(encoder)
+    if recipe.get("adapter") == SAME:
+        take_adapters_of_run(backbone)
+    if recipe.get("gradient_checkpointing"):
+        recompute_activations(encoder, backbone.name)
+
+
+def take_adapters_of_run(backbone: Backbone) -> None:
+    """Give the adapters the weights that the run, which is the backbone, has trained."""
+    from bench.backbones.tensors import tensors_of
+
+    assert backbone.trained is not None
+    backbone.encoder.load_state_dict(tensors_of(backbone.trained, "encoder."), strict=False)
+
+
+def forget_cache(encoder: Any) -> None:
+    """Keep no keys and values of a pass, which only generating text needs."""
+    if getattr(encoder.config, "use_cache", False):
+        encoder.config.use_cache = False
+
+
+def recompute_activations(encoder: Any, name: str) -> None:
+    """Keep the input of each layer alone, and compute its activations again in the backward pass.
+
+    Dropout masks are the same in both passes. Raises BenchError if a family cannot.
+    """
+    if not getattr(encoder, "supports_gradient_checkpointing", False):
+        raise BenchError(
+            f"gradient_checkpointing=true: transformers does not support it for {name}",
+            "leave it out; --chunk N holds the activations of N rows at a time",
+        )
+    forget_cache(encoder)
+    encoder.gradient_checkpointing_enable({"use_reentrant": False})
+
+
+def check_adapters_train(method: Any) -> None:
+    """Raise BenchError if a method does not train the adapters on its encoder."""
+    from bench.backbones.adapters import KEY
+
+    frozen = [name for name, p in method.named_parameters() if KEY in name and not p.requires_grad]
+    trained = [p for p in method.encoder.parameters() if p.requires_grad]
+    if not trained or len(frozen) == len(list(method.encoder.named_parameters())):
+        raise BenchError(
+            f"{method.name} freezes its encoder, so an adapter would not train",
+            "leave adapter out, or take a method that trains the encoder",
+        )
