@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from bench.backbones.adapter_folder import find_adapter, read_base_name, hash_adapter
+from bench.backbones.adapter_folder import find_adapter, hash_adapter, read_base_name
 from bench.backbones.adapter_tensors import holds_adapters, read_adapter_values
 from bench.backbones.folder import (
     PICKLES,
