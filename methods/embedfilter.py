@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from bench.method import Backbone, BenchError, Features, Portable, Recipe, Value
+from bench.methods.output_matrix import output_matrix
 from bench.methods.prompteol import PromptEOL
 
 NOTE = "a reading note of arXiv 2606.07502: thresholds 2 and 8"
@@ -63,26 +64,12 @@ class EmbedFilter(PromptEOL):
 
     def middle_directions(self) -> Tensor:
         """Return the right-singular vectors that are kept, (k, H), largest singular value first."""
-        matrix_VH = self.output_matrix()
-        if matrix_VH.shape[1] != self.backbone.hidden_size:
-            raise BenchError(
-                f"the output matrix of {self.backbone.name} is {matrix_VH.shape[1]} wide, "
-                f"its states {self.backbone.hidden_size}",
-                "take another backbone",
-            )
+        matrix_VH = output_matrix(self.backbone)
         # the eigenvectors of W^T W, which is small, in ascending order
         values_and_vectors = torch.linalg.eigh(matrix_VH.double().T @ matrix_VH.double())
         directions_HH = values_and_vectors.eigenvectors.flip(1).T
         last = len(directions_HH) - self.recipe.drop_last
         return directions_HH[self.recipe.drop_first : last].float().contiguous()
-
-    def output_matrix(self) -> Tensor:
-        """Return a decoder's output matrix (V, H); of an encoder, its word embeddings."""
-        try:
-            return self.backbone.lm_matrix()
-        except BenchError:
-            words: Tensor = self.encoder.get_input_embeddings().weight
-            return words.detach().clone().float()
 
     def embed(self, features: Features) -> Tensor:
         vectors_nH = super().embed(features)
