@@ -17,6 +17,7 @@ from bench.backbones import load, resolve
 from bench.backbones.direction import is_causal, reads_ahead
 from bench.backbones.dropout import check_dropout_arrived, is_dropout
 from bench.backbones.families import FAMILIES
+from bench.backbones.positions import table_length
 from bench.base.errors import BenchError, Interrupted
 from bench.export.st_folder import write_st
 from bench.export.transformers_folder import write_transformers
@@ -91,8 +92,10 @@ def test_an_entry_is_what_tokenizer_config_and_encoder_say(name: str, models: Mo
     assert family.causal == is_causal(config) == (not reads_ahead(encoder))
     assert not family.window or family.window in config
     assert (config.get(family.room) is None) == (not family.room)
-    tables = [key for key, _ in encoder.named_modules() if "position" in key or key == "wpe"]
-    assert bool(tables) == (family.positions == "table" or name == "deberta-v2")
+    assert (table_length(encoder) is not None) == (family.positions == "table")
+    assert ("inv_freq" in str(dict(encoder.named_buffers()).keys())) == (
+        family.positions == "rotary"
+    )
     dropped = load(resolve(models(name)), dropout=0.25).encoder
     check_dropout_arrived(name, dropped, 0.25)
 
