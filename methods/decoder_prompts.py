@@ -66,7 +66,7 @@ def prompt_encodings(
     Of a sentence at most ``longest`` tokens are kept, and as many as the backbone has room for.
     Raises BenchError if the prompt alone does not fit.
     """
-    kept = [shortened(sentence, backbone, longest) for sentence in sentences]
+    kept = shortened(sentences, backbone, longest)
     filled = backbone.encodings([fill_prompt(prompt, sentence) for sentence in kept])
     found = []
     for sentence, encoding in zip(kept, filled, strict=True):
@@ -74,15 +74,20 @@ def prompt_encodings(
     return found
 
 
-def shortened(sentence: str, backbone: Backbone, longest: int | None) -> str:
-    """Return a sentence cut behind its own token number ``longest``; special tokens do not count."""
-    if longest is None or len(sentence) <= longest:  # a token has a character at least, mostly
-        return sentence
-    (encoding,) = backbone.encodings([sentence])
-    start, stop = sentence_tokens(encoding, 0, len(sentence))
-    if stop - start <= longest:
-        return sentence
-    return sentence[: encoding.offsets[start + longest - 1][1]]
+def shortened(sentences: Sequence[str], backbone: Backbone, longest: int | None) -> list[str]:
+    """Return each sentence cut behind its own token number ``longest``; special tokens do not
+    count.
+    """
+    if longest is None:
+        return list(sentences)
+    kept = []
+    encodings = backbone.encodings(sentences)
+    for sentence, encoding in zip(sentences, encodings, strict=True):
+        start, stop = sentence_tokens(encoding, 0, len(sentence))
+        if stop - start > longest:
+            sentence = sentence[: encoding.offsets[start + longest - 1][1]]
+        kept.append(sentence)
+    return kept
 
 
 def fitted_encoding(prompt: str, sentence: str, encoding: Any, backbone: Backbone) -> Any:

@@ -12,7 +12,7 @@ A placeholder p stands before the sentence:
 So the sentence sees a summary of itself from the layer below, although attention is causal.
 
 The placeholder is a token of its own, whatever the vocabulary. The authors start its word embedding
-from a draw that they do not seed; here it is the mean of all word embeddings, or a seeded draw. It
+from a draw that they do not seed; here it is the mean of all word embeddings, or one fixed draw. It
 matters in layers below ``first_layer`` only.
 """
 
@@ -36,7 +36,6 @@ from bench.method import (
     Recipe,
     Value,
     check_choice,
-    seed_for,
 )
 from bench.methods.layer_hooks import encoder_layers
 from bench.methods.pooling import last_token
@@ -45,6 +44,8 @@ from bench.methods.prompteol import KNOWLEDGE, PromptEOL
 CODE = "fuyuchenIfyw/token_prepending"
 MARK = "<PST>"
 STARTS = ("mean", "normal")
+DRAW = 0
+"""The seed of the placeholder's draw: one for all runs, for nothing else here is random."""
 
 
 class TokenPrepending(PromptEOL):
@@ -97,7 +98,7 @@ class TokenPrepending(PromptEOL):
         "placeholder": Value(
             "mean",
             "ours: the authors draw without a seed",
-            "its word embedding: mean (of all words) or normal (0.02, seeded)",
+            "its word embedding: mean (of all words) or normal (0.02, one fixed draw)",
         ),
         "clean_at_test": PromptEOL.defaults["clean_at_test"],
     }
@@ -126,7 +127,7 @@ class TokenPrepending(PromptEOL):
         words_VH: Tensor = self.encoder.get_input_embeddings().weight.detach()
         start_H = words_VH.float().mean(0)
         if recipe.placeholder == "normal":
-            generator = torch.Generator().manual_seed(seed_for(self.context.seed, "placeholder"))
+            generator = torch.Generator().manual_seed(DRAW)
             start_H = 0.02 * torch.randn(words_VH.shape[1], generator=generator)
         self.register_buffer("start", start_H, persistent=False)
 

@@ -27,6 +27,8 @@ from family_models import (
     written,
 )
 
+ROOM = {"max_position_embeddings": 192}
+"""Positions of a decoder, which reads prompts in words."""
 GROUPED = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
 """Grouped queries, as most decoders have them."""
 
@@ -96,7 +98,7 @@ def _causal(name: str, tokenizer: Any, **config: Any) -> tuple[Any, Any]:
 def qwen(name: str) -> tuple[Any, Any]:
     vocabulary, merges = _pairs(["<|endoftext|>"])
     tokenizer = transformers.Qwen2TokenizerFast(vocab=vocabulary, merges=merges)
-    return _causal(name, tokenizer, **SIZES | GROUPED, tie_word_embeddings=True)
+    return _causal(name, tokenizer, **SIZES | GROUPED | ROOM, tie_word_embeddings=True)
 
 
 def llama(name: str) -> tuple[Any, Any]:
@@ -105,13 +107,13 @@ def llama(name: str) -> tuple[Any, Any]:
         vocab=vocabulary, merges=merges, add_bos_token=True, padding_side="left"
     )
     more = {"sliding_window": 9} if name == "Mistral" else {}
-    return _causal(name, tokenizer, **SIZES | GROUPED | more)
+    return _causal(name, tokenizer, **SIZES | GROUPED | ROOM | more)
 
 
 def gemma(name: str) -> tuple[Any, Any]:
     vocabulary, merges = _blank_pairs(["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"])
     tokenizer = transformers.GemmaTokenizerFast(vocab=vocabulary, merges=merges, add_bos_token=True)
-    sizes = SIZES | GROUPED | {"sliding_window": 9, "query_pre_attn_scalar": 8}
+    sizes = SIZES | GROUPED | ROOM | {"sliding_window": 9, "query_pre_attn_scalar": 8}
     return _causal(name, tokenizer, **sizes, pad_token_id=0, eos_token_id=1, bos_token_id=2)
 
 
@@ -121,20 +123,20 @@ def opt() -> tuple[Any, Any]:
     tokenizer = transformers.GPT2TokenizerFast(
         vocab=vocabulary, merges=merges, add_bos_token=True, **names
     )
-    sizes = SIZES | {"ffn_dim": 64, "word_embed_proj_dim": 32}
+    sizes = SIZES | ROOM | {"ffn_dim": 64, "word_embed_proj_dim": 32}
     return _causal("OPT", tokenizer, **sizes)
 
 
 def gpt_neox() -> tuple[Any, Any]:
     vocabulary, merges = _pairs(["<|endoftext|>", "<|padding|>"])
     tokenizer = transformers.GPTNeoXTokenizerFast(vocab=vocabulary, merges=merges)
-    return _causal("GPTNeoX", tokenizer, **SIZES)
+    return _causal("GPTNeoX", tokenizer, **SIZES | ROOM)
 
 
 def gpt2() -> tuple[Any, Any]:
     vocabulary, merges = _pairs(["<|endoftext|>"])
     tokenizer = transformers.GPT2TokenizerFast(vocab=vocabulary, merges=merges)
-    return _causal("GPT2", tokenizer, n_embd=32, n_layer=2, n_head=2, n_positions=128)
+    return _causal("GPT2", tokenizer, n_embd=32, n_layer=2, n_head=2, n_positions=192)
 
 
 DECODERS: dict[str, Callable[[Path], str]] = {
