@@ -110,7 +110,7 @@ def test_vectors_are_those_of_transformers(name: str, models: Models, tmp_path: 
         values: Any = {"setting": "unsupervised", "pooler": pooler, "head": False, "dropout": 0.1}
         method = built(SimCSE, models(name), tmp_path, **values).double()
         check_close(method.encode(TEXTS), wanted[pooler])
-        for start in range(len(TEXTS)):
+        for start in (1, 5):
             mates = TEXTS[start:] + ["a man plays the guitar " * start]
             check_close(method.encode(mates)[:1], wanted[pooler][start : start + 1])
     for side in ("left", "right"):
@@ -185,7 +185,7 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
 def test_an_export_gives_the_methods_vectors(
     form: str, name: str, models: Models, tmp_path: Path
 ) -> None:
-    for pooler in poolers(name):
+    for pooler in (poolers(name)[0], "avg_first_last"):
         method = simcse(models(name), tmp_path, pooler=pooler)
         folder = tmp_path / pooler
         folder.mkdir()
