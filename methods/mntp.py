@@ -33,6 +33,8 @@ from bench.method import (
     TorchMethod,
     TrainingCost,
     Value,
+    find_family,
+    read_transformer_config,
 )
 from bench.methods.masking import (
     NOT_CHOSEN,
@@ -99,6 +101,17 @@ class MNTP(TorchMethod):
                 f"mask_probability={recipe.mask_probability}: a share of the tokens, above 0 and "
                 "at most 1",
                 "--set mask_probability=0.2",
+            )
+        if backbone is None or recipe.get("attention") == "bidirectional":
+            return
+        config = read_transformer_config(backbone)
+        family = find_family(str(config.get("model_type")))
+        looks_back = family is not None and family.causal
+        if looks_back and config.get("is_causal") is not False:
+            raise BenchError(
+                f"{backbone} attends to earlier tokens alone, and mntp is there to use what "
+                "stands behind a token",
+                "--set attention=bidirectional",
             )
 
     @classmethod

@@ -405,13 +405,15 @@ def check_mlm_head(path: Path | None) -> None:
 
 
 def find_architecture(config: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return ("bert" or "roberta", whichever the family resembles; hidden size).
+    """Return ("bert", "roberta" or "decoder", whichever the family resembles; hidden size).
 
-    It is None for a decoder, if the family is not listed, or if the config names no hidden size.
+    It is None if the family is not listed, or if the config names no hidden size.
     """
     family = FAMILIES.get(str(config.get("model_type")))
     hidden = config.get("hidden_size")
-    if family is None or family.causal or not isinstance(hidden, int):
+    if family is None or not isinstance(hidden, int):
         return None
     kin = "roberta" if family.offset else "bert"
+    if family.causal:
+        kin = "decoder"
     return kin, hidden

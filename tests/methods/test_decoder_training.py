@@ -12,6 +12,7 @@ from every_family import EVERY
 from harness import batch_of, training
 from models import built, sentences
 
+from bench.base.errors import BenchError
 from bench.method import Recipe, Value
 from bench.methods.angle import complex_similarity, in_batch
 from bench.methods.angle_llama import AnglELLaMA
@@ -65,6 +66,25 @@ def test_mntp_masks_all_that_are_chosen(qwen: str, tmp_path: Path) -> None:
     assert (masked[chosen] == method.mask_id).all()
     assert torch.equal(masked[~chosen], features["input_ids"][~chosen])
     assert method.backbone.tokenizer.decode([method.mask_id]) == "_"
+
+
+def test_mntp_refuses_a_decoder_that_only_looks_back(qwen: str, tmp_path: Path) -> None:
+    recipe = built(MNTP, qwen, tmp_path, setting="unsupervised").recipe
+    with pytest.raises(BenchError, match="attends to earlier tokens alone") as caught:
+        MNTP.check(recipe, Path(qwen))
+    assert caught.value.hint == "--set attention=bidirectional"
+    both = {"attention": Value("bidirectional", "test")}
+    MNTP.check(Recipe(recipe.values_with_source() | both), Path(qwen))
+
+
+def test_a_decoder_takes_the_recipe_of_a_decoder() -> None:
+    plugin = discover()["mntp"]
+    recipes = read_recipes(plugin.folder, "mntp").recipes
+    for name, shape in (("Qwen/Qwen3-0.6B", None), ("./folder", ("decoder", 64))):
+        entry = choose_entry(recipes, "unsupervised", name, "", shape)
+        assert entry is not None and entry.values["attention"].value == "bidirectional"
+    entry = choose_entry(recipes, "unsupervised", "roberta-base", "")
+    assert entry is not None and "attention" not in entry.values
 
 
 def test_the_matrix_of_mntp_is_in_no_checkpoint(qwen: str, tmp_path: Path) -> None:
