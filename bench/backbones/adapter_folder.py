@@ -6,10 +6,12 @@ Nothing here imports torch or peft: a plan needs the name of the base and a hash
 from __future__ import annotations
 
 import hashlib
+from importlib.util import find_spec
 from pathlib import Path
 
 from bench.backbones.refusals import ADAPTER, read_settings
 from bench.base.errors import NotAModel
+from bench.base.extras import install_hint
 from bench.base.hashes import files_sha256
 
 WEIGHTS = "adapter_model.safetensors"
@@ -61,3 +63,18 @@ def hash_adapter(path: Path, base_revision: str) -> str:
     digest = hashlib.sha256(f"{base_revision}\0".encode())
     digest.update(files_sha256([path / ADAPTER, path / WEIGHTS], path).encode())
     return digest.hexdigest()
+
+
+def check_adapter_of_library(path: Path) -> None:
+    """Raise NotAModel if sentence-transformers could not load an adapter and its base.
+
+    ``path``: the folder with the adapter, of a model of sentence-transformers.
+    """
+    base = read_base_name(path)
+    if find_spec("peft") is None:
+        raise NotAModel(f"{path} is an adapter of {base}, which needs peft", install_hint("lora"))
+    if base.startswith(("/", ".", "~")) and not Path(base).expanduser().is_dir():
+        raise NotAModel(
+            f"{path} is an adapter of {base}, which is not on this machine",
+            f"put that model, or a link to it, at {base}",
+        )

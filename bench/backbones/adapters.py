@@ -8,6 +8,9 @@ freezes nothing trains them and its own heads, without knowing of it.
 from __future__ import annotations
 
 import copy
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -47,6 +50,8 @@ def check_installed() -> None:
     """Raise BenchError without peft."""
     if find_spec("peft") is None:
         raise BenchError("adapter=lora needs the package peft", install_hint("lora"))
+    # peft imports it if it is there, and on some CPUs it then advises to install another package
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
 
 def has_adapters(encoder: Any) -> bool:
@@ -76,6 +81,7 @@ def add_adapters(encoder: Any, settings: AdapterSettings, seed: int) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         inject_adapter_in_model(config, encoder)
+    encoder.train(encoder.training)  # also of the adapters' dropout
     for name, parameter in encoder.named_parameters():
         if KEY in name:  # a small update would be rounded away in half precision
             parameter.data = parameter.data.float()
@@ -121,6 +127,23 @@ def _has_transposed_layers(encoder: Any) -> bool:
     from transformers.pytorch_utils import Conv1D
 
     return any(isinstance(module, Conv1D) for module in encoder.modules())
+
+
+@contextmanager
+def without_adapters(encoder: Any) -> Iterator[None]:
+    """Leave the adapters of an encoder out of its passes, while open."""
+    layers: list[Any] = []
+    if has_adapters(encoder):
+        from peft.tuners.lora import LoraLayer
+
+        layers = [module for module in encoder.modules() if isinstance(module, LoraLayer)]
+    for layer in layers:
+        layer._disable_adapters = True
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer._disable_adapters = False
 
 
 def merge_adapters(encoder: Any) -> None:

@@ -21,7 +21,7 @@ def look_both_ways(encoder: Any, name: str) -> None:
     and for a family that cannot be switched.
     """
     if reads_ahead(encoder):
-        if getattr(encoder.config, "is_causal", None) is False:
+        if was_switched(encoder):
             return  # a run or a folder that was switched before
         raise BenchError(
             f"attention=bidirectional: {name} reads both ways already", "leave attention out"
@@ -36,3 +36,9 @@ def look_both_ways(encoder: Any, name: str) -> None:
             "change with its last token",
             "take a decoder of another family (Qwen, Llama, Mistral, Gemma), or leave it causal",
         )
+
+
+def was_switched(encoder: Any) -> bool:
+    """Tell whether a decoder was made to attend to both sides."""
+    config = getattr(encoder, "config", None)
+    return getattr(config, "is_causal", None) is False

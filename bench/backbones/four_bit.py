@@ -7,6 +7,7 @@ so the values of the weights are the same on every device and in every precision
 
 from __future__ import annotations
 
+import logging
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,6 +19,8 @@ def check_four_bit_installed() -> None:
     """Raise BenchError without bitsandbytes."""
     if find_spec("bitsandbytes") is None:
         raise BenchError("base_dtype=4bit needs the package bitsandbytes", install_hint("4bit"))
+    # on some CPUs it advises to install another package
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
 
 def is_four_bit(encoder: Any) -> bool:
@@ -40,11 +43,11 @@ def quantise(encoder: Any) -> None:
             "base_dtype=4bit: this encoder has no layer that bitsandbytes knows",
             "--set base_dtype=bf16",
         )
-    encoder.float()
     for name in linear:
         parent, _, last = name.rpartition(".")
         layer = encoder.get_submodule(name)
         setattr(encoder.get_submodule(parent), last, _four_bit_layer(layer))
+    encoder.float()  # what is left: word embeddings, norms, biases
     # peft asks for it, to put its adapters on such layers
     encoder.is_loaded_in_4bit = True
 

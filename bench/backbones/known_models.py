@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+
+from bench.backbones.known_decoders import DECODER_SHAPES
 
 KNOWN = {
     "builtin": "a small BERT that this project pretrained itself; comes with the package",
@@ -11,20 +14,23 @@ KNOWN = {
     "roberta-base": "RoBERTa base, 125 M parameters (Liu et al. 2019)",
     "roberta-large": "RoBERTa large, 355 M parameters (Liu et al. 2019)",
 }
-SHAPES: Mapping[str, Mapping[str, int]] = {
-    name: {
-        "num_hidden_layers": layers,
-        "hidden_size": hidden,
-        "intermediate_size": 4 * hidden,
-        "vocab_size": vocabulary,
-        "max_position_embeddings": positions,
-    }
-    for name, (layers, hidden, vocabulary, positions) in {
-        "bert-base-uncased": (12, 768, 30522, 512),
-        "bert-large-uncased": (24, 1024, 30522, 512),
-        "roberta-base": (12, 768, 50265, 514),
-        "roberta-large": (24, 1024, 50265, 514),
-    }.items()
+SHAPES: Mapping[str, Mapping[str, Any]] = {
+    **DECODER_SHAPES,
+    **{
+        name: {
+            "num_hidden_layers": layers,
+            "hidden_size": hidden,
+            "intermediate_size": 4 * hidden,
+            "vocab_size": vocabulary,
+            "max_position_embeddings": positions,
+        }
+        for name, (layers, hidden, vocabulary, positions) in {
+            "bert-base-uncased": (12, 768, 30522, 512),
+            "bert-large-uncased": (24, 1024, 30522, 512),
+            "roberta-base": (12, 768, 50265, 514),
+            "roberta-large": (24, 1024, 50265, 514),
+        }.items()
+    },
 }
 """Sizes from the configs of these models, for plans on a machine that does not have the models."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bench.backbones.adapter_folder import check_adapter_of_library
 from bench.backbones.folder import (
     PICKLES,
     WEIGHTS,
@@ -13,6 +14,7 @@ from bench.backbones.folder import (
 )
 from bench.backbones.pickles import convert_pickles
 from bench.backbones.refusals import (
+    ADAPTER,
     check_no_adapter,
     check_no_own_code,
     check_pointers,
@@ -28,6 +30,9 @@ def readable_model(path: Path, *, allow_pickle: bool, name: str = "") -> Path:
     """
     folder = transformer_folder(path)
     check_pointers({path, *module_folders(path)})
+    if (path / "modules.json").is_file() and (folder / ADAPTER).is_file():
+        check_adapter_of_library(folder)
+        return path  # sentence-transformers loads its base, and the adapter on it
     check_no_adapter(folder)
     if not has_transformer(path):
         # such as word vectors, which sentence-transformers reads

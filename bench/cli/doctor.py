@@ -41,6 +41,8 @@ EXTRAS = {
     "search": ("optuna",),
     "ray": ("ray",),
     "sentencepiece": ("sentencepiece",),
+    "lora": ("peft",),
+    "4bit": ("bitsandbytes",),
 }
 
 

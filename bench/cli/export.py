@@ -45,6 +45,11 @@ from bench.records.store import RunsFolder
 @click.option(
     "--push", "name", metavar="OWNER/NAME", help="Send it to this repository of the hub instead."
 )
+@click.option(
+    "--unmerged",
+    is_flag=True,
+    help="Of a run with LoRA: the adapter alone, as peft's files; its base has to be at hand.",
+)
 @click.option("--private", is_flag=True, help="With --push: a new repository is private.")
 @click.option("--replace", is_flag=True, help="With --push: replace what the repository holds.")
 @backbone_offline_option
@@ -56,6 +61,7 @@ def export(
     to: Path | None,
     form: str,
     name: str | None,
+    unmerged: bool,
     private: bool,
     replace: bool,
     offline: bool,
@@ -81,12 +87,22 @@ def export(
         raise BenchError("--private and --replace need --push", "--push OWNER/NAME")
     store = RunsFolder(runs)
     if form in FORMATS:
+        if unmerged:
+            raise BenchError(f"--unmerged: {form} is a file of scores", "leave --unmerged out")
         if to is None:
             raise BenchError(f"--format {form} writes a file of scores", "--to FILE")
         run_id = write_scores(reference, to, form, store)
         click.echo(json_text({"run": run_id, "to": str(to)}) if as_json else to)
         return
-    wanted = ModelExport(reference, form, store, plugins=plugins, offline=offline, say=warn)
+    wanted = ModelExport(
+        reference,
+        form,
+        store,
+        plugins=plugins,
+        offline=offline,
+        say=warn,
+        unmerged=unmerged,
+    )
     if to is not None:
         exported = write_model(wanted, to)
         place = {"to": str(to)}

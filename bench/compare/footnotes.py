@@ -50,6 +50,7 @@ def with_footnotes(
         if text and table.suite == "sts"
     ]
     notes += _same_place_notes(table, records)
+    notes += _precision_notes(table, records)
     if failed := [f"{record.run_id} ({record.error})" for record in runs if record.error]:
         notes.append(f"not scored in full: {list_names(failed, 3)}")
     return replace(
@@ -73,6 +74,16 @@ def _same_place_notes(table: Table, records: Mapping[str, RunRecord]) -> list[st
     if not told:
         return []
     return [f"± is over other seeds with the same {'; '.join(told)}, and covers no other one"]
+
+
+def _precision_notes(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
+    """Note rows with scores of weights that are not float32, and the precision of the scores."""
+    rows_of: dict[str, list[str]] = {}
+    for row in table.rows:
+        for words in {records[run].provenance.execution.scored_in for run in row.runs}:
+            if words:
+                rows_of.setdefault(words, []).append(row_name(row, table))
+    return [f"scored in {words}: {list_names(names)}" for words, names in rows_of.items()]
 
 
 def _shared_places(runs: Sequence[RunRecord]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import jinja2
 
+from bench.backbones.bidirectional import SINCE
 from bench.base.foreign_text import escape_markdown
 from bench.export.card_tables import licence_table, origin_table, recipe_table, scores_table
 from bench.export.exported import Exported
@@ -53,6 +54,8 @@ def write_card(run: TrainedRun, exported: Exported, folder: Path, place: str) ->
         dimensions=f"{exported.dimensions:,}",
         example=loading_example(exported, folder, place),
         files=", ".join(f"`{name}`" for name in exported.module_files),
+        bidirectional=SINCE if exported.bidirectional else "",
+        unmerged=escape_markdown(exported.base),
         difference=f"{exported.difference:.1g}",
         scores=scores_table(Run(run.record, run.folder)),
         recipe=recipe_table(run),

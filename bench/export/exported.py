@@ -17,3 +17,7 @@ class Exported:
     dimensions: int
     # source files in the folder, which the user has to allow when loading it
     module_files: tuple[str, ...] = ()
+    # its decoder attends to both sides, which old versions of transformers ignore
+    bidirectional: bool = False
+    # the public name of the model that it is an adapter of; "": it is a whole model
+    base: str = ""

@@ -6,10 +6,14 @@ its place only if that tool gives the method's own vectors.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from bench.backbones.adapters import plain_copy
+from bench.backbones.bidirectional import was_switched
 from bench.base.errors import NotAModel
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
+from bench.export.adapter import base_for_adapter, check_unmerged
 from bench.export.aside import is_empty, there_already, write_aside
 from bench.export.card import write_card
 from bench.export.code import check_code, remove_code_names
@@ -54,22 +58,36 @@ def is_export_of(record: RunRecord, to: Path) -> bool:
     return record.fingerprint in text
 
 
-def write_export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
+def write_export(
+    run: TrainedRun,
+    method: Method,
+    to: Path,
+    form: str,
+    place: str = "",
+    *,
+    unmerged: bool = False,
+) -> Exported:
     """Write a finished run with a loaded method into a new folder, and return the facts about it.
 
     ``form`` is "sentence-transformers", "mteb" or "transformers". ``place``: the name that the
-    README loads the model by, if that is not this folder. The same export, if it is there already,
-    stays as it is. Raises BenchError if the format cannot represent the method, if a file cannot be
+    README loads the model by, if that is not this folder. ``unmerged``: of a run with adapters,
+    write the adapters alone; else they are merged into the weights, in float32. The same export, if
+    it is there already, stays as it is. Raises BenchError if the format cannot represent the method, if a file cannot be
     written, or if the folder does not give the method's vectors; then nothing is left behind.
     """
     check_export(run.record, to)
+    if unmerged:
+        check_unmerged(run, form)
     with write_aside(to) as aside:
         parts = method.portable()
+        if parts.encoder is not None and not unmerged:
+            parts = replace(parts, encoder=plain_copy(parts.encoder))
         own: list[Path] = []
         if form == "transformers":
             write_transformers(parts, aside, method.name)
         else:
-            own = write_st(parts, aside)
+            base = base_for_adapter(run) if unmerged else ""
+            own = write_st(parts, aside, base)
         remove_code_names(aside)
         check_code(aside, own)
         difference, dimensions = compare_vectors(method, aside, form)
@@ -79,6 +97,8 @@ def write_export(run: TrainedRun, method: Method, to: Path, form: str, place: st
             difference=difference,
             dimensions=dimensions,
             module_files=tuple(file.name for file in own),
+            bidirectional=was_switched(parts.encoder),
+            base=run.record.backbone_name if unmerged else "",
         )
         if form == "mteb":
             write_mteb_model(run, exported, aside)

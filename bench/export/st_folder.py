@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.backbones.bidirectional import was_switched
+from bench.export.adapter import write_adapter
 from bench.export.encoder_files import save_tensors, takes_no_pooler, write_encoder
 from bench.method import Affine, ModuleFile, Portable, write_json
 
@@ -25,12 +27,15 @@ LIBRARY = "sentence_transformers.models."
 POOLINGS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
 
 
-def write_st(parts: Portable, folder: Path) -> list[Path]:
-    """Write the folder, and return the source files of bench that it contains."""
+def write_st(parts: Portable, folder: Path, base: str = "") -> list[Path]:
+    """Write the folder, and return the source files of bench that it contains.
+
+    ``base``: write the encoder's adapters alone, for the model of this name; "" writes all of it.
+    """
     if parts.write is not None:
         parts.write(folder)
         return []
-    modules = [{"idx": 0, "name": "0", "path": "", "type": _reader(parts, folder)}]
+    modules = [{"idx": 0, "name": "0", "path": "", "type": _reader(parts, folder, base)}]
     for number, (kind, settings, tensors) in enumerate(_modules(parts), 1):
         path = f"{number}_{kind.rpartition('.')[2]}"
         (folder / path).mkdir()
@@ -47,16 +52,24 @@ def write_st(parts: Portable, folder: Path) -> list[Path]:
     return [part.file for part in parts.module_files]
 
 
-def _reader(parts: Portable, folder: Path) -> str:
+def _reader(parts: Portable, folder: Path, base: str) -> str:
     """Write the module that turns text into states, in the folder itself; return its type."""
     if parts.encoder is not None:
-        write_encoder(parts, folder)
+        if base:
+            write_adapter(parts, folder, base)
+        else:
+            write_encoder(parts, folder)
         settings: dict[str, Any] = {"max_seq_length": parts.max_tokens, "do_lower_case": False}
         if "pooler" not in dict(parts.encoder.named_children()) and takes_no_pooler(parts.encoder):
             # else the library makes one up, which nothing uses
             settings["model_args"] = {"add_pooling_layer": False}
+        config: dict[str, Any] = {}
         if parts.states != (-1,):
-            settings["config_args"] = {"output_hidden_states": True}
+            config["output_hidden_states"] = True
+        if base and was_switched(parts.encoder):
+            config["is_causal"] = False  # the base's own config is read, which is causal
+        if config:
+            settings["config_args"] = config
         write_json(folder / "sentence_bert_config.json", settings)
     if parts.reader is None:
         return LIBRARY + "Transformer"

@@ -68,6 +68,8 @@ class ModelExport:
     offline: bool
     # gets the run's notes, a line each
     say: Say
+    # of a run with adapters: the adapters alone, as peft's files
+    unmerged: bool = False
 
 
 def write_model(wanted: ModelExport, to: Path) -> Exported:
@@ -78,7 +80,8 @@ def write_model(wanted: ModelExport, to: Path) -> Exported:
     run = find_run(wanted.run, wanted.store, wanted.plugins)
     check_export(run.record, to)
     _say_notes(run, wanted.say)
-    return write_export(run, load_finished_run(run, offline=wanted.offline), to, wanted.form)
+    method = load_finished_run(run, offline=wanted.offline)
+    return write_export(run, method, to, wanted.form, unmerged=wanted.unmerged)
 
 
 def push_model(
@@ -96,7 +99,7 @@ def push_model(
         check_repository(name, replace=replace, offline=wanted.offline)
         _say_notes(run, wanted.say)
         method = load_finished_run(run, offline=wanted.offline)
-        done = write_export(run, method, folder, wanted.form, name)
+        done = write_export(run, method, folder, wanted.form, name, unmerged=wanted.unmerged)
         revision, url = upload(folder, name, done.run_id, private=private)
     return done, Pushed(url, revision)
 

@@ -13,7 +13,7 @@ from bench.backbones.model import Backbone
 from bench.method.checks import check_beyond_first_token, check_direction
 from bench.method.context import Context, seed_for
 from bench.method.contract import Method
-from bench.method.encoder_values import check_adapters_train, prepare_encoder
+from bench.method.encoder_values import check_values_arrived, prepare_encoder
 from bench.method.recipe import Recipe
 from bench.method.torch_method import TorchMethod
 
@@ -32,12 +32,14 @@ def build_method(
     loaded: Any = backbone
     if cls.own_backbone is None:
         loaded = cls.read_backbone(backbone, recipe, context)
+    encoder = None
     if isinstance(loaded, Backbone) and loaded.encoder is not None:
+        encoder = loaded.encoder
         prepare_encoder(loaded, recipe, context.seed)
     torch.manual_seed(seed_for(context.seed, "init"))
     method.build(loaded, recipe)
-    if learns and recipe.get("adapter") is not None:
-        check_adapters_train(method)
+    if encoder is not None:
+        check_values_arrived(method, encoder, learns=learns)
     if isinstance(method, nn.Module):
         if not learns:
             method.requires_grad_(False)

@@ -4,6 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+GATED = frozenset(
+    [
+        "eurobert",
+        "gemma",
+        "gemma2",
+        "gemma3",
+        "gemma3_text",
+        "llama",
+        "mistral",
+        "modernbert",
+        "nomic_bert",
+        "olmo",
+        "olmo2",
+        "phi3",
+        "qwen2",
+        "qwen3",
+        "smollm3",
+    ]
+)
+"""transformers' model types with a gate in the feed-forward block."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +43,15 @@ class EncoderShape:
     inner: int
     # rows of the word embeddings; 0 if not known
     vocabulary: int
+    # numbers of all queries of a token, and of all its keys (as many as of its values); 0: as many
+    # as of its state. With grouped queries, several queries share a key
+    queries: int = 0
+    keys: int = 0
+    # the feed-forward block multiplies its inner numbers with a gate: a third matrix
+    gated: bool = False
 
     @classmethod
-    def from_sizes(cls, sizes: Mapping[str, int]) -> EncoderShape | None:
+    def from_sizes(cls, sizes: Mapping[str, Any]) -> EncoderShape | None:
         """Return the shape that a model's config states, or None if it states no layers or no
         width.
         """
@@ -31,13 +59,54 @@ class EncoderShape:
         layers = sizes.get("num_hidden_layers", 0)
         if not hidden or not layers:
             return None
-        inner = sizes.get("intermediate_size", 4 * hidden)
-        return cls(layers, hidden, inner, sizes.get("vocab_size", 0))
+        inner = sizes.get("intermediate_size") or 4 * hidden
+        heads = sizes.get("num_attention_heads") or 1
+        of_a_head = sizes.get("head_dim") or hidden // heads
+        return cls(
+            layers,
+            hidden,
+            inner,
+            sizes.get("vocab_size", 0),
+            queries=heads * of_a_head,
+            keys=(sizes.get("num_key_value_heads") or heads) * of_a_head,
+            gated=sizes.get("model_type") in GATED,
+        )
+
+    @property
+    def matrices(self) -> dict[str, tuple[int, int]]:
+        """The (inputs, outputs) of each matrix of a layer, by the names that Llama's have."""
+        queries = self.queries or self.hidden
+        keys = self.keys or self.hidden
+        shapes = {
+            "q_proj": (self.hidden, queries),
+            "k_proj": (self.hidden, keys),
+            "v_proj": (self.hidden, keys),
+            "o_proj": (queries, self.hidden),
+            "up_proj": (self.hidden, self.inner),
+            "down_proj": (self.inner, self.hidden),
+        }
+        if self.gated:
+            shapes["gate_proj"] = (self.hidden, self.inner)
+        return shapes
 
     @property
     def layer_weights(self) -> int:
-        """Weights of all layers: four (H, H) maps of attention and two (H, inner) ones in each."""
-        return self.layers * (4 * self.hidden**2 + 2 * self.hidden * self.inner)
+        """Weights of all layers: four maps of attention, and two or three of feed-forward in each."""
+        return self.layers * sum(inputs * outputs for inputs, outputs in self.matrices.values())
+
+    def adapter_weights(self, rank: int, targets: str) -> int:
+        """Weights of low-rank adapters on the matrices of all layers.
+
+        ``targets``: "all", or the names of matrices with + between them. A name that is not one of
+        Llama's counts as a map of attention.
+        """
+        shapes = self.matrices
+        if targets == "all":
+            sizes = list(shapes.values())
+        else:
+            names = targets.split("+")
+            sizes = [shapes.get(name.strip(), (self.hidden, self.hidden)) for name in names]
+        return self.layers * rank * sum(inputs + outputs for inputs, outputs in sizes)
 
     @property
     def embedding_weights(self) -> int:

@@ -131,14 +131,21 @@ def recompute_activations(encoder: Any, name: str) -> None:
     encoder.gradient_checkpointing_enable({"use_reentrant": False})
 
 
-def check_adapters_train(method: Any) -> None:
-    """Raise BenchError if a method does not train the adapters on its encoder."""
-    from bench.backbones.adapters import KEY
-
-    frozen = [name for name, p in method.named_parameters() if KEY in name and not p.requires_grad]
-    trained = [p for p in method.encoder.parameters() if p.requires_grad]
-    if not trained or len(frozen) == len(list(method.encoder.named_parameters())):
+def check_values_arrived(method: Any, encoder: Any, *, learns: bool) -> None:
+    """Raise BenchError if a method does not use the encoder that was prepared for it, or does not
+    train the adapters on it.
+    """
+    recipe = method.recipe
+    trains = any(p.requires_grad for p in method.encoder.parameters())
+    if recipe.get("adapter") is not None and learns and not trains:
         raise BenchError(
             f"{method.name} freezes its encoder, so an adapter would not train",
             "leave adapter out, or take a method that trains the encoder",
         )
+    for key in CHOICES:
+        if recipe.get(key) is not None and method.encoder is not encoder:
+            raise BenchError(
+                f"{key}={recipe[key]} does not reach {method.backbone.name}, which "
+                "sentence-transformers loads by itself",
+                f"leave {key} out, or name the pooling: --set pooling=mean",
+            )

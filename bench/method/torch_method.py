@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from bench.backbones.adapters import has_adapters
 from bench.backbones.model import Backbone
 from bench.base.errors import BenchError, Interrupted, PluginFailed
 from bench.base.paths import recorded_path
@@ -302,8 +303,8 @@ class TorchMethod(Method, nn.Module):
             self.train(was_training)
 
     def trained_state(self) -> dict[str, Tensor]:
-        """Return the tensors of the checkpoint: trained parameters, and buffers outside a frozen
-        encoder.
+        """Return the tensors of the checkpoint: trained parameters, and buffers outside an encoder
+        that is frozen, be it under adapters.
         """
         return self._state(training=False)
 
@@ -314,7 +315,8 @@ class TorchMethod(Method, nn.Module):
         return self._state(training=True)
 
     def _state(self, *, training: bool) -> dict[str, Tensor]:
-        frozen = not any(p.requires_grad for p in self.encoder.parameters())
+        trains = any(p.requires_grad for p in self.encoder.parameters())
+        frozen = not trains or has_adapters(self.encoder)
         prefixes = tuple(f"{part}." for part in self.training_only)
         needed = {name for name, p in self.named_parameters() if p.requires_grad}
         for name, _ in self.named_buffers():

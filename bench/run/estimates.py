@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.base import devices
 from bench.base.errors import BenchError
@@ -32,6 +32,10 @@ DEV_SENTENCES = {"STS-B dev": 3_000, "sts-dev-clean": 1_698, "captions dev": 2_2
 OTHER_DEV_SENTENCES = 3_000
 VALUE = 4
 """Bytes of a parameter, in float32."""
+HELD = {"bf16": 2, "4bit": 0.52}
+"""Bytes of a weight that does not train, by its number format. In 4 bits, 64 weights share a scale,
+which is stored in 8 bits, and 256 scales share another one.
+"""
 VALUE_AND_MOMENTS = 12
 """Bytes of a trained parameter with AdamW's two moments."""
 GRADIENT = 4
@@ -41,6 +45,8 @@ STORED = {
     ("trained", "half"): (40, 4),
     ("frozen", "full"): (41, 3),
     ("frozen", "half"): (37, 1),
+    ("adapted", "full"): (62, 12),
+    ("adapted", "half"): (56, 8),
 }
 """Bytes of activations per token and layer, for each hidden and each inner number.
 
@@ -80,7 +86,32 @@ def shape_of(run: PlannedRun) -> EncoderShape | None:
 def cost_of(run: PlannedRun, shape: EncoderShape) -> TrainingCost:
     """Return the training cost that the method of a run states."""
     columns = len(run.corpus.columns) if run.corpus else 1
-    return run.plugin.cls.training_cost(run.recipe, shape, columns)
+    cost = run.plugin.cls.training_cost(run.recipe, shape, columns)
+    if not has_adapter(run):
+        return cost
+    # the encoder is frozen, and adapters train in its place
+    recipe = run.recipe
+    adapters = shape.adapter_weights(recipe["lora_rank"], str(recipe["lora_targets"]))
+    return replace(
+        cost,
+        trained=cost.trained - shape.weights + adapters,
+        frozen=cost.frozen + shape.weights,
+    )
+
+
+def has_adapter(run: PlannedRun) -> bool:
+    """Say if a run trains adapters in the place of its encoder."""
+    return run.recipe.get("adapter") is not None
+
+
+def held_bytes(run: PlannedRun, shape: EncoderShape, cost: TrainingCost) -> float:
+    """Return the bytes of the weights that do not train, in the number format of the recipe."""
+    held_in = run.recipe.get("base_dtype")
+    if held_in == "bf16":
+        return cost.frozen * HELD["bf16"]
+    if held_in == "4bit":  # the layers alone; word embeddings are float32
+        return (cost.frozen - shape.layer_weights) * VALUE + shape.layer_weights * HELD["4bit"]
+    return cost.frozen * VALUE
 
 
 def estimate(
@@ -158,7 +189,9 @@ def training_seconds(
     gradient of a weight that trains takes 2 more, and ``chunk`` a second forward pass. ``speed``:
     floating point operations per second.
     """
-    operations = 4 if run.plugin.cls.encoder_is_frozen else 6
+    operations = 4 if run.plugin.cls.encoder_is_frozen or has_adapter(run) else 6
+    if run.recipe.get("gradient_checkpointing"):
+        operations += 2
     if chunk is not None and chunk < run.recipe.batch_size:
         operations += 2
     sentences = trained_rows(run.recipe, rows, steps) * cost_of(run, shape).texts_per_row
@@ -191,19 +224,41 @@ def memory_of(run: PlannedRun, shape: EncoderShape, device: str, chunk: int | No
     """
     rows = run.recipe.batch_size
     half = run.precision in ("bf16", "fp16")
-    frozen = run.plugin.cls.encoder_is_frozen
+    adapted = has_adapter(run)
+    frozen = run.plugin.cls.encoder_is_frozen or adapted
     cost = cost_of(run, shape)
-    per_hidden, per_inner = STORED["frozen" if frozen else "trained", "half" if half else "full"]
     tokens = min(rows, chunk or rows) * cost.texts_per_row * run.recipe.max_seq_length
-    forward = tokens * shape.layers * (per_hidden * shape.hidden + per_inner * shape.inner)
-    if half:  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
+    forward = tokens * activation_bytes(run, shape, half=half)
+    if (
+        half and run.recipe.get("base_dtype") is None
+    ):  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
         forward += 2 * shape.layer_weights * (cost.passes if frozen else 1)
     gradients = GRADIENT * cost.trained
     peak = max(forward, gradients)
     if chunk and chunk < rows:
         peak = forward + gradients
-    weights = VALUE_AND_MOMENTS * cost.trained + VALUE * cost.frozen
+    weights = VALUE_AND_MOMENTS * cost.trained + held_bytes(run, shape, cost)
     return int(weights + peak + PROCESS["cuda" if device.startswith("cuda") else "cpu"])
+
+
+def activation_bytes(run: PlannedRun, shape: EncoderShape, *, half: bool) -> float:
+    """Return the bytes of activations that one token keeps until the backward pass."""
+    if run.recipe.get("gradient_checkpointing"):
+        # the input of every layer, and all that a single layer keeps while it is computed again
+        return VALUE * shape.layers * shape.hidden + layer_bytes(run, shape, half=half)
+    return shape.layers * layer_bytes(run, shape, half=half)
+
+
+def layer_bytes(run: PlannedRun, shape: EncoderShape, *, half: bool) -> float:
+    """Return the bytes of activations that one token keeps in one layer."""
+    precision = "half" if half else "full"
+    if has_adapter(run):
+        per_hidden, per_inner = STORED["adapted", precision]
+    elif run.plugin.cls.encoder_is_frozen:
+        per_hidden, per_inner = STORED["frozen", precision]
+    else:
+        per_hidden, per_inner = STORED["trained", precision]
+    return per_hidden * shape.hidden + per_inner * shape.inner
 
 
 def disk_bytes(runs: Sequence[PlannedRun]) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from bench.backbones.adapters import KEY
 from bench.base import __version__, devices
 from bench.base.paths import hide_paths, recorded_command, recorded_path
 from bench.base.places import remember_place
@@ -199,17 +200,25 @@ def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
 
     A run that trains nothing has no trainable parameters.
 
-    A part is an attribute of the method: the first component of a parameter's name. Shared
-    parameters count for the first part.
+    A part is an attribute of the method: the first component of a parameter's name. Adapters are a
+    part of their own, "adapter". Shared parameters count for the first part. A weight in 4 bits is
+    one parameter, although two are in a byte.
     """
     if not hasattr(method, "named_parameters"):
         return {}
     parts = Counter[str]()
     for name, parameter in method.named_parameters():
         if trained and parameter.requires_grad:
-            parts[name.partition(".")[0]] += parameter.numel()
+            part = "adapter" if KEY in name else name.partition(".")[0]
+            parts[part] += parameter.numel()
     return {
         "trainable_parameters": parts.total(),
         "trainable_parts": dict(parts),
-        "total_parameters": sum(parameter.numel() for _, parameter in method.named_parameters()),
+        "total_parameters": sum(_count(parameter) for _, parameter in method.named_parameters()),
     }
+
+
+def _count(parameter: Any) -> int:
+    """Count the numbers of a parameter; of packed ones, those that are in it."""
+    state = getattr(parameter, "quant_state", None)
+    return int(state.shape.numel() if state is not None else parameter.numel())

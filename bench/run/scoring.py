@@ -24,6 +24,9 @@ from bench.run.record_of import with_execution, with_provenance
 from bench.run.vectors import RunVectors, score_tasks
 from bench.score.suites import KnownTask, RunPlace, TaskResult, average, suite_names, suite_plugin
 
+WEIGHTS_IN_WORDS = {"bf16": "bfloat16", "4bit": "4 bits (NF4)"}
+"""A value of base_dtype -> its words in records and tables."""
+
 
 class TasksFailed(RunFailed):
     """Some tasks could not be scored; the run has scores of others."""
@@ -85,6 +88,10 @@ def score_run(
         reporter.note(f"the scores of {name} stay those of its earlier code")
     record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     record = _with_model_facts(record, run, method, vectors)
+    held_in = run.recipe.get("base_dtype")
+    if held_in is not None:
+        words = f"float32 on weights in {WEIGHTS_IN_WORDS.get(held_in, held_in)}"
+        record = with_execution(record, {"scored_in": words})
     if failed:
         store.write(record)
         raise _failure(failed, record)
@@ -134,6 +141,8 @@ def _with_model_facts(
     origin = "folder"
     if run.backbone.hub:
         origin = "hub"
+    elif run.backbone.beneath is not None and not run.backbone.adapter_values():
+        origin = "folder"  # of an adapter that peft saved
     elif run.backbone.trained:
         origin = "run"
     elif run.backbone.name == "builtin":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from bench.backbones.adapters import without_adapters
 from bench.backbones.dropout import dropout_in_use, own_dropout
 from bench.base import devices
 from bench.base.errors import RunFailed
@@ -79,7 +80,8 @@ def check_measured_noise(method: Any, run: PlannedRun) -> None:
     if run.setting not in type(method).by_dropout or own_dropout(run.backbone.config()) is not None:
         return
     try:
-        used = dropout_in_use(method.encoder)
+        with without_adapters(method.encoder):
+            used = dropout_in_use(method.encoder)
     except Exception:  # an encoder that reads no token ids
         return
     noise = max(set[float]().union(*used.values()), default=0.0)

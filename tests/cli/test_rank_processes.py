@@ -223,3 +223,20 @@ def test_the_authors_gather_in_several_processes_is_another_run(
         return json.loads(ended.stdout.splitlines()[0])["run_id"]
 
     assert run_id() == run_id("--on", "torchrun:1") != run_id(*TWO)
+
+
+@pytest.mark.nightly
+@pytest.mark.slow(seconds=20)
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
+def test_two_processes_end_as_one_does_with_adapters(command: list[str], tmp_path: Path) -> None:
+    command = [*command, "--method", "simcse", "--set", "dropout=0.0", "--set", "max_steps=20"]
+    command += ["--set", "adapter=lora", "--set", "lora_dropout=0"]
+    for runs, more in ((tmp_path / "one", ()), (tmp_path / "two", TWO)):
+        ended = done(command, runs, *more)
+        assert ended.returncode == 0, ended.stderr
+    wanted = trained(tmp_path / "one")
+    found = trained(tmp_path / "two")
+    assert found.keys() == wanted.keys() and any("lora_B" in name for name in found)
+    for name, tensor in found.items():
+        if "key.lora_" not in name:  # the query's products alone depend on it, weakly at first
+            torch.testing.assert_close(tensor, wanted[name], rtol=0, atol=5e-4, msg=name)

@@ -1,0 +1,266 @@
+"""LoRA from the command line: trained, resumed, exported, continued, scored, refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from adapted_models import tiny_qwen3
+from commands import bench, error_line, the_run
+from models import sentences
+from safetensors.torch import load_file
+
+from bench.backbones import load, resolve
+from bench.records import RunsFolder
+from bench.run.finished import find_run, load_finished_run
+
+pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
+
+TEXTS = ["A man is playing a guitar .", "Yes", *sentences(5, seed=2)]
+LORA = "--set adapter=lora --set lora_rank=4 --set dropout=0.1 --set learning_rate=1e-2"
+AVERAGE = "--set pooler=avg --set head=false"
+SHORT = "--set batch_size=8 --set max_steps=4 --set select_on=last"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tiny decoder and a text."""
+    folder = tmp_path_factory.mktemp("lora")
+    tiny_qwen3(folder / "qwen3")
+    (folder / "text.txt").write_text("\n".join(sentences(64, seed=6)) + "\n")
+    return folder
+
+
+def words(place: Path, method: str = "simcse", backbone: str = "", more: str = LORA) -> list[str]:
+    backbone = backbone or str(place / "qwen3")
+    options = f"--backbone {backbone} --corpus {place / 'text.txt'} --suite check --device cpu"
+    return f"run {method} --precision fp32 {options} {SHORT} {more}".split()
+
+
+def done(place: Path, runs: str, more: str = f"{LORA} {AVERAGE}", backbone: str = "") -> Path:
+    said = bench(*words(place, backbone=backbone, more=more), "--runs", place / runs)
+    assert said.exit_code == 0, said.stderr
+    return the_run(place / runs)
+
+
+@pytest.fixture(scope="module")
+def run(place: Path) -> Path:
+    return done(place, "runs")
+
+
+@pytest.fixture(scope="module")
+def method(run: Path) -> Any:
+    return load_finished_run(find_run(str(run), RunsFolder(run.parent)))
+
+
+def record_of(run: Path) -> Any:
+    return json.loads((run / "run.json").read_text())
+
+
+def vectors_of(folder: Path) -> np.ndarray:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    return np.asarray(model.encode(TEXTS, show_progress_bar=False))
+
+
+def test_the_checkpoint_holds_the_adapter_and_the_head_alone(tiny: str, place: Path, run: Path):
+    tensors = load_file(run / "checkpoint" / "trained.safetensors")
+    assert tensors and all("lora_" in name for name in tensors)
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
+    record = record_of(run)
+    count = sum(tensor.numel() for tensor in tensors.values())
+    assert record["cost"]["trainable_parts"] == {"adapter": count}
+    assert record["cost"]["total_parameters"] > 3 * count
+    recipe = {key: value["value"] for key, value in record["recipe"].items()}
+    assert recipe["lora_alpha"] == 8.0 and recipe["lora_targets"] == "all"
+    assert "base_dtype" not in recipe and "attention" not in recipe
+    with_head = done(place, "with-head", "--set adapter=lora --set lora_targets=query", tiny)
+    parts = record_of(with_head)["cost"]["trainable_parts"]
+    assert parts.keys() == {"adapter", "head"}
+    names = load_file(with_head / "checkpoint" / "trained.safetensors")
+    assert {name.split(".")[0] for name in names if "lora_" not in name} == {"head"}
+
+
+def test_values_are_in_an_identity_only_if_they_are_set(place: Path):
+    def planned(more: str) -> Any:
+        said = bench(
+            *words(place, more=f"{AVERAGE} --set dropout=0.1 {more}"), "--dry-run", "--json"
+        )
+        assert said.exit_code == 0, said.stderr
+        return json.loads(said.stdout)[0]
+
+    plain = planned("")
+    off = "--set adapter=none --set base_dtype=fp32 --set attention=causal"
+    assert planned(f"{off} --set gradient_checkpointing=false")["run_id"] == plain["run_id"]
+    assert not [key for key in plain["recipe"] if key.startswith("lora")]
+    ids = {planned(f"--set adapter=lora {more}")["run_id"] for more in ("", "--set lora_rank=2")}
+    assert len({plain["run_id"], *ids}) == 3
+    adapted = planned("--set adapter=lora")["estimate"]
+    assert adapted["disk_bytes"] < plain["estimate"]["disk_bytes"]
+
+
+@pytest.mark.slow(seconds=10)
+def test_an_export_has_the_vectors_merged_and_unmerged(place: Path, run: Path, method: Any):
+    wanted = method.encode(TEXTS)
+    for options, file in (([], "model.safetensors"), (["--unmerged"], "adapter_model.safetensors")):
+        folder = place / f"export{len(options)}"
+        said = bench("export", run, "--to", folder, *options)
+        assert said.exit_code == 0, said.stderr
+        assert (folder / file).is_file()
+        np.testing.assert_allclose(vectors_of(folder), wanted, rtol=0, atol=2e-5)
+    settings = json.loads((place / "export1" / "adapter_config.json").read_text())
+    assert settings["base_model_name_or_path"] == str(place / "qwen3") and settings["r"] == 4
+    assert not (place / "export1" / "model.safetensors").exists()
+    said = bench("export", run, "--to", place / "plain", "--format", "transformers")
+    assert said.exit_code == 0, said.stderr
+
+
+@pytest.mark.slow(seconds=10)
+def test_attention_to_both_sides_survives(place: Path):
+    both = f"{LORA} --set attention=bidirectional --set pooler=cls --set head=false"
+    run = done(place, "both", both)
+    method = load_finished_run(find_run(str(run), RunsFolder(run.parent)))
+    wanted = method.encode(TEXTS)
+    for options in ([], ["--unmerged"]):
+        folder = place / f"both{len(options)}"
+        said = bench("export", run, "--to", folder, *options)
+        assert said.exit_code == 0, said.stderr
+        np.testing.assert_allclose(vectors_of(folder), wanted, rtol=0, atol=2e-5)
+    config = json.loads((place / "both0" / "config.json").read_text())
+    assert config["is_causal"] is False
+    assert resolve(str(run)).config()["is_causal"] is False
+    assert "5.2" in (place / "both0" / "README.md").read_text()
+
+
+def test_a_run_goes_on_merged_or_with_its_adapter(place: Path, run: Path, method: Any):
+    merged = load(resolve(str(run)))
+    features = method.tokenize(TEXTS)
+    with torch.no_grad():
+        wanted = method.encoder(**features).last_hidden_state
+        found = merged.encoder(**features).last_hidden_state
+    torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5)
+    still = f"{AVERAGE} --set dropout=0.1 --set learning_rate=0"
+    same = done(place, "same", f"{still} --set adapter=same", str(run))
+    before = load_file(run / "checkpoint" / "trained.safetensors")
+    after = load_file(same / "checkpoint" / "trained.safetensors")
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert record_of(same)["recipe"]["lora_rank"]["value"] == 4
+    # and a third run, on the second one: the adapter once, not twice
+    once = load(resolve(str(same)))
+    with torch.no_grad():
+        found = once.encoder(**features).last_hidden_state
+    torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5)
+    new = done(place, "new", f"{still} --set adapter=lora", str(run))
+    begun = load_finished_run(find_run(str(new), RunsFolder(new.parent)))
+    np.testing.assert_allclose(begun.encode(TEXTS), method.encode(TEXTS), rtol=0, atol=2e-5)
+    twice = load(resolve(str(new)))
+    with torch.no_grad():
+        found = twice.encoder(**features).last_hidden_state
+    torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("held_in", ["bf16", "4bit"])
+def test_a_narrow_base_is_trained_and_scored_in_float32(place: Path, held_in: str):
+    more = f"{LORA} {AVERAGE} --set base_dtype={held_in} --set gradient_checkpointing=true"
+    run = done(place, held_in, more)
+    record = record_of(run)
+    assert record["provenance"]["execution"]["scored_in"].startswith("float32 on weights in ")
+    plain = sum(p.numel() for p in load(resolve(str(place / "qwen3"))).encoder.parameters())
+    adapter = record["cost"]["trainable_parts"]["adapter"]
+    assert record["cost"]["total_parameters"] == plain + adapter
+    method = load_finished_run(find_run(str(run), RunsFolder(run.parent)))
+    whole = method.encode(TEXTS)
+    alone = np.concatenate([method.encode([text]) for text in TEXTS])
+    np.testing.assert_allclose(whole, alone, rtol=0, atol=1e-5)
+    said = bench("compare", "--runs", run.parent, "--suite", "check")
+    assert "scored in float32 on weights in" in " ".join(said.stdout.split()), said.stdout
+    # the same weights, merged, as the backbone of another run
+    merged = load(resolve(str(run)))
+    features = method.tokenize(TEXTS)
+    from bench.backbones.adapters import plain_copy
+
+    exact = plain_copy(method.encoder)
+    with torch.no_grad():
+        wanted = exact(**features).last_hidden_state
+        found = merged.encoder(**features).last_hidden_state
+    torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5)
+    said = bench("export", run, "--to", place / f"export-{held_in}")
+    assert said.exit_code == 0, said.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "method", "message"),
+    [
+        (f"--set adapter=lora {AVERAGE}", "simcse", "that of an adapter hardly does"),
+        ("--set lora_rank=4", "simcse", "lora_rank=4 is about an adapter"),
+        ("--set adapter=dora", "simcse", "adapter=dora is unknown"),
+        ("--set base_dtype=bf16", "simcse", "does not train itself"),
+        ("--set base_dtype=int8 --set adapter=lora", "simcse", "base_dtype=int8 is unknown"),
+        ("--set adapter=same", "simcse", "is not a run with an adapter"),
+        ("--set adapter=lora --set lora_rank=0", "simcse", "lora_rank"),
+        (f"{LORA} --set lora_targets=query {AVERAGE}", "simcse", "no linear layer named 'query'"),
+        (LORA, "simcse", "takes the state of the first token"),
+        (LORA, "promcse", "promcse freezes its encoder"),
+        ("--set base_dtype=4bit --set adapter=lora --on torchrun:2", "simcse", "4bit on 2"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_one_line(place: Path, more: str, method: str, message: str):
+    said = bench(*words(place, method, more=more), "--runs", place / "refused")
+    lines = [line for line in said.stderr.splitlines() if line.startswith("error: ")]
+    assert said.exit_code in (1, 2) and len(lines) == 1 and message in lines[0], said.stderr
+    assert "Traceback" not in said.output
+
+
+def test_an_export_without_an_adapter_is_not_unmerged(place: Path, run: Path):
+    said = bench("export", run, "--to", place / "x", "--unmerged", "--format", "mteb")
+    assert "--unmerged goes with --format" in error_line(said)
+
+
+def test_a_reads_both_ways_value_is_refused_on_bert(tiny: str, place: Path):
+    said = bench(
+        *words(place, backbone=tiny, more="--set attention=bidirectional"),
+        "--runs",
+        place / "refused",
+    )
+    assert "reads both ways already" in said.stderr and "Traceback" not in said.output
+
+
+def test_attention_is_a_value_of_methods_without_training_too(place: Path):
+    found = []
+    for more in ("", "--set attention=bidirectional", "--set base_dtype=bf16"):
+        options = f"--backbone {place / 'qwen3'} --suite check --device cpu {more}".split()
+        runs = place / f"untrained{len(found)}"
+        said = bench("run", "last-avg", *options, "--runs", runs)
+        assert said.exit_code == 0, said.stderr
+        found.append(record_of(the_run(runs))["scores"][0]["value"])
+    assert len(set(found)) == 3
+
+
+@pytest.mark.slow(seconds=10)
+def test_an_adapter_of_peft_or_of_an_export_is_evaluated(place: Path, run: Path):
+    """The same adapter three ways: the run, the folder of its export, the bare files of peft."""
+    scores = [record_of(run)["scores"][0]["value"]]
+    whole, bare = place / "scored", place / "bare"
+    said = bench("export", run, "--to", whole, "--unmerged")
+    assert said.exit_code == 0, said.stderr
+    bare.mkdir()
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        (bare / name).write_bytes((whole / name).read_bytes())
+    for folder, values in ((whole, ()), (bare, ("--set", "pooling=mean"))):
+        runs = place / f"evaluated-{folder.name}"
+        said = bench("evaluate", folder, "--suite", "check", *values, "--runs", runs)
+        assert said.exit_code == 0, said.stderr
+        scores.append(record_of(the_run(runs))["scores"][0]["value"])
+    assert scores[1] == pytest.approx(scores[0], abs=1e-3)
+    assert scores[2] == pytest.approx(scores[0], abs=1e-3)
+    settings = json.loads((bare / "adapter_config.json").read_text())
+    settings["base_model_name_or_path"] = "/nowhere/qwen9"
+    (bare / "adapter_config.json").write_text(json.dumps(settings))
+    said = bench("evaluate", bare, "--suite", "check", "--set", "pooling=mean")
+    assert "is an adapter of /nowhere/qwen9" in error_line(said)
