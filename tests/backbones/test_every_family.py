@@ -135,11 +135,11 @@ def test_chunks_have_the_gradient_of_the_batch(name: str, models: Models, tmp_pa
         loss.backward()
         gradients = {key: p.grad for key, p in method.named_parameters() if p.grad is not None}
         found.append((loss.detach(), gradients))
-    (whole, gradients), (cut, others) = found
-    torch.testing.assert_close(cut, whole, rtol=0, atol=1e-12)
+    (whole, gradients), (cut, others) = found  # Gemma's norms are in float32 even so
+    torch.testing.assert_close(cut, whole, rtol=0, atol=1e-7)
     assert gradients.keys() == others.keys()
     for key, gradient in gradients.items():
-        torch.testing.assert_close(others[key], gradient, rtol=0, atol=1e-9)
+        torch.testing.assert_close(others[key], gradient, rtol=0, atol=1e-7)
 
 
 @pytest.mark.matrix(every=9)
