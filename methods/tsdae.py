@@ -11,8 +11,10 @@ A sentence is damaged, encoded into one vector, and has to be rebuilt from that 
 The decoder is the encoder itself, with the same weights: its self-attention looks at earlier tokens
 only, and each layer gets a cross-attention behind it. This one attends to ONE vector, so that its
 softmax is 1 whatever query and key are: they never get a gradient and are left out. Left is
-output(value(s)) at every position, then Add + LayerNorm. The words are guessed by the pretrained
-MLM head with the matrix of the word embeddings.
+output(value(s)) at every position, then Add + LayerNorm; in layers that normalise first
+(ModernBERT and its kin) Add alone (methods/hooked_decoder.py). The words are guessed by the
+pretrained MLM head with the matrix of the word embeddings, or with its own if a checkpoint does not
+tie the two.
 
 Words are runs of letters and digits, and single other signs; the authors take NLTK's, which differ
 in contractions. CLS is scored.
@@ -40,10 +42,11 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    check_layers,
+    check_decoder,
     check_mlm_head,
     rng_for,
 )
+from bench.methods.hooked_decoder import added_attentions, decoded, place_of_attention
 from bench.methods.layers import attended, attention_mask, embedded, fed_forward, layers_of
 from bench.methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
 from bench.methods.pooling import portable_of
@@ -76,7 +79,7 @@ class TSDAE(TorchMethod):
         "the LM head"
     )
     trains_on = "text"
-    training_only = ("cross", "lm_head", "lm_bias")
+    training_only = ("cross", "lm_head", "lm_bias", "lm_words")
     variants = {"deletion-40": {"deletion": 0.4}}
     process_switches = ("faithful",)
     defaults = {
@@ -102,17 +105,35 @@ class TSDAE(TorchMethod):
                 f"deletion={recipe.deletion}: a share of the words, at least 0 and below 1",
                 "--set deletion=0.6",
             )
-        check_layers(backbone, "tsdae's decoder")
+        check_decoder(backbone, "tsdae's decoder")
         check_mlm_head(backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.cross = nn.ModuleList(
-            CrossAttention(self.encoder.config, recipe.faithful) for _ in layers_of(self.encoder)
-        )
+        if place_of_attention(self.encoder):
+            if recipe.faithful:
+                raise BenchError(
+                    f"faithful=true is the authors' dropout in BERT's layers, which "
+                    f"{backbone.name} has not",
+                    "leave faithful out",
+                )
+            self.cross = added_attentions(self.encoder)
+        else:
+            self.cross = nn.ModuleList(
+                CrossAttention(self.encoder.config, recipe.faithful)
+                for _ in layers_of(self.encoder)
+            )
         head: Any = backbone.mlm_head()
-        self.lm_bias = nn.Parameter(head.decoder.bias.detach().clone())
-        head.decoder, head.bias = nn.Identity(), None  # the matrix is the word embeddings'
+        words_VH = head.decoder.weight
+        bias_V = head.decoder.bias
+        if bias_V is None:
+            bias_V = words_VH.new_zeros(len(words_VH))
+        self.lm_bias = nn.Parameter(bias_V.detach().clone())
+        # None: the matrix is that of the word embeddings
+        self.lm_words: nn.Parameter | None = None
+        if not getattr(self.encoder.config, "tie_word_embeddings", True):
+            self.lm_words = nn.Parameter(words_VH.detach().clone())
+        head.decoder, head.bias = nn.Identity(), None
         self.lm_head = head
 
     def collate(
@@ -146,6 +167,9 @@ class TSDAE(TorchMethod):
 
         They are computed from that token, those before it and the sentence's vector.
         """
+        if place_of_attention(self.encoder):
+            crosses: Any = self.cross
+            return decoded(self.encoder, ids_nT, crosses, vectors_nH)
         T = ids_nT.shape[1]
         states_nTH = embedded(self.encoder, ids_nT)
         # padding is on the right, and no token looks there
@@ -157,7 +181,9 @@ class TSDAE(TorchMethod):
 
     def logits(self, states_KH: Tensor) -> Tensor:
         """Return the logits over the vocabulary, (K, V)."""
-        words_VH = self.encoder.get_input_embeddings().weight
+        words_VH = self.lm_words
+        if words_VH is None:
+            words_VH = self.encoder.get_input_embeddings().weight
         return linear(self.lm_head(states_KH), words_VH, self.lm_bias)
 
     def embed(self, features: Features) -> Tensor:

@@ -17,11 +17,34 @@ from bench.base.errors import BenchError, NotAModel
 
 @dataclass(frozen=True)
 class Family:
-    """One of transformers' model types."""
+    """One of transformers' model types.
+
+    Example:
+        family = FAMILIES["qwen3"]
+        family.causal, family.before, family.pad     # True, "", "<|endoftext|>"
+    """
 
     title: str
     # a model of this family on the hub
     example: str
+    # a token's state depends on earlier tokens only
+    causal: bool = False
+    # the special tokens that the makers' tokenizer puts before and after a text; "" for none
+    before: str = "[CLS]"
+    after: str = "[SEP]"
+    # the token that fills a batch; "" if the makers' tokenizer has none: then id 0 does, with mask 0
+    pad: str = "[PAD]"
+    # the side on which the makers' tokenizer pads; vectors here do not depend on it
+    padding_side: str = "right"
+    # how a position enters the encoder: by a learned "table", "rotary" or "relative"
+    positions: str = "table"
+    # the key of the config with the width of local attention; "" if every layer sees everything
+    window: str = ""
+    # the keys of the config that set dropout inside the encoder
+    dropout: tuple[str, ...] = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    # the key of the config with the number of positions, the room for a prompt and its sentence;
+    # "" if nothing limits it
+    room: str = "max_position_embeddings"
     # its layers are BERT's, and take keys and values from outside, as a deep prompt needs
     prefix: bool = False
     # position ids alone determine a token's position; if False, the distance of two tokens is
@@ -29,22 +52,52 @@ class Family:
     placed: bool = True
     # the first parts of the names of the tensors in its masked-language-modelling head
     head: tuple[str, ...] = ()
+    # the first part of the names of the tensors in a decoder's head, if it is not tied to the words
+    lm_head: str = ""
+    # the module of each layer behind which a decoder's cross-attention is added; "" if that is not
+    # known; BERT's layers are taken apart
+    cross: str = ""
     # its first token has position padding_idx + 1
     offset: bool = False
     # the reason if its checkpoints have no such head
     without_head: str = ""
 
 
+NO_MLM = "it was trained to continue texts: its head predicts the next word"
+ATTENTION_ALONE = ("attention_dropout",)
+
+
 FAMILIES: Mapping[str, Family] = {
     "bert": Family("BERT", "bert-base-uncased", prefix=True, head=("cls.predictions.transform.",)),
     "roberta": Family(
-        "RoBERTa", "roberta-large", prefix=True, head=("lm_head.dense.",), offset=True
+        "RoBERTa",
+        "roberta-large",
+        before="<s>",
+        after="</s>",
+        pad="<pad>",
+        prefix=True,
+        head=("lm_head.dense.",),
+        offset=True,
     ),
     "xlm-roberta": Family(
-        "XLM-R", "FacebookAI/xlm-roberta-base", prefix=True, head=("lm_head.dense.",), offset=True
+        "XLM-R",
+        "FacebookAI/xlm-roberta-base",
+        before="<s>",
+        after="</s>",
+        pad="<pad>",
+        prefix=True,
+        head=("lm_head.dense.",),
+        offset=True,
     ),
     "camembert": Family(
-        "CamemBERT", "almanach/camembert-base", prefix=True, head=("lm_head.dense.",), offset=True
+        "CamemBERT",
+        "almanach/camembert-base",
+        before="<s>",
+        after="</s>",
+        pad="<pad>",
+        prefix=True,
+        head=("lm_head.dense.",),
+        offset=True,
     ),
     "electra": Family(
         "ELECTRA",
@@ -53,15 +106,33 @@ FAMILIES: Mapping[str, Family] = {
         head=("generator_predictions.dense.",),
         without_head="the discriminator has no MLM head; the generator has one",
     ),
+    "albert": Family(
+        "ALBERT",
+        "albert/albert-base-v2",
+        pad="<pad>",
+        head=("predictions.dense.",),
+        # its own dropout is 0 in version 2
+    ),
     "distilbert": Family(
-        "DistilBERT", "distilbert/distilbert-base-uncased", head=("vocab_transform.",)
+        "DistilBERT",
+        "distilbert/distilbert-base-uncased",
+        dropout=("dropout", "attention_dropout"),
+        head=("vocab_transform.",),
     ),
     "mpnet": Family(
-        "MPNet", "microsoft/mpnet-base", placed=False, head=("lm_head.dense.",), offset=True
+        "MPNet",
+        "microsoft/mpnet-base",
+        before="<s>",
+        after="</s>",
+        pad="<pad>",
+        placed=False,
+        head=("lm_head.dense.",),
+        offset=True,
     ),
     "deberta-v2": Family(
         "DeBERTa-v3",
         "microsoft/deberta-v3-base",
+        positions="relative",
         placed=False,
         head=("cls.predictions.transform.",),
         without_head="version 3 was trained as a discriminator: it has no MLM head",
@@ -69,8 +140,158 @@ FAMILIES: Mapping[str, Family] = {
     "modernbert": Family(
         "ModernBERT",
         "answerdotai/ModernBERT-base",
-        head=("decoder.",),
+        positions="rotary",
         # its own dropout is 0; every second or third layer sees only 64 tokens to each side
+        window="local_attention",
+        dropout=("attention_dropout", "embedding_dropout", "mlp_dropout"),
+        head=("decoder.",),
+        cross="attn",
+    ),
+    "nomic_bert": Family(
+        "NomicBERT",
+        "nomic-ai/nomic-embed-text-v1.5",
+        positions="rotary",
+        head=("cls.predictions.transform.",),
+        cross="post_attention_layernorm",
+    ),
+    "eurobert": Family(
+        "EuroBERT",
+        "EuroBERT/EuroBERT-210m",
+        before="<|begin_of_text|>",
+        after="<|end_of_text|>",
+        pad="<|end_of_text|>",
+        positions="rotary",
+        dropout=ATTENTION_ALONE,
+        head=("lm_head.",),
+        cross="self_attn",
+    ),
+    "t5": Family(
+        "T5's encoder",
+        "google-t5/t5-base",
+        before="",
+        after="</s>",
+        pad="<pad>",
+        positions="relative",
+        dropout=("dropout_rate",),
+        room="",
+        placed=False,
+        without_head="it was trained with a decoder, which is left out",
+    ),
+    "qwen2": Family(
+        "Qwen2",
+        "Qwen/Qwen2.5-0.5B",
+        causal=True,
+        before="",
+        after="",
+        pad="<|endoftext|>",
+        positions="rotary",
+        window="sliding_window",
+        dropout=ATTENTION_ALONE,
+        lm_head="lm_head.",
+        without_head=NO_MLM,
+    ),
+    "qwen3": Family(
+        "Qwen3",
+        "Qwen/Qwen3-0.6B",
+        causal=True,
+        before="",
+        after="",
+        pad="<|endoftext|>",
+        positions="rotary",
+        window="sliding_window",
+        dropout=ATTENTION_ALONE,
+        lm_head="lm_head.",
+        without_head=NO_MLM,
+    ),
+    "llama": Family(
+        "Llama",
+        "meta-llama/Llama-2-7b-hf",
+        causal=True,
+        before="<s>",
+        after="",
+        pad="",
+        padding_side="left",
+        positions="rotary",
+        dropout=ATTENTION_ALONE,
+        lm_head="lm_head.",
+        without_head=NO_MLM,
+    ),
+    "mistral": Family(
+        "Mistral",
+        "mistralai/Mistral-7B-v0.1",
+        causal=True,
+        before="<s>",
+        after="",
+        pad="",
+        padding_side="left",
+        positions="rotary",
+        window="sliding_window",
+        dropout=ATTENTION_ALONE,
+        lm_head="lm_head.",
+        without_head=NO_MLM,
+    ),
+    "gemma2": Family(
+        "Gemma 2",
+        "google/gemma-2-2b",
+        causal=True,
+        before="<bos>",
+        after="",
+        pad="<pad>",
+        padding_side="left",
+        positions="rotary",
+        window="sliding_window",
+        dropout=ATTENTION_ALONE,
+        lm_head="lm_head.",
+        without_head=NO_MLM,
+    ),
+    "gemma3_text": Family(
+        "Gemma 3",
+        "google/gemma-3-270m",
+        causal=True,
+        before="<bos>",
+        after="",
+        pad="<pad>",
+        padding_side="left",
+        positions="rotary",
+        window="sliding_window",
+        dropout=ATTENTION_ALONE,
+        lm_head="lm_head.",
+        without_head=NO_MLM,
+    ),
+    "opt": Family(
+        "OPT",
+        "facebook/opt-125m",
+        causal=True,
+        before="</s>",
+        after="",
+        pad="<pad>",
+        dropout=("dropout", "attention_dropout"),
+        lm_head="lm_head.",
+        without_head=NO_MLM,
+    ),
+    "gpt_neox": Family(
+        "GPT-NeoX",
+        "EleutherAI/pythia-160m",
+        causal=True,
+        before="",
+        after="",
+        pad="<|padding|>",
+        positions="rotary",
+        dropout=("attention_dropout", "hidden_dropout"),
+        lm_head="embed_out.",
+        without_head=NO_MLM,
+    ),
+    "gpt2": Family(
+        "GPT-2",
+        "openai-community/gpt2",
+        causal=True,
+        before="",
+        after="",
+        pad="",
+        dropout=("resid_pdrop", "embd_pdrop", "attn_pdrop"),
+        room="n_positions",
+        lm_head="lm_head.",
+        without_head=NO_MLM,
     ),
 }
 BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
@@ -89,6 +310,11 @@ def family_of(folder: Path | None) -> Family | None:
     if folder is None or not (folder / "config.json").is_file():
         return None
     return FAMILIES.get(str(read_config(folder).get("model_type", "")))
+
+
+def find_family(model_type: str) -> Family | None:
+    """Return the entry of one of transformers' model types; None if it is not listed."""
+    return FAMILIES.get(model_type)
 
 
 def family_title(model_type: str) -> str:
@@ -121,6 +347,21 @@ def check_layers(
         raise BenchError(
             f"{what} does not work on {family.title}: its layers {why}",
             f"take a backbone of one of these families: {able}",
+        )
+
+
+def check_decoder(folder: Path | None, what: str) -> None:
+    """Raise BenchError if it is not known where a cross-attention goes in this backbone's layers.
+
+    ``what`` needs one. ``folder`` is None if the backbone is not here yet; then nothing is checked.
+    """
+    family = family_of(folder)
+    if family is not None and not family.prefix and not family.cross:
+        able = [known.title for known in FAMILIES.values() if known.prefix or known.cross]
+        raise BenchError(
+            f"{what} does not work on {family.title}: where a cross-attention goes in its layers "
+            "is not known",
+            f"take a backbone of one of these families: {', '.join(able)}",
         )
 
 
@@ -164,13 +405,15 @@ def check_mlm_head(path: Path | None) -> None:
 
 
 def find_architecture(config: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return ("bert" or "roberta", whichever the family resembles; hidden size).
+    """Return ("bert", "roberta" or "decoder", whichever the family resembles; hidden size).
 
-    It is None if the family is not listed or the config names no hidden size.
+    It is None if the family is not listed, or if the config names no hidden size.
     """
     family = FAMILIES.get(str(config.get("model_type")))
     hidden = config.get("hidden_size")
     if family is None or not isinstance(hidden, int):
         return None
     kin = "roberta" if family.offset else "bert"
+    if family.causal:
+        kin = "decoder"
     return kin, hidden

@@ -191,21 +191,30 @@ def weight_map(index: Path) -> dict[str, str]:
 
 ALIASES = {
     "dim": "hidden_size",
+    "n_embd": "hidden_size",
+    "d_model": "hidden_size",
     "n_layers": "num_hidden_layers",
+    "n_layer": "num_hidden_layers",
+    "num_layers": "num_hidden_layers",
     "n_heads": "num_attention_heads",
+    "n_head": "num_attention_heads",
+    "num_heads": "num_attention_heads",
     "hidden_dim": "intermediate_size",
+    "ffn_dim": "intermediate_size",
+    "d_ff": "intermediate_size",
 }
+"""Names of sizes in the configs of DistilBERT, GPT-2, OPT and T5 -> BERT's names."""
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return the config of a model folder, with BERT's names for DistilBERT's sizes.
+    """Return the config of a model folder, with BERT's names for the sizes.
 
     Raises NotAModel if the file is damaged.
     """
     file = folder / "config.json"
     with readable(file):
         config = dict(json.loads(read_settings_text(file)))
-    return {alias: config[key] for key, alias in ALIASES.items() if key in config} | config
+    return {alias: config[key] for key, alias in ALIASES.items() if config.get(key)} | config
 
 
 def read_transformer_config(path: Path) -> dict[str, Any]:

@@ -38,12 +38,16 @@ def head_of(model: Any, family: str) -> Any:
         decoder = model.vocab_projector
     elif family == "modernbert":
         transform, decoder = model.head, model.decoder
+    elif family == "eurobert":
+        transform, decoder = nn.Identity(), model.lm_head
     elif family == "electra":
         transform, decoder = model.generator_predictions, model.generator_lm_head
     else:
         head = getattr(model, "lm_head", None)
         if hasattr(model, "cls"):
             head = model.cls.predictions
+        elif family == "albert":
+            head = model.predictions
         if isinstance(getattr(head, "decoder", None), nn.Linear):
             return head
         raise BenchError(

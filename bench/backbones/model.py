@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.direction import reads_ahead
-from bench.backbones.families import check_mlm_head, family_title, without_base
+from bench.backbones.families import FAMILIES, check_mlm_head, family_title, without_base
 from bench.backbones.mlm_head import MaskedLM, head_of
 from bench.backbones.positions import first_position, longest_text
 from bench.backbones.tensors import tensor_names, tensors_of
@@ -188,14 +188,35 @@ class Backbone:
         """Return a new copy of the pretrained MLM head: states (..., H) -> logits (..., V).
 
         It is in float32. Its decoder matrix is a separate parameter that starts as the word
-        embeddings, as in SimCSE's code, which does not tie the two. Raises BenchError if the
-        checkpoint has no head, or if the family's head is not known here.
+        embeddings, as in SimCSE's code, which does not tie the two; or as the checkpoint's own
+        matrix, if its config does not tie it to them. Raises BenchError if the checkpoint has no
+        head, or if the family's head is not known here.
         """
-        head = head_of(self._masked_lm(), self.family)
-        head.decoder.weight = nn.Parameter(
-            self.encoder.get_input_embeddings().weight.detach().clone().float()
-        )
+        model = self._masked_lm()
+        head = head_of(model, self.family)
+        words = self.encoder.get_input_embeddings().weight
+        if not getattr(model.config, "tie_word_embeddings", True):
+            words = head.decoder.weight
+        head.decoder.weight = nn.Parameter(words.detach().clone().float())
         return head.train()  # type: ignore[no-any-return]
+
+    def lm_matrix(self) -> Tensor:
+        """Return the matrix (V, H) with which a decoder predicts the next token, in float32.
+
+        It is a copy of the head's own matrix, or of the word embeddings, if these serve as the
+        head. Raises BenchError if the family is not known to have such a head.
+        """
+        family = FAMILIES.get(self.family)
+        if family is None or not family.lm_head:
+            raise BenchError(
+                f"{self.name} has no language-modelling head that is known here",
+                "take a decoder: docs/reference/backbones.md lists them",
+            )
+        own = self.stored(family.lm_head).get("weight")
+        if own is not None:
+            return own
+        words: Tensor = self.encoder.get_input_embeddings().weight
+        return words.detach().clone().float()
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
         """Return the whole pretrained masked language model, frozen, of this or another backbone.

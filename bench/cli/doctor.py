@@ -6,17 +6,16 @@ import importlib.util
 import platform
 import shlex
 import shutil
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bench import backbones
-from bench.backbones.dropout import own_dropout
-from bench.backbones.families import FAMILIES, check_mlm_head
+from bench.backbones.description import describe_family
 from bench.backbones.folder import read_config, transformer_folder
 from bench.backbones.known_models import KNOWN
+from bench.backbones.positions import named_positions
 from bench.base import __version__, devices
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError
@@ -46,26 +45,39 @@ EXTRAS = {
 
 
 @click.command()
-@click.option("--backbone", metavar="NAME", help="What loading this backbone gives, instead.")
-@click.option("--fetch", is_flag=True, help="With --backbone: fetch it from the hub.")
+@click.argument("model", required=False)
+@click.option("--backbone", metavar="NAME", help="What loading this backbone gives, as MODEL.")
+@click.option("--fetch", is_flag=True, help="With MODEL: fetch it from the hub.")
 @data_option
 @runs_option
 @json_option
 def doctor(
-    backbone: str | None, fetch: bool, data: Path | None, runs: Path | None, as_json: bool
+    model: str | None,
+    backbone: str | None,
+    fetch: bool,
+    data: Path | None,
+    runs: Path | None,
+    as_json: bool,
 ) -> None:
     """Show what is installed, which device and precision are used and why, which plugins and data
     are found, and what is next.
 
-    With --backbone NAME (a folder, or a name of the hub): its sizes, weights that are missing or
-    unused, and how it splits a sentence into tokens.
+    With MODEL (a folder, or a name of the hub): its sizes, weights that are missing or
+    unused, how it splits a sentence into tokens, which way it reads, what stands around a text,
+    padding, positions, dropout, heads, and the room for a prompt.
 
     \b
     Example:  bench doctor --data DIR
-              bench doctor --backbone bert-base-uncased --fetch
+              bench doctor bert-base-uncased --fetch
     """
+    if model is not None and backbone is not None:
+        raise BenchError(
+            f"MODEL and --backbone both name a model: {model} and {backbone}",
+            "bench doctor MODEL",
+        )
+    backbone = model if backbone is None else backbone
     if fetch and backbone is None:
-        raise BenchError("--fetch needs --backbone", "bench doctor --backbone NAME --fetch")
+        raise BenchError("--fetch needs a model", "bench doctor MODEL --fetch")
     if backbone is not None:
         facts = describe_backbone(backbone, fetch=fetch)
     else:
@@ -92,14 +104,6 @@ def describe_backbone(name: str, *, fetch: bool) -> dict[str, Any]:
     folder = transformer_folder(reference.path)
     config = read_config(folder)
     backbone = backbones.load(reference, offline=True)
-    head = "no"
-    with suppress(BenchError):
-        check_mlm_head(backbone.weights or backbone.path)
-        head = "yes"
-    deep_prompt = "unknown"
-    family = FAMILIES.get(backbone.family)
-    if family is not None:
-        deep_prompt = "yes" if family.prefix else "no"
     before, after = backbone.special_tokens()
     ids = [*before, *backbone.ids(["A sentence."])[0], *after]
     return {
@@ -109,12 +113,10 @@ def describe_backbone(name: str, *, fetch: bool) -> dict[str, Any]:
         "layers": config.get("num_hidden_layers"),
         "hidden size": config.get("hidden_size"),
         "vocabulary": config.get("vocab_size"),
-        "positions": config.get("max_position_embeddings"),
-        "dropout": own_dropout(config),
+        "positions": named_positions(backbone.encoder),
         "weights": backbone.report(),
         "tokens": " ".join(backbone.tokenizer.convert_ids_to_tokens(ids)),
-        "MLM head": head,
-        "deep prompt": deep_prompt,
+        **describe_family(backbone, config),
     }
 
 

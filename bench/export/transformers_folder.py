@@ -11,10 +11,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from bench.backbones.loading import encoder_class
 from bench.base.errors import BenchError
 from bench.export.encoder_files import takes_no_pooler, write_encoder
 from bench.method import Portable, read_json, write_json
@@ -22,11 +24,11 @@ from bench.method import Portable, read_json, write_json
 ABOUT = "bench.json"
 
 EXAMPLE = """import torch
-from transformers import AutoModel, AutoTokenizer
+from transformers import {loader}, AutoTokenizer
 
 folder = {folder}
 tokenizer = AutoTokenizer.from_pretrained(folder)
-model = AutoModel.from_pretrained(folder{options}).eval()
+model = {loader}.from_pretrained(folder{options}).eval()
 sentences = {sentences}
 features = tokenizer(
     sentences, padding=True, truncation=True, max_length={max_tokens}, return_tensors="pt"
@@ -108,7 +110,9 @@ def transformers_example(
 ) -> str:
     """Return a script that loads the folder from ``place`` and prints the shape of the vectors."""
     settings = read_json(folder / ABOUT)
+    config = SimpleNamespace(**read_json(folder / "config.json"))
     return EXAMPLE.format(
+        loader=encoder_class(config).__name__,
         folder=json.dumps(place, ensure_ascii=False),
         options="" if settings["add_pooling_layer"] else ", add_pooling_layer=False",
         sentences=json.dumps(list(sentences), ensure_ascii=False),

@@ -29,7 +29,14 @@ from bench.method.recipe import Recipe, Value, check_choice, check_positive
 if TYPE_CHECKING:
     from bench.backbones import Reference, load_backbone, load_without_encoder
     from bench.backbones.direction import check_not_causal
-    from bench.backbones.families import check_layers, check_mlm_head, check_placed, check_prefix
+    from bench.backbones.families import (
+        check_decoder,
+        check_layers,
+        check_mlm_head,
+        check_placed,
+        check_prefix,
+        find_family,
+    )
     from bench.backbones.folder import has_transformer, read_transformer_config
     from bench.backbones.model import Backbone
     from bench.backbones.positions import check_max_length
@@ -65,6 +72,7 @@ __all__ = [
     "Value",
     "adamw",
     "check_choice",
+    "check_decoder",
     "check_layers",
     "check_max_length",
     "check_mlm_head",
@@ -74,6 +82,7 @@ __all__ = [
     "check_positive",
     "check_prefix",
     "constant",
+    "find_family",
     "has_transformer",
     "join",
     "load_backbone",
@@ -96,10 +105,12 @@ LAZY = {
     "bench.backbones": ("Reference", "load_backbone", "load_without_encoder"),
     "bench.backbones.direction": ("check_not_causal",),
     "bench.backbones.families": (
+        "check_decoder",
         "check_layers",
         "check_mlm_head",
         "check_placed",
         "check_prefix",
+        "find_family",
     ),
     "bench.backbones.folder": ("has_transformer", "read_transformer_config"),
     "bench.backbones.positions": ("check_max_length",),

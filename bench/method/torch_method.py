@@ -245,9 +245,11 @@ class TorchMethod(Method, nn.Module):
         """Return the rate of the update after ``step`` of ``steps`` updates.
 
         Default: it rises over ``warmup_steps``, or ``warmup_ratio`` of all steps, then stays
-        (``schedule`` "constant") or falls to 0 ("linear").
+        (``schedule`` "constant") or falls to 0 ("linear"). ``schedule_steps`` takes the place of
+        ``steps``: a training may end in the middle of its schedule.
         """
         peak: float = self.recipe.learning_rate
+        steps = self.recipe.get("schedule_steps") or steps
         warmup = self.recipe.warmup_steps or round(self.recipe.warmup_ratio * steps)
         if step < warmup:
             return peak * step / warmup

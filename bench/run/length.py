@@ -19,6 +19,12 @@ def length_notes(recipe: Recipe, rows: int, *, epochs_requested: bool) -> list[s
         wanted = "budget" if budget_of(recipe) else f"{recipe.epochs:g} epochs"
         notes.append(f"max_steps={recipe.max_steps} ends the training before the {wanted}")
     steps = total_steps(recipe, rows) if rows else recipe.get("max_steps")
+    schedule = recipe.get("schedule_steps")
+    if steps and schedule and schedule < steps and recipe.schedule != "constant":
+        notes.append(
+            f"schedule_steps={schedule} ends before the training of {steps} steps: the learning "
+            "rate is 0 from there"
+        )
     warmup = recipe.get("warmup_steps") or 0
     if steps and warmup >= steps:
         notes.append(

@@ -53,6 +53,7 @@ ENCODER_VALUES_UNTRAINED = ("base_dtype", "attention")
 # them stay the same
 ON_REQUEST: Mapping[str, Value] = {
     "budget": Value(None, "harness default: as long as the epochs say"),
+    "schedule_steps": Value(None, "harness default: the schedule is as long as the training"),
 }
 
 # key -> its description in tables of recipe keys
@@ -88,6 +89,8 @@ HELP: Mapping[str, str] = {
     "gradient_checkpointing": "compute activations again in the backward pass, in place of "
     "keeping them",
     "attention": "'bidirectional': every token of a decoder attends to every other one",
+    "schedule_steps": "steps of the schedule of the learning rate, if it is laid out for a longer "
+    "training than max_steps ends",
     "corpus_column": "train on one column of a wider corpus ('sent0'), or on every cell as a "
     "sentence ('all')",
 }

@@ -20,6 +20,7 @@ WHOLE: Mapping[str, Any] = {
     "warmup_steps": Annotated[int, Meta(ge=0)],
     "max_length": Annotated[int, Meta(ge=3)] | None,
     "patience": Annotated[int, Meta(ge=1)] | None,
+    "schedule_steps": Annotated[int, Meta(ge=1)] | None,
     "lora_rank": Annotated[int, Meta(ge=1)],
 }
 FRACTIONS: Mapping[str, Any] = {

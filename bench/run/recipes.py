@@ -54,6 +54,7 @@ the paper and the authors' code::
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -119,8 +120,14 @@ def choose_entry(
     )
 
 
+DECODERS = re.compile(r"(?:^|[/_-])(llama|qwen|mistral|gemma|opt|gpt|pythia)(?=[\d._-])")
+"""Names of decoders on the hub, for recipes of backbones that are not on this machine."""
+
+
 def _guess(backbone: str) -> tuple[str, int]:
     name = backbone.lower()
+    if DECODERS.search(name):
+        return "decoder", 2048
     return ("roberta" if "roberta" in name else "bert"), (1024 if "large" in name else 768)
 
 

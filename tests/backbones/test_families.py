@@ -15,7 +15,7 @@ import torch
 from commands import argv
 from family_models import FAMILIES as MODELS
 from safetensors.torch import load_file
-from works import COLUMNS, ROWS, Row, refusal, table, try_it
+from works import COLUMNS, ROWS, Row, entries_table, refusal, table, try_it
 
 from bench.backbones import load, resolve
 from bench.backbones.families import FAMILIES, check_mlm_head
@@ -55,6 +55,12 @@ def test_the_table_of_the_docs_is_what_the_tests_found(models: Models) -> None:
         encoding="utf-8"
     )
     assert table(models) in docs, "python tests/support/works.py prints the table as it is now"
+
+
+def test_the_docs_have_the_entries_of_all_families() -> None:
+    """... tests/backbones/test_every_family.py proves each entry on a tiny model."""
+    page = Path(__file__).parents[2] / "docs" / "reference" / "backbones.md"
+    assert entries_table() in page.read_text(encoding="utf-8"), "python tests/support/works.py"
 
 
 @EVERY
@@ -134,6 +140,38 @@ def test_the_mlm_heads_of_all_families_give_the_models_own_logits(models: Models
                 backbone.mlm_head().eval()(states), whole(input_ids=ids, attention_mask=mask).logits
             )
     assert found == argv("bert roberta xlm-roberta electra-generator distilbert mpnet modernbert")
+
+
+@pytest.mark.parametrize("name", ["albert", "nomic_bert", "eurobert"])
+def test_the_heads_of_later_families_give_the_models_own_logits(name: str, tmp_path: Path) -> None:
+    """... EuroBERT's matrix is not tied to the word embeddings."""
+    from every_family import EVERY as LATER
+    from transformers import AutoModelForMaskedLM
+
+    folder = LATER[name](tmp_path / name)
+    backbone = load(resolve(folder))
+    ids, mask = torch.tensor([[5, 6, 7, 8]]), torch.ones(1, 4, dtype=torch.int64)
+    whole = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    with torch.no_grad():
+        states = backbone.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        logits = whole(input_ids=ids, attention_mask=mask).logits
+        torch.testing.assert_close(backbone.mlm_head().eval()(states), logits)
+
+
+@pytest.mark.parametrize("name", ["qwen3", "llama", "gpt_neox", "opt"])
+def test_the_output_matrix_of_a_decoder_gives_its_logits(name: str, tmp_path: Path) -> None:
+    from every_family import EVERY as LATER
+    from transformers import AutoModelForCausalLM
+
+    folder = LATER[name](tmp_path / name)
+    backbone = load(resolve(folder))
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        states = backbone.encoder(input_ids=ids).last_hidden_state
+        whole = AutoModelForCausalLM.from_pretrained(folder).eval()
+        torch.testing.assert_close(states @ backbone.lm_matrix().T, whole(input_ids=ids).logits)
+    with pytest.raises(NotAModel, match="has no MLM head.*to continue texts"):
+        check_mlm_head(Path(folder))
 
 
 def test_a_backbone_without_dropout_is_refused_where_it_makes_the_views(models: Models) -> None:

@@ -140,6 +140,32 @@ def test_the_doctor_loads_a_backbone(tiny: str) -> None:
     assert facts["tokens"] == "[CLS] a sentence . [SEP]"
 
 
+def test_the_doctor_describes_a_decoder(tmp_path: Path) -> None:
+    from every_family import DECODERS
+
+    folder = DECODERS["llama"](tmp_path / "llama")
+    facts = json.loads(bench("doctor", folder, "--json").stdout)
+    wanted = {
+        "before a text": "<s>",
+        "after a text": "nothing",
+        "position ids": "rotary, from 0",
+        "local attention": "none",
+        "dropout keys": "attention_dropout",
+        "MLM head": "no",
+        "LM head": "lm_head.weight",
+        "prompt room": "191 tokens for a prompt and its sentence",
+        "entry": "Llama",
+    }
+    assert {key: facts[key] for key in wanted} == wanted
+    assert facts["reads"].startswith("earlier tokens only (causal)")
+    assert facts["padding"].startswith(
+        "id 0, for its tokenizer names none; its makers pad on the l"
+    )
+    assert "reads" in bench("doctor", folder).stdout
+    both = bench("doctor", folder, "--backbone", folder)
+    assert "both name a model" in error_line(both)
+
+
 def test_every_known_backbone_has_a_pinned_commit() -> None:
     from bench.backbones.hub import hub_names
     from bench.backbones.known_models import KNOWN, PINNED

@@ -70,12 +70,14 @@ TOO_SLOW = {"is-bert", "sbert", "unsee"}
 # trained on labelled NLI, or on a user's word vectors, neither of which is at hand; (dcpcse,
 # unsupervised) is promcse's
 NOT_HERE = {("consert", "supervised"), ("infersent", "supervised"), ("dcpcse", "unsupervised")}
+# they read a decoder's last token: what the built-in encoder learns there says nothing of them
+FOR_DECODERS = {"angle-llama", "cse-sfp", "mntp", "pcc-tuning", "prompteol"}
 REGISTRY = discover()
 TRAINED = [
     (name, setting)
     for name in REGISTRY
     for setting in REGISTRY[name].cls.settings
-    if setting != "none" and name not in TOO_SLOW and (name, setting) not in NOT_HERE
+    if setting != "none" and name not in TOO_SLOW | FOR_DECODERS and (name, setting) not in NOT_HERE
 ]
 
 

@@ -93,6 +93,7 @@ PLAIN = [
     Case("matryoshka", "supervised"),
     Case("pcl"),
     Case("rankcse", values={"teacher_1": "builtin", "teacher_2": None}),
+    Case("mntp"),
     Case("tsdae"),
     Case("unsee"),
     Case("pretrained", "none", values={"pooling": "mean", "max_length": 9}),
@@ -107,6 +108,17 @@ WHITENED = [
     Case("whitening", "none", values={"components": 11}),
     Case("whitening", "none", values={"pooling": "avg"}),
 ]
+WORDED = [
+    Case("prompteol", "none"),
+    Case("prompteol", "supervised", "pretended-cot"),
+    Case("cse-sfp"),
+    Case("echo", "none"),
+    Case("echo", "none", "last"),
+    Case("embedfilter", "none"),
+    Case("metaeol", "none", values={"tasks": "fact+paraphrase"}),
+    Case("pcc-tuning", "supervised"),
+    Case("angle-llama", "supervised"),
+]
 LSTM = {"vectors": "words.txt", "lstm_size": 5, "classifier_size": 3}
 WORDS = [
     Case("glove-avg", "none", values={"vectors": "words.txt"}, backbone=""),
@@ -118,6 +130,7 @@ STORED_PREFIX = Case("stored-prefix", "none", values={"pooling": "mlp"}, backbon
 
 CASES = [
     *(*PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, MASKED_PADDING, *PROMPTED, *TEMPLATED),
+    *WORDED,
     *(*WORDS, FOLDER, STORED_PREFIX),
     *(Case(c.name, c.setting, c.variant, c.values, "roberta") for c in (*PROMPTED, *TEMPLATED)),
 ]

@@ -1,0 +1,70 @@
+"""The layers of an encoder of any family, and the place in a layer where its heads are joined.
+
+Names differ between families; both are found by name, and a family without any of the names is
+refused with one line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from bench.method import BenchError
+
+LAYERS = (
+    "layers",
+    "h",
+    "decoder.layers",
+    "encoder.layer",
+    "encoder.layers",
+    "transformer.layer",
+    "encoder.block",
+)
+"""Where an encoder keeps its layers: Llama and its kin, GPT-2, OPT, BERT, ..., DistilBERT, T5."""
+OUTPUTS = (
+    "self_attn.o_proj",
+    "self_attn.out_proj",
+    "attention.dense",
+    "attn.c_proj",
+    "attention.output.dense",
+    "attn.Wo",
+    "attention.out_lin",
+    "attention.attn.o",
+    "layer.0.SelfAttention.o",
+)
+"""Where a layer multiplies its joined heads: Llama and its kin, OPT, GPT-NeoX, GPT-2, BERT, ..."""
+
+
+def encoder_layers(encoder: Any) -> list[nn.Module]:
+    """Return the layers in order. Raises BenchError if none of the known names has them."""
+    for name in LAYERS:
+        found = submodule(encoder, name)
+        if isinstance(found, nn.ModuleList):
+            return list(found)
+    raise BenchError(
+        f"the layers of {type(encoder).__name__} are not known here",
+        "take a backbone of docs/reference/backbones.md",
+    )
+
+
+def output_projection(layer: nn.Module) -> nn.Module:
+    """Return the map that a layer applies to its joined heads. Raises BenchError if it is not
+    known.
+    """
+    for name in OUTPUTS:
+        found = submodule(layer, name)
+        if found is not None:
+            return found
+    raise BenchError(
+        f"the output projection of {type(layer).__name__} is not known here",
+        "take a backbone of docs/reference/backbones.md",
+    )
+
+
+def submodule(module: nn.Module, path: str) -> nn.Module | None:
+    """Return the module at a path of names; None if there is none."""
+    found: Any = module
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found if isinstance(found, nn.Module) else None

@@ -1,0 +1,224 @@
+"""Each family's entry against its tokenizer, config and encoder; its vectors, training and exports against transformers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from every_family import EVERY
+from models import Columns, built, sentences
+
+from bench.backbones import load, resolve
+from bench.backbones.direction import is_causal, reads_ahead
+from bench.backbones.dropout import check_dropout_arrived, is_dropout
+from bench.backbones.families import FAMILIES
+from bench.backbones.positions import table_length
+from bench.base.errors import BenchError, Interrupted
+from bench.export.st_folder import write_st
+from bench.export.transformers_folder import write_transformers
+from bench.export.vectors import compare_vectors
+from bench.method import Context, TorchMethod
+from bench.method.batch import Batch
+from bench.methods.pooling import IN_PARTS
+from bench.methods.pretrained import Pretrained
+from bench.methods.simcse import SimCSE
+from bench.training.loop import run_loop
+
+Models = Callable[[str], str]
+FAMILY = pytest.mark.parametrize("name", EVERY)
+TEXTS = [*sentences(5, seed=9), "a man plays " * 9, 'He said "no" , 42 % ; naïve', "a", ""]
+CHANGED = {"batch_size": 4, "max_steps": 6, "eval_steps": 3, "learning_rate": 1e-3}
+FILE = "trained.safetensors"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+    place = tmp_path_factory.mktemp("every")
+    return cache(lambda name: EVERY[name](place / name))
+
+
+def poolers(name: str) -> list[str]:
+    """Return the poolers of a family; the first token of a decoder has seen no other."""
+    causal = FAMILIES[name.removesuffix("-generator")].causal
+    return [pooler for pooler in IN_PARTS if pooler != "cls" or not causal]
+
+
+def by_transformers(folder: str, texts: list[str]) -> dict[str, np.ndarray]:
+    """Return the vectors of every pooling, each text read alone by transformers; no token: zeros."""
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(folder)
+    kind = transformers.T5EncoderModel if config.model_type == "t5" else transformers.AutoModel
+    model = kind.from_pretrained(folder, dtype=torch.float64).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    found: dict[str, list[Any]] = {pooler: [] for pooler in (*IN_PARTS, "last")}
+    for text in texts:
+        ids = tokenizer(text)["input_ids"]
+        if not ids:
+            for rows in found.values():
+                rows.append(torch.zeros(config.hidden_size))
+            continue
+        with torch.no_grad():
+            states = model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states
+        for pooler, (kind_of_pooling, layers) in IN_PARTS.items():
+            mean = sum(states[layer][0] for layer in layers) / len(layers)
+            found[pooler].append(mean[0] if kind_of_pooling == "cls" else mean.mean(0))
+        found["last"].append(states[-1][0][-1])
+    return {pooler: torch.stack(rows).double().numpy() for pooler, rows in found.items()}
+
+
+def check_close(found: np.ndarray, wanted: np.ndarray) -> None:
+    """Raise AssertionError for a number that differs by more than 1e-6 of its vector's largest."""
+    scale = np.maximum(1.0, np.abs(wanted).max(axis=1, keepdims=True))
+    assert found.shape == wanted.shape
+    assert (np.abs(found - wanted) / scale).max() <= 1e-6
+
+
+@FAMILY
+def test_an_entry_is_what_tokenizer_config_and_encoder_say(name: str, models: Models) -> None:
+    backbone = load(resolve(models(name)))
+    family, tokenizer, encoder = FAMILIES[backbone.family], backbone.tokenizer, backbone.encoder
+    before, after = (tokenizer.convert_ids_to_tokens(ids) for ids in backbone.special_tokens())
+    assert ("".join(before), "".join(after)) == (family.before, family.after)
+    assert (tokenizer.pad_token or "") == family.pad
+    assert tokenizer.padding_side == family.padding_side
+    config = encoder.config.to_dict()
+    assert {key for key, value in config.items() if is_dropout(key, value)} == set(family.dropout)
+    assert family.causal == is_causal(config) == (not reads_ahead(encoder))
+    assert not family.window or family.window in config
+    assert (config.get(family.room) is None) == (not family.room)
+    assert (table_length(encoder) is not None) == (family.positions == "table")
+    assert ("inv_freq" in str(dict(encoder.named_buffers()).keys())) == (
+        family.positions == "rotary"
+    )
+    dropped = load(resolve(models(name)), dropout=0.25).encoder
+    check_dropout_arrived(name, dropped, 0.25)
+
+
+@pytest.mark.matrix(every=9)
+@pytest.mark.slow
+@FAMILY
+def test_vectors_are_those_of_transformers(name: str, models: Models, tmp_path: Path) -> None:
+    """... with every pooling, and padding on both sides, whatever the batch."""
+    wanted = by_transformers(models(name), TEXTS)
+    for pooler in poolers(name):
+        values: Any = {"setting": "unsupervised", "pooler": pooler, "head": False, "dropout": 0.1}
+        method = built(SimCSE, models(name), tmp_path, **values).double()
+        check_close(method.encode(TEXTS), wanted[pooler])
+        for start in (1, 5):
+            mates = TEXTS[start:] + ["a man plays the guitar " * start]
+            check_close(method.encode(mates)[:1], wanted[pooler][start : start + 1])
+    for side in ("left", "right"):
+        for pooling, pooler in (("mean", "avg"), ("last", "last")):
+            values = {"pooling": pooling, "padding": side}
+            method = built(Pretrained, models(name), tmp_path, **values).double()
+            assert not method.library
+            check_close(method.encode(TEXTS), wanted[pooler])
+
+
+@pytest.mark.matrix(every=9)
+@pytest.mark.slow
+@FAMILY
+def test_chunks_have_the_gradient_of_the_batch(name: str, models: Models, tmp_path: Path) -> None:
+    method = simcse(models(name), tmp_path, dropout=0.0).double()
+    texts = sentences(7, seed=4)
+    found = []
+    for chunk in (None, 2):
+        method.zero_grad()
+        method.chunk = chunk
+        loss = method(batch(method, texts)).total
+        loss.backward()
+        gradients = {key: p.grad for key, p in method.named_parameters() if p.grad is not None}
+        found.append((loss.detach(), gradients))
+    (whole, gradients), (cut, others) = found  # Gemma's norms are in float32 even so
+    torch.testing.assert_close(cut, whole, rtol=0, atol=1e-7)
+    assert gradients.keys() == others.keys()
+    for key, gradient in gradients.items():
+        torch.testing.assert_close(others[key], gradient, rtol=0, atol=1e-7)
+
+
+@pytest.mark.matrix(every=9)
+@pytest.mark.slow
+@FAMILY
+def test_a_killed_training_goes_on_to_the_same_bytes(
+    name: str, models: Models, tmp_path: Path
+) -> None:
+    def train(folder: Path, stop_after: int | None) -> None:
+        asked = [0]
+
+        def should_stop() -> bool:
+            asked[0] += 1
+            return stop_after is not None and asked[0] > stop_after
+
+        context = Context(
+            folder=folder,
+            seed=1,
+            should_stop=should_stop,
+            dev_score=lambda method: float(method.mean),
+            save_seconds=0.0,
+        )
+        method = simcse(models(name), folder, context=context, **CHANGED)
+        method.mean = 0.0
+        run_loop(method, Columns(method.token_ids(sentences(30, seed=5))), context)
+
+    train(tmp_path / "whole", None)
+    with pytest.raises(Interrupted):
+        train(tmp_path / "cut", 2)
+    train(tmp_path / "cut", None)
+    whole = (tmp_path / "whole" / "checkpoint" / FILE).read_bytes()
+    assert (tmp_path / "cut" / "checkpoint" / FILE).read_bytes() == whole
+    again = simcse(models(name), tmp_path)
+    fresh = again.encode(TEXTS)
+    again.load(tmp_path / "whole" / "checkpoint")
+    assert np.abs(again.encode(TEXTS) - fresh).max() > 1e-3, "something was trained and read"
+
+
+@pytest.mark.matrix(every=9)
+@pytest.mark.slow
+@FAMILY
+@pytest.mark.parametrize("form", ["sentence-transformers", "transformers"])
+def test_an_export_gives_the_methods_vectors(
+    form: str, name: str, models: Models, tmp_path: Path
+) -> None:
+    for pooler in (poolers(name)[0], "avg_first_last"):
+        method = simcse(models(name), tmp_path, pooler=pooler)
+        folder = tmp_path / pooler
+        folder.mkdir()
+        if form == "transformers":
+            write_transformers(method.portable(), folder, "simcse")
+        else:
+            write_st(method.portable(), folder)
+        difference, dimensions = compare_vectors(method, folder, form)
+        assert difference <= 1e-5 and dimensions == 32
+
+
+@FAMILY
+def test_a_first_token_that_sees_no_other_is_refused(
+    name: str, models: Models, tmp_path: Path
+) -> None:
+    from bench.method.building import build_method
+    from bench.run.recipes import merge_recipe
+
+    recipe = merge_recipe(SimCSE, None, "", {"dropout": "0.1"}, trained=True)
+    reference, context = resolve(models(name)), Context(folder=tmp_path)
+    if FAMILIES[reference.config()["model_type"]].causal:
+        with pytest.raises(BenchError, match="is causal"):
+            build_method(SimCSE, reference, recipe, context, learns=True)
+    else:
+        build_method(SimCSE, reference, recipe, context, learns=True)
+
+
+def simcse(folder: str, place: Path, **values: Any) -> Any:
+    """Build SimCSE over all tokens, with a dropout that makes two views differ."""
+    given: dict[str, Any] = {"setting": "unsupervised", "pooler": "avg", "dropout": 0.1}
+    return built(SimCSE, folder, place, **(given | values))
+
+
+def batch(method: TorchMethod, texts: list[str]) -> Batch:
+    rows = np.arange(len(texts))
+    return Batch(method.collate({"sentence": method.backbone.ids(texts)}, rows, 0))
