@@ -128,7 +128,7 @@ def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
     hub.serve(f"nlp.stanford.edu/data/{name}.zip", packed[:-1] + b"?")
     command = (*argv("run --method glove-avg --suite check --runs"), tmp_path / "runs")
     planned = bench(*command, "--dry-run")
-    assert "glove-840b" in planned.stdout.partition("a run fetches this first")[2]
+    assert "glove-840b" in planned.stdout.partition("  download ")[2]
     assert planned.exit_code == 0 and hub.requests == []
     assert f"{name}.zip has the wrong checksum" in bench(*command).stderr
     assert not (cache / "data/vectors").exists()
