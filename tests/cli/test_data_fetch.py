@@ -132,7 +132,7 @@ def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
     hub.serve(f"nlp.stanford.edu/data/{name}.zip", packed[:-1] + b"?")
     command = (*argv("run --method glove-avg --suite check --runs"), tmp_path / "runs")
     planned = bench(*command, "--dry-run")
-    assert "glove-840b" in planned.stdout.partition("a run fetches this first")[2]
+    assert "glove-840b" in planned.stdout.partition("  download ")[2]
     assert planned.exit_code == 0 and hub.requests == []
     assert f"{name}.zip has the wrong checksum" in bench(*command).stderr
     assert not (cache / "data/vectors").exists()
@@ -157,8 +157,9 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(
     assert "nli_for_simcse.csv" in done.stdout and "275,601 rows" in done.stdout
     batch, epochs = 512, 10
     assert f" {epochs * -(-275_601 // batch):,} " in done.stdout
-    fetched = done.stdout.partition("not on this machine;")[2].splitlines()
-    rows = {line.split()[0]: line.split()[1] for line in fetched if line.startswith("  ")}
+    assert "download   1.5 GB: roberta-large 1.4 GB, nli 48.0 MB, sts data " in done.stdout
+    fetched = bench(*command, "--all").stdout.partition(" MB  licence ")[2].splitlines()[1:]
+    rows = {line.split()[0]: line.split()[1] for line in fetched if len(line.split()) > 2}
     assert {"STS12": "0.4", "SICK-R": "1.1", "nli": "48.0"}.items() <= rows.items()
     assert 1_420 < float(rows["roberta-large"].replace(",", "")) < 1_430  # 355.4 million floats
     (one,) = [json.loads(line) for line in bench(*command, "--json").stdout.splitlines()]
