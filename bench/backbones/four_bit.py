@@ -73,8 +73,9 @@ def _four_bit_layer(layer: Any) -> Any:
         compress_statistics=True,
         quant_type="nf4",
     )
-    made.weight = packed.to("cpu")
-    made.weight.quant_state.dtype = torch.float32
+    packed = packed.to("cpu")
+    packed.quant_state.dtype = torch.float32
+    made.weight = packed
     # the packing for a CPU without gradients would have to be undone before each training step
     made.support_avx512bf16_for_cpu = False
     if layer.bias is not None:
