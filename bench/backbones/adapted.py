@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.backbones.adapter_folder import find_adapter
 from bench.backbones.adapter_tensors import merge_folder, merge_run
@@ -35,7 +35,7 @@ def put_on_adapters(whole: Backbone, reference: Reference, dtype: str, *, merge:
             _round(whole, str(values.get("base_dtype")))
             merge_run(encoder, reference.trained, values)
     if dtype == "bf16":
-        encoder.bfloat16()
+        _narrow(encoder)
     return replace(
         whole, name=reference.name, revision=reference.revision, trained=reference.trained
     )
@@ -44,6 +44,13 @@ def put_on_adapters(whole: Backbone, reference: Reference, dtype: str, *, merge:
 def _round(whole: Backbone, dtype: str) -> None:
     """Give the weights the values that they have in a number format, in float32."""
     if dtype == "bf16":
-        whole.encoder.bfloat16().float()
+        _narrow(whole.encoder)
+        whole.encoder.float()
     elif dtype == "4bit":
         round_to_four_bits(whole.encoder)
+
+
+def _narrow(encoder: Any) -> None:
+    """Put the weights into bfloat16; buffers, such as the frequencies of positions, stay exact."""
+    for parameter in encoder.parameters():
+        parameter.data = parameter.data.bfloat16()

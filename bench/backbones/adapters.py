@@ -155,9 +155,11 @@ def merge_adapters(encoder: Any) -> None:
     import torch
     from peft.tuners.lora import LoraLayer
 
-    for name, module in list(encoder.named_modules()):
-        if not isinstance(module, LoraLayer):
-            continue
+    adapted: list[tuple[str, Any]] = []
+    for name, module in encoder.named_modules():
+        if isinstance(module, LoraLayer):
+            adapted.append((name, module))
+    for name, module in adapted:
         layer = with_full_weights(module.get_base_layer())
         with torch.no_grad():
             weight = layer.weight.float()

@@ -67,13 +67,15 @@ def _four_bit_layer(layer: Any) -> Any:
         device="meta",
     )
     # always on the CPU, so that the values do not depend on the device of a run
-    made.weight = bnb.nn.Params4bit(
+    packed: Any = bnb.nn.Params4bit(
         layer.weight.detach().contiguous(),
         requires_grad=False,
         compress_statistics=True,
         quant_type="nf4",
-    ).to("cpu")
-    made.weight.quant_state.dtype = torch.float32
+    )
+    packed = packed.to("cpu")
+    packed.quant_state.dtype = torch.float32
+    made.weight = packed
     # the packing for a CPU without gradients would have to be undone before each training step
     made.support_avx512bf16_for_cpu = False
     if layer.bias is not None:

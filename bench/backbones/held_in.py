@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 HELD_IN = "held_in"
 """The attribute of an encoder that says in what its weights are held: "bf16" or "4bit"."""
+WIDENED = "is_widened"
+"""The attribute that says if they are float32 while they compute."""
 
 
 def hold_in(encoder: Any, dtype: str) -> None:
@@ -32,7 +34,7 @@ def hold_in(encoder: Any, dtype: str) -> None:
 def _narrow_inputs(encoder: Any, inputs: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Convert embedded inputs to the type of the weights."""
     words = named.get("inputs_embeds")
-    if isinstance(words, Tensor) and not getattr(encoder, "is_widened", False):
+    if isinstance(words, Tensor) and not getattr(encoder, WIDENED, False):
         named = named | {"inputs_embeds": words.to(torch.bfloat16)}
     return inputs, named
 
@@ -59,7 +61,7 @@ def widened_weights(encoder: nn.Module) -> Iterator[None]:
         yield
         return
     handles: list[Any] = []
-    encoder.is_widened = True
+    setattr(encoder, WIDENED, True)
     for module in encoder.modules():
         own = [p for p in module.parameters(recurse=False) if p.dtype == torch.bfloat16]
         if own:
@@ -68,7 +70,7 @@ def widened_weights(encoder: nn.Module) -> Iterator[None]:
     try:
         yield
     finally:
-        encoder.is_widened = False
+        setattr(encoder, WIDENED, False)
         for handle in handles:
             handle.remove()
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from bench.backbones.adapter_folder import WEIGHTS
 from bench.backbones.adapter_tensors import PEFT_PREFIX
 from bench.backbones.adapters import KEY, NAME
+from bench.backbones.bidirectional import was_switched
 from bench.backbones.refusals import ADAPTER
 from bench.base.errors import BenchError
 from bench.export.encoder_files import padding_tokenizer, save_tensors
-from bench.method import Portable, write_json
+from bench.method import ModuleFile, Portable, write_json
 from bench.run.finished import TrainedRun, backbone_of
 
 FORM = "sentence-transformers"
@@ -79,3 +81,19 @@ def write_adapter(parts: Portable, folder: Path, base: str) -> None:
             tensors[PEFT_PREFIX + key.replace(f".{NAME}.", ".")] = tensor
     save_tensors(tensors, folder / WEIGHTS)
     padding_tokenizer(parts.tokenizer).save_pretrained(folder)
+
+
+def with_reader_of_both_ways(parts: Portable, name: str) -> Portable:
+    """Return the parts with a reader that lets the base attend to both sides, if the decoder does.
+
+    A tool reads the config of the base, which says causal, and no setting beside an adapter changes
+    that. Raises BenchError if the method, ``name``, has a reader of its own.
+    """
+    if not was_switched(parts.encoder):
+        return parts
+    if parts.reader is not None:
+        raise BenchError(
+            f"--unmerged: {name} reads sentences in its own way, and its base would be causal",
+            "leave --unmerged out",
+        )
+    return replace(parts, reader=ModuleFile(Path(__file__).with_name("both_ways.py"), "BothWays"))

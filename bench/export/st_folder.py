@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.backbones.bidirectional import was_switched
 from bench.export.adapter import write_adapter
 from bench.export.encoder_files import save_tensors, takes_no_pooler, write_encoder
 from bench.method import Affine, ModuleFile, Portable, write_json
@@ -63,13 +62,8 @@ def _reader(parts: Portable, folder: Path, base: str) -> str:
         if "pooler" not in dict(parts.encoder.named_children()) and takes_no_pooler(parts.encoder):
             # else the library makes one up, which nothing uses
             settings["model_args"] = {"add_pooling_layer": False}
-        config: dict[str, Any] = {}
         if parts.states != (-1,):
-            config["output_hidden_states"] = True
-        if base and was_switched(parts.encoder):
-            config["is_causal"] = False  # the base's own config is read, which is causal
-        if config:
-            settings["config_args"] = config
+            settings["config_args"] = {"output_hidden_states": True}
         write_json(folder / "sentence_bert_config.json", settings)
     if parts.reader is None:
         return LIBRARY + "Transformer"

@@ -128,7 +128,10 @@ def recompute_activations(encoder: Any, name: str) -> None:
             "leave it out; --chunk N holds the activations of N rows at a time",
         )
     forget_cache(encoder)
-    encoder.gradient_checkpointing_enable({"use_reentrant": False})
+    # the same under its name in transformers 5.23 and its earlier one
+    enable = getattr(encoder, "activation_checkpointing_enable", None)
+    enable = enable or encoder.gradient_checkpointing_enable
+    enable({"use_reentrant": False})
 
 
 def check_values_arrived(method: Any, encoder: Any, *, learns: bool) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bench.backbones.adapters import has_adapters
+from bench.backbones.adapters import KEY, has_adapters
 from bench.backbones.model import Backbone
 from bench.base.errors import BenchError, Interrupted, PluginFailed
 from bench.base.paths import recorded_path
@@ -328,6 +328,19 @@ class TorchMethod(Method, nn.Module):
         """
         return self._state(training=False)
 
+    def _stored_state(self) -> dict[str, Tensor]:
+        """Return :meth:`trained_state` without the frozen weights under adapters, also if a method
+        names all weights of its encoder there.
+        """
+        state = self.trained_state()
+        if not has_adapters(self.encoder):
+            return state
+        stored = {}
+        for name, tensor in state.items():
+            if KEY in name or not name.startswith("encoder."):
+                stored[name] = tensor
+        return stored
+
     def training_state(self) -> dict[str, Tensor]:
         """Return the tensors that resume needs besides the optimiser: the checkpoint's and
         ``training_only``.
@@ -353,7 +366,7 @@ class TorchMethod(Method, nn.Module):
         from safetensors.torch import save_file
 
         folder.mkdir(parents=True, exist_ok=True)
-        if state := self.trained_state():
+        if state := self._stored_state():
             save_file(state, folder / "trained.safetensors", metadata={"format": "pt"})
         write_json(
             folder / "method.json",
@@ -395,7 +408,7 @@ class TorchMethod(Method, nn.Module):
             raise BenchError(
                 f"{file} cannot be read: {' '.join(str(error).split())}", _reading_hint(file)
             ) from None
-        expected = self.trained_state()
+        expected = self._stored_state()
         if state.keys() != expected.keys():
             different = sorted(state.keys() ^ expected.keys())
             raise BenchError(

@@ -91,11 +91,11 @@ def test_adapters_are_those_of_peft_and_merge_without_a_difference(tiny, qwen3, 
         flipped = {"fan_in_fan_out": name == "gpt2"}
         config = LoraConfig(r=4, lora_alpha=8, target_modules=targets, **flipped)
         theirs = moved(get_peft_model(plain, config)).eval()
-        torch.testing.assert_close(after, states(theirs), rtol=0, atol=1e-6)
+        torch.testing.assert_close(after, states(theirs), rtol=0, atol=1e-5)
         whole = plain_copy(encoder)
         assert not has_adapters(whole) and has_adapters(encoder)
         assert type(whole) is type(encoder) and whole.state_dict().keys() != encoder.state_dict()
-        torch.testing.assert_close(states(whole), after, rtol=0, atol=2e-6)
+        torch.testing.assert_close(states(whole), after, rtol=0, atol=1e-5)
 
 
 def test_initial_weights_follow_from_the_seed_alone(qwen3):
@@ -135,7 +135,7 @@ def test_adapters_are_float32_on_a_base_in_bfloat16_which_is_scored_in_float32(q
         exact = plain_copy(encoder)
         with torch.inference_mode(), widened_weights(encoder):
             found = states(encoder)
-        torch.testing.assert_close(found, states(exact), rtol=0, atol=5e-6)
+        torch.testing.assert_close(found, states(exact), rtol=0, atol=1e-5)
         assert (states(encoder) - found).abs().max() > 1e-3, "bfloat16 rounds"
         held = [p for name, p in encoder.named_parameters() if KEY not in name]
         assert {p.dtype for p in held} == {torch.bfloat16}, "the weights are as they were"
@@ -170,7 +170,7 @@ def test_a_folder_of_peft_is_its_base_with_the_adapter_merged(qwen3, tmp_path, w
     theirs = adapter_of(kind, qwen3, tmp_path / "adapter", **values)
     found = load(resolve(str(tmp_path / "adapter")))
     encoder = theirs.base_model.model.model if whole else theirs.base_model.model
-    torch.testing.assert_close(states(found.encoder), states(encoder), rtol=0, atol=2e-6)
+    torch.testing.assert_close(states(found.encoder), states(encoder), rtol=0, atol=1e-5)
     assert found.name == str(tmp_path / "adapter")
     assert (states(found.encoder) - states(AutoModel.from_pretrained(qwen3))).abs().max() > 0.01
     assert resolve(str(tmp_path / "adapter")).revision != resolve(qwen3).revision

@@ -48,7 +48,9 @@ def test_an_adapter(with_model: bool, folder: Path, tmp_path: Path) -> None:
     place = folder if with_model else tmp_path / "adapter"
     place.mkdir(exist_ok=True)
     edit_json(place / "adapter_config.json", peft_type="LORA", base_model_name_or_path="some/base")
-    assert "is an adapter (LORA) of some/base, not a whole model / merge it first" in message(place)
+    assert "is an adapter of some/base without adapter_model.safetensors / save it" in message(
+        place
+    )
 
 
 def test_weights_of_other_sizes_are_named_with_both_shapes(folder: Path) -> None:

@@ -64,7 +64,10 @@ def record_of(run: Path) -> Any:
 def vectors_of(folder: Path) -> np.ndarray:
     from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    own = any(folder.glob("*.py"))
+    model = SentenceTransformer(
+        str(folder), device="cpu", local_files_only=True, trust_remote_code=own
+    )
     return np.asarray(model.encode(TEXTS, show_progress_bar=False))
 
 

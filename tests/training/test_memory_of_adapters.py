@@ -15,6 +15,7 @@ from bench.backbones import Reference
 from bench.backbones.adapters import AdapterSettings, add_adapters
 from bench.data.corpora import open_corpus_file
 from bench.method.cost import EncoderShape
+from bench.method.encoder_values import recompute_activations
 from bench.run.estimates import PROCESS, estimate
 from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
@@ -63,7 +64,7 @@ def most_alive(rows: int, *, lora: bool, checkpointing: bool) -> int:
         if lora:
             add_adapters(model, AdapterSettings(rank=8, alpha=16.0, dropout=0.05), seed=1)
         if checkpointing:
-            model.gradient_checkpointing_enable({"use_reentrant": False})
+            recompute_activations(model, "qwen3")
         trained = [p for p in model.parameters() if p.requires_grad]
         moments = [torch.zeros_like(p) for p in trained for _ in range(2)]
         ids = torch.zeros(2 * rows, LENGTH, dtype=torch.int64)
