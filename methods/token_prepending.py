@@ -92,7 +92,7 @@ class TokenPrepending(PromptEOL):
         ),
         "layer": Value(
             -2,
-            CODE + " config.yaml: 27 for PromptEOL on LLaMA2-7B",
+            CODE + " config.yaml: 27 for PromptEOL on LLaMA2-7B: variant h27",
             "number of the hidden states that is read",
         ),
         "placeholder": Value(
