@@ -8,7 +8,6 @@ freezes nothing trains them and its own heads, without knowing of it.
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any
 
 from bench.backbones.four_bit import is_four_bit, with_full_weights
 from bench.base.errors import BenchError
-from bench.base.extras import install_hint
+from bench.base.extras import install_hint, silence_advice
 
 KEY = "lora_"
 """In the names of the tensors of an adapter, and of no other tensor."""
@@ -50,8 +49,7 @@ def check_installed() -> None:
     """Raise BenchError without peft."""
     if find_spec("peft") is None:
         raise BenchError("adapter=lora needs the package peft", install_hint("lora"))
-    # peft imports it if it is there, and on some CPUs it then advises to install another package
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    silence_advice()
 
 
 def has_adapters(encoder: Any) -> bool:

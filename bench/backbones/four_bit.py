@@ -7,20 +7,18 @@ so the values of the weights are the same on every device and in every precision
 
 from __future__ import annotations
 
-import logging
 from importlib.util import find_spec
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.base.extras import install_hint
+from bench.base.extras import install_hint, silence_advice
 
 
 def check_four_bit_installed() -> None:
     """Raise BenchError without bitsandbytes."""
     if find_spec("bitsandbytes") is None:
         raise BenchError("base_dtype=4bit needs the package bitsandbytes", install_hint("4bit"))
-    # on some CPUs it advises to install another package
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    silence_advice()
 
 
 def is_four_bit(encoder: Any) -> bool:

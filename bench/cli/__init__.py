@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from bench.base import __version__
+from bench.base.extras import silence_advice
 from bench.cli.errors import show_error
 from bench.cli.verbs import VERBS, HelpfulGroup, Verbs
 
@@ -25,3 +26,4 @@ def main() -> None:
     Start:   bench demo
     A run:   bench run simcse --suite check --corpus builtin
     """
+    silence_advice()

@@ -7,6 +7,7 @@ with what to do.
 
 from __future__ import annotations
 
+from bench.base.extras import silence_advice
 from bench.library.comparison import compare_runs
 from bench.library.encoding import LoadedRun, encode_sentences, load_run
 from bench.library.evaluation import evaluate
@@ -37,3 +38,5 @@ __all__ = [
     "train",
     "verify_runs",
 ]
+
+silence_advice()
