@@ -48,6 +48,31 @@ def encoder_layers(encoder: Any) -> list[nn.Module]:
     )
 
 
+FINAL_NORMS = ("norm", "final_norm", "ln_f", "final_layer_norm", "decoder.final_layer_norm")
+"""Where an encoder has the norm behind its last layer, if it has one."""
+
+
+def freeze_above(encoder: Any, state: int) -> None:
+    """Freeze what is above hidden state number ``state`` (0: the embeddings): no gradient gets
+    there. Layers that are not known here stay as they are.
+    """
+    try:
+        layers = encoder_layers(encoder)
+    except BenchError:
+        return
+    if state < 0:
+        state += len(layers) + 1
+    if state >= len(layers):
+        return
+    above = layers[state:]
+    for name in FINAL_NORMS:
+        norm = submodule(encoder, name)
+        if norm is not None:
+            above.append(norm)
+    for module in above:
+        module.requires_grad_(False)
+
+
 def output_projection(layer: nn.Module) -> nn.Module:
     """Return the map that a layer applies to its joined heads. Raises BenchError if it is not
     known.

@@ -51,6 +51,7 @@ from bench.methods.decoder_prompts import (
     prompt_encodings,
 )
 from bench.methods.gather import across_ranks
+from bench.methods.layer_hooks import freeze_above
 from bench.methods.losses import info_nce
 from bench.methods.pooling import last_token
 from bench.methods.travels import FOLDER
@@ -167,6 +168,7 @@ class PromptEOL(TorchMethod):
             )
         if getattr(self.encoder.config, "use_cache", False):
             self.encoder.config.use_cache = False  # of keys and values, which only generating needs
+        freeze_above(self.encoder, recipe.layer)
 
     def prompts(self) -> tuple[str, ...]:
         """Return the prompts that a sentence is read in, one pass each, demonstration included."""

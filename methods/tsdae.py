@@ -181,7 +181,7 @@ class TSDAE(TorchMethod):
 
     def logits(self, states_KH: Tensor) -> Tensor:
         """Return the logits over the vocabulary, (K, V)."""
-        words_VH = self.lm_words
+        words_VH = getattr(self, "lm_words", None)
         if words_VH is None:
             words_VH = self.encoder.get_input_embeddings().weight
         return linear(self.lm_head(states_KH), words_VH, self.lm_bias)

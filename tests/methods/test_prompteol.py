@@ -16,6 +16,7 @@ from bench.base.errors import BenchError
 from bench.export.st_folder import st_vectors, write_st
 from bench.export.vectors import relative_difference
 from bench.methods.decoder_prompts import clean_text
+from bench.methods.layer_hooks import encoder_layers
 from bench.methods.prompteol import KNOWLEDGE, PromptEOL
 
 EOL = 'This sentence : "{x}" means in one word:"'
@@ -115,6 +116,18 @@ def test_the_loss_is_infonce_of_the_last_tokens(folder: str, tmp_path: Path) -> 
     for texts in columns:  # training text is not cleaned
         vectors.append([states_of(folder, EOL.format(x=text))[-1, -1].numpy() for text in texts])
     assert loss == pytest.approx(info_nce(*vectors), abs=1e-6)
+
+
+def test_layers_above_the_one_that_is_read_do_not_train(folder: str, tmp_path: Path) -> None:
+    """... and are in no checkpoint: they stay the backbone's."""
+    values: dict[str, Any] = {"setting": "unsupervised", "dropout": 0.1, "layer": 1}
+    method = built(PromptEOL, folder, tmp_path, **values).train()
+    method(batch_of(method, sentences(4, seed=1))).total.backward()
+    for name, parameter in method.named_parameters():
+        assert parameter.requires_grad == (parameter.grad is not None), name
+    layers = encoder_layers(method.encoder)
+    assert not any(parameter.requires_grad for parameter in layers[1].parameters())
+    assert all(parameter.requires_grad for parameter in layers[0].parameters())
 
 
 @pytest.mark.slow

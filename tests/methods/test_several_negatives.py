@@ -27,8 +27,10 @@ TEXTS = [
 def batch(method: Any, count: int) -> Batch:
     """Six rows with so many hard negatives."""
     names = ("sent0", "sent1", "hard_neg", "hard_neg_2", "hard_neg_3")[: 2 + count]
-    ids = {name: method.backbone.ids(texts) for name, texts in zip(names, TEXTS, strict=False)}
-    return Batch(method.collate(ids, np.arange(6), 0), 0)
+    columns: dict[str, Any] = {}
+    for name, texts in zip(names, TEXTS, strict=False):
+        columns[name] = texts if method.trains_on == "text" else method.backbone.ids(texts)
+    return Batch(method.collate(columns, np.arange(6), 0), 0)
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.5])
