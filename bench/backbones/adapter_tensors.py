@@ -110,7 +110,7 @@ def _check_kind(folder: Path, settings: Mapping[str, Any]) -> None:
     if problem:
         base = settings.get("base_model_name_or_path")
         raise NotAModel(
-            f"{folder} is {problem} of {base}, and bench merges plain LoRA alone", MERGE_FIRST
+            f"{folder} is {problem} of {base}; only plain LoRA can be merged here", MERGE_FIRST
         )
 
 

@@ -51,7 +51,7 @@ def _padding(backbone: Backbone) -> str:
     if tokenizer.pad_token is not None:
         token = str(tokenizer.pad_token)
     side = f"its makers pad on the {tokenizer.padding_side}"
-    return f"{token}; {side}, bench on the right: the vectors are the same"
+    return f"{token}; {side}; here it is on the right, which gives the same vectors"
 
 
 def _positions(backbone: Backbone, family: Family | None) -> str:

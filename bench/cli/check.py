@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
+from bench.base.errors import BenchError
 from bench.base.findings import Finding
 from bench.base.terminal import warn
 from bench.cli.options import data_option, json_option, print_findings, print_json
@@ -36,28 +36,12 @@ def check(files: tuple[str, ...], pairs: tuple[str, ...], data: Path | None, as_
     \b
     Example:  bench check my_loss.py my_suite.py runs/search-1/simcse.toml plan.toml
     """
-    run_checks(files, pairs, data=data, as_json=as_json)
-
-
-def run_checks(
-    names: Iterable[str],
-    pairs: Sequence[str] = (),
-    plugins: Sequence[Path] = (),
-    data: Path | None = None,
-    *,
-    as_json: bool,
-) -> NoReturn:
-    """Print the findings of each name, and exit with code 1 if a check failed.
-
-    ``names``: methods, suites, and files of them. ``pairs``: recipe values, KEY=VALUE. ``plugins``:
-    files of methods that are named.
-    """
     failures = 0
-    for name in names:
+    for name in files:
         if name.endswith(".toml"):
             warn(_check_toml(Path(name)))
             continue
-        checked = _findings_by_name(name, parse_overrides(pairs), plugins, data)
+        checked = _findings_by_name(name, parse_overrides(pairs), data)
         for checked_name, findings in checked.items():
             failed = sum(finding.failed for finding in findings)
             failures += failed
@@ -71,18 +55,24 @@ def run_checks(
 
 
 def _findings_by_name(
-    name: str, overrides: Mapping[str, str], plugins: Sequence[Path], data: Path | None
+    name: str, overrides: Mapping[str, str], data: Path | None
 ) -> dict[str, list[Finding]]:
     """Check each method and suite that a file defines, or the one with that name."""
     from bench.conformance.methods import check_method
     from bench.conformance.suites import check_suite
 
+    if name.endswith(".py") and not Path(name).is_file():
+        raise BenchError(
+            f"{name}: no such file",
+            "a Python file that defines a method or a suite: docs/add-a-method.md, "
+            "docs/add-a-suite.md",
+        )
     folder = DataFolder(data)
     folder.check_root()
     if name in suite_names():
         return {name: check_suite(suite(name), folder)}
     if not name.endswith(".py"):
-        return {name: check_method(discover(plugins)[name], overrides)}
+        return {name: check_method(discover()[name], overrides)}
     file = Path(name)
     methods = discover([file]).plugins.values()
     use_files([file])

@@ -12,7 +12,6 @@ import click
 from bench.base.errors import BenchError
 from bench.base.terminal import terminal_width
 from bench.base.text import plural
-from bench.cli.check import run_checks
 from bench.cli.method_facts import describe_method
 from bench.cli.method_tables import print_method
 from bench.cli.options import json_option, json_text, plugin_option, print_grid, say
@@ -33,21 +32,6 @@ FAMILY_INDENT = 2
 @click.command()
 @click.argument("name", required=False)
 @click.option(
-    "--check",
-    "check_name",
-    metavar="NAME-or-FILE",
-    hidden=True,
-    help="The same as bench check NAME-or-FILE.",
-)
-@click.option(
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    hidden=True,
-    help="With --check: recipe values that the method needs.",
-)
-@click.option(
     "--all",
     "everything",
     is_flag=True,
@@ -57,8 +41,6 @@ FAMILY_INDENT = 2
 @json_option
 def methods(
     name: str | None,
-    check_name: str | None,
-    pairs: tuple[str, ...],
     plugins: tuple[Path, ...],
     as_json: bool,
     everything: bool,
@@ -69,8 +51,6 @@ def methods(
     Example:  bench methods simcse
               bench methods promcse --all
     """
-    if check_name:
-        run_checks([check_name], pairs, plugins, as_json=as_json)
     if name is None:
         if everything:
             raise BenchError("--all needs a method", "bench methods NAME --all")

@@ -85,7 +85,7 @@ SHOWN = 20
 @click.option(
     "--docs",
     metavar="URL",
-    help="Where the documentation is: the folder of its pages, or its README.md. Pages link to it.",
+    help="The address of the documentation, which pages link to: a folder, or its README.md.",
 )
 @leave_out_option
 @data_option

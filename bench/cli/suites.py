@@ -10,9 +10,7 @@ import click
 from bench.base.errors import BenchError
 from bench.base.terminal import warn
 from bench.base.text import list_names
-from bench.cli.check import run_checks
 from bench.cli.options import (
-    data_option,
     json_option,
     json_text,
     plugin_option,
@@ -26,20 +24,10 @@ from bench.show.grid import GridColumn, grid
 
 @click.command()
 @click.argument("name", required=False)
-@click.option(
-    "--check",
-    "check_name",
-    metavar="NAME-or-FILE",
-    hidden=True,
-    help="The same as bench check NAME-or-FILE.",
-)
-@data_option
 @plugin_option
 @json_option
 def suites(
     name: str | None,
-    check_name: str | None,
-    data: Path | None,
     plugins: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -48,8 +36,6 @@ def suites(
     \b
     Example:  bench suites sts
     """
-    if check_name:
-        run_checks([check_name], data=data, as_json=as_json)
     if name is not None:
         facts = _describe_suite(suite(name))
         if as_json:

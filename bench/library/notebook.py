@@ -53,6 +53,9 @@ class NotebookReporter(RunReporter):
             self._end_phases()
             self._draw(now=True)
 
+    def _say_label(self) -> None:
+        """Show nothing: each line begins with it."""
+
     def _say(self, text: str, style: str = "") -> None:
         line = f"{self.label}: {text}" if self.label else text
         if style == "dim":

@@ -138,15 +138,16 @@ def check_values_arrived(method: Any, encoder: Any, *, learns: bool) -> None:
     """Raise BenchError if a method does not use the encoder that was prepared for it, or does not
     train the adapters on it.
     """
-    recipe = method.recipe
-    trains = any(p.requires_grad for p in method.encoder.parameters())
+    used = getattr(method, "encoder", None)  # a method may keep its encoder elsewhere
+    recipe = getattr(method, "recipe", {})
+    trains = used is not None and any(p.requires_grad for p in used.parameters())
     if recipe.get("adapter") is not None and learns and not trains:
         raise BenchError(
             f"{method.name} freezes its encoder, so an adapter would not train",
             "leave adapter out, or take a method that trains the encoder",
         )
     for key in CHOICES:
-        if recipe.get(key) is not None and method.encoder is not encoder:
+        if recipe.get(key) is not None and used is not encoder:
             raise BenchError(
                 f"{key}={recipe[key]} does not reach {method.backbone.name}, which "
                 "sentence-transformers loads by itself",

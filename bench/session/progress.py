@@ -91,6 +91,9 @@ class RunReporter:
         self.label = label
         if number and self.count > 1:
             self.label = f"{label} ({number} of {self.count})"
+        self._say_label()
+
+    def _say_label(self) -> None:
         if self.plain:
             print(self.label, file=sys.stderr, flush=True)
         else:

@@ -59,9 +59,9 @@ def runs(
 @pytest.mark.parametrize(
     ("noise", "claim", "finding"),
     [
-        (1.0, "simcse is the best of 2 rows on captions", "simcse beats cls on captions, by "),
-        (9.0, "cls is the best of 2 rows on captions", "simcse is worse than cls on captions, by "),
-        (3.0, "do not tell which of 2 rows is best", "The data do not tell simcse from cls on "),
+        (1.0, "simcse beats cls here.", "simcse beats cls on captions, by "),
+        (9.0, "The one tested row, simcse, is worse", "simcse is worse than cls on captions, by "),
+        (3.0, "simcse, cannot be told from it", "The data do not tell simcse from cls on "),
     ],
     ids=["it helps", "it harms", "it does nothing"],
 )

@@ -21,7 +21,7 @@ COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 FOREIGN = argv(
     """
-    iconv torchrun pip mkdir --query-gpu --abbrev= --nproc-per-node --untracked-files var(-- --wrap= --time=1
+    iconv torchrun pip mkdir --local-dir --query-gpu --abbrev= --nproc-per-node --untracked-files var(-- --wrap= --time=1
     --mem=100M --ntasks=1 --output= --job-name= --array= --chdir= --dependency= --user=
     --format=% --auto-truncate
     """

@@ -108,7 +108,7 @@ def test_everything_about_one_method(snapshot: object) -> None:
 def test_a_plugin_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
-    done = bench("methods", "--check", file, "--json")
+    done = bench("check", file, "--json")
     report = json.loads(done.stdout)
     assert done.exit_code == 0 and report["name"] == "mine"
     assert all(finding["outcome"] == "agrees" for finding in report["findings"])
@@ -116,16 +116,16 @@ def test_a_plugin_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(  # another process was started above
         "bench.conformance.methods.encode_elsewhere", lambda case: case.build().encode(SENTENCES)
     )
-    done = bench("methods", "--check", file)
+    done = bench("check", file)
     assert done.exit_code == 1 and done.stdout.splitlines()[-1] == "1 failed"
     assert re.search(r"FAILED +none +encode ignores batch size and padding", done.stdout)
 
 
 def test_mistakes(snapshot: object) -> None:
     mistakes = (
-        *("methods simsce", "methods --check simsce", "methods --check /nothing.py", "methods a b"),
-        *("methods --plugin /nothing.py", "methods --check cls --set pooling=cls"),
-        *("methods --check cls --set x", "methods --all"),
+        *("methods simsce", "check simsce", "check /nothing.py", "methods a b"),
+        *("methods --plugin /nothing.py", "check cls --set pooling=cls"),
+        *("check cls --set x", "methods --all"),
         *("doctor --backbone /nothing", "doctor --fetch"),
         *("doctor --backbone a*b", "doctor --runs /etc/passwd", "doctor --data /nothing"),
     )
@@ -217,7 +217,10 @@ def test_the_doctor_prints_a_line_for_each_state(
     states = [line.split()[0] for line in lines if line and not line.startswith((" ", "bench "))]
     assert states == ["ok", "ok", "ok", "ok", "missing", "FAILED", "optional", "Next:"]
     text = "\n".join(lines)
-    assert "39 methods, 0 runs in ./runs, " in text and "evaluation data: sts (7 tasks)\n" in text
+    assert (
+        f"{len(discover().plugins)} methods, 0 runs in ./runs, " in text
+        and "evaluation data: sts (7 tasks)\n" in text
+    )
     assert "cxc (has 1 of 2), transfer\n           bench data fetch cxc --data DIR   (" in text
     assert "publish (figures) and search (Optuna)" in text and "'.[publish,search]'" in text
     assert max(map(len, lines)) <= 80

@@ -99,7 +99,7 @@ MISTAKES = {
     "others": """
         runn
         methods simsce
-        methods --check no.py
+        check no.py
         suites stss
         references simcsee
         demo --seeds x --out demo

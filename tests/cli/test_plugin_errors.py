@@ -131,7 +131,7 @@ def test_a_file_that_does_not_import_names_its_line(
 ) -> None:
     _, text = written(tmp_path, old, new)
     monkeypatch.chdir(tmp_path)
-    for command in ("run mine.py --suite check", "methods --check mine.py"):
+    for command in ("run mine.py --suite check", "check mine.py"):
         told = error_line(bench(*argv(command)), code)
         assert f"mine.py:{line_of(text, line)}" in told and said in told, told
 
@@ -209,7 +209,7 @@ def test_the_line_of_a_suite_is_named_in_a_run_and_in_the_check_which_fails_once
     run = argv("run cls mine.py --suite odd --runs runs --backbone")
     told = error_line(bench(*run, tiny), 1)
     assert place in told and said in told
-    done = bench("suites", "--check", "mine.py", "--json")
+    done = bench("check", "mine.py", "--json")
     found = json.loads(done.stdout)["findings"]
     failed = [one for one in found if one["outcome"] == "differs" and not one["repeats"]]
     assert done.exit_code == 1 and len(failed) == 1, failed

@@ -1,4 +1,4 @@
-"""What `bench methods --check` and `bench suites --check` must not let pass: an encoder that
+"""What `bench check` must not let pass: an encoder that
 ignores its sentence, an impossible score.
 """
 

@@ -104,7 +104,7 @@ def test_the_example_keeps_the_contract(written: Bench, monkeypatch: pytest.Monk
     monkeypatch.setattr(
         "bench.conformance.methods.encode_elsewhere", lambda case: case.build().encode(SENTENCES)
     )
-    done = written("methods", "--check", "my_method.py")
+    done = written("check", "my_method.py")
     assert done.exit_code == 0, done.stdout + done.stderr
     assert "the contract is kept" in done.stdout and "FAILED" not in done.stdout
     assert done.stdout.count("ok  ") >= 9

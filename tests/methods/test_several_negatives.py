@@ -70,7 +70,12 @@ def test_simcse_compares_with_all_of_them(tiny: str, tmp_path: Path, count: int)
 
 
 @pytest.mark.parametrize(
-    "name", sorted(name for name in discover() if discover()[name].cls.several_negatives)
+    "name",
+    sorted(
+        name
+        for name in discover()
+        if discover()[name].cls.several_negatives and "supervised" in discover()[name].cls.settings
+    ),
 )
 def test_a_method_that_says_so_trains_on_them(tiny: str, tmp_path: Path, name: str) -> None:
     """Each further negative is a further term of the denominator, so that the loss grows."""

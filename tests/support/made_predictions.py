@@ -110,6 +110,7 @@ def lie(method: str, seed: int | None, noise: float, task: str, n: int) -> Array
 
 MAKERS: dict[str, Callable[[str, int | None, float, str, int], Arrays]] = {
     "sts": similarity,
+    "sts-multi": similarity,
     "cxc": captions,
     "transfer": classes,
     "fewshot": repeated,

@@ -87,7 +87,11 @@ def batch_of(method: TorchMethod, setting: str, n: int, seed: int = 0) -> Batch:
 
 def gradients(method: TorchMethod) -> dict[str, Tensor]:
     found = {name: p.grad.clone() for name, p in method.named_parameters() if p.grad is not None}
-    assert found.keys() == {name for name, p in method.named_parameters() if p.requires_grad}
+    trained = {name for name, p in method.named_parameters() if p.requires_grad}
+    if method.name == "prompteol":  # layers above the one that it reads do not train
+        assert found.keys() <= trained
+    else:
+        assert found.keys() == trained
     assert any(gradient.abs().max() > 1e-6 for gradient in found.values())
     return found
 

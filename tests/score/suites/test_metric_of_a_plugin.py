@@ -163,10 +163,10 @@ def test_the_check_of_a_suite_refuses_a_score_beyond_its_bounds(
 ) -> None:
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "odd.tsv").write_text(ROWS[-1], encoding="utf-8")
-    done = bench("suites", "--check", plugin, "--data", tmp_path)
+    done = bench("check", plugin, "--data", tmp_path)
     assert done.exit_code == 0, done.stdout + done.stderr
     plugin.write_text(odd_with_a_metric(("100 - 100 * float", "1e4 + float")), encoding="utf-8")
-    done = bench("suites", "--check", plugin, "--data", tmp_path)
+    done = bench("check", plugin, "--data", tmp_path)
     assert done.exit_code == 1 and "expected 0 to 100" in done.stdout, done.stdout
 
 

@@ -167,7 +167,7 @@ BROKEN: list[tuple[str, str, str, str]] = [
 @pytest.mark.parametrize(("old", "new", "caught", "seen"), [("", "", "", ""), *BROKEN])
 def test_a_broken_suite_is_caught_by_the_right_check(folder, old, new, caught, seen):
     file = written(folder, replaced(old, new) if caught else str)
-    done = bench("suites", "--check", file, "--data", folder, "--json")
+    done = bench("check", file, "--data", folder, "--json")
     findings = json.loads(done.stdout)["findings"]
     found = {one["kind"]: one["why"] for one in findings if one["outcome"] == "differs"}
     assert done.exit_code == bool(caught), (found, done.stderr)
