@@ -3,6 +3,7 @@
     python benchmarks/card.py measure --out DIR            # five tables; again: what is missing
     python benchmarks/card.py measure --out DIR --device cpu --tiny      # a rehearsal
     python benchmarks/card.py pack DIR --plan plan.toml --corpus wiki.txt --data DATA
+    python benchmarks/card.py runs plan.toml --processes 8 --seconds 400 --out OUT     # there
     python benchmarks/card.py collect FOLDER RUNS
 
 ``measure`` needs this checkout, torch, transformers and what they need, and for the table of speed
@@ -32,6 +33,8 @@ def main(words: list[str] | None = None) -> int:
             return measure(options)
         if options.verb == "pack":
             return pack(options)
+        if options.verb == "runs":
+            return runs(options)
         return collect(options)
     except BenchError as error:
         print(f"error: {error.message}", file=sys.stderr)
@@ -79,6 +82,20 @@ def pack(options: argparse.Namespace) -> int:
     return 0
 
 
+def runs(options: argparse.Namespace) -> int:
+    """Do the runs of a plan on the card that is here, and pack them."""
+    import card_runs
+
+    work = card_runs.Work(
+        plan=options.plan,
+        out=options.out.absolute(),
+        device=options.device,
+        processes=options.processes,
+        seconds=options.seconds,
+    )
+    return card_runs.do_runs(work)
+
+
 def collect(options: argparse.Namespace) -> int:
     """Take what came back into a runs folder."""
     import card_collect
@@ -89,7 +106,7 @@ def collect(options: argparse.Namespace) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the options of the three verbs."""
+    """Return the options of the verbs."""
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -111,6 +128,12 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("--plan", type=Path, help="plan.toml of bench run --dry-run --to")
     two.add_argument("--processes", type=int, default=8, help="runs at once on the card  [8]")
     two.add_argument("--seconds", type=int, default=400, help="until the runs are ended  [400]")
+    four = verbs.add_parser("runs", help="do a plan's runs on the card that is here")
+    four.add_argument("plan", metavar="PLAN.toml", type=Path)
+    four.add_argument("--out", type=Path, default=Path("card-results"), help="[card-results]")
+    four.add_argument("--device", default="cuda", choices=("cuda", "cpu"), help="[cuda]")
+    four.add_argument("--processes", type=int, default=8, help="runs at once  [8]")
+    four.add_argument("--seconds", type=float, default=400, help="until the runs end  [400]")
     three = verbs.add_parser("collect", help="take what came back into a runs folder")
     three.add_argument("folder", metavar="FOLDER", type=Path)
     three.add_argument("runs", metavar="RUNS", type=Path)
