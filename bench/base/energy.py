@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from bench.base.devices import gpu_uuid
+
 LIBRARIES = ("libnvidia-ml.so.1", "nvml.dll")
 SHARED_CARD = "BENCH_SHARED_CARD"
 """Set in the environment of runs that share a card: its counter does not say what one of them used.
@@ -47,7 +49,7 @@ def _counter(device: str) -> Callable[[], float | None]:
     if nvml is None or nvml.nvmlInit_v2() != 0:
         return lambda: None
     card = ctypes.c_void_p()
-    if nvml.nvmlDeviceGetHandleByUUID(_uuid(device).encode(), ctypes.byref(card)) != 0:
+    if nvml.nvmlDeviceGetHandleByUUID(gpu_uuid(device).encode(), ctypes.byref(card)) != 0:
         return lambda: None
 
     def joules() -> float | None:
@@ -64,14 +66,3 @@ def _library() -> Any:
         with contextlib.suppress(OSError):
             return ctypes.CDLL(name)
     return None
-
-
-def _uuid(device: str) -> str:
-    """Return the card's id as NVML spells it: "cuda:0" depends on CUDA_VISIBLE_DEVICES."""
-    import torch
-
-    properties: Any = torch.cuda.get_device_properties(device)
-    uuid = str(getattr(properties, "uuid", ""))
-    if uuid.startswith(("GPU-", "MIG-")):
-        return uuid
-    return f"GPU-{uuid}"

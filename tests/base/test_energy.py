@@ -36,7 +36,7 @@ class Driver:
 def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[Driver | None], None]:
     def put(driver: Driver | None) -> None:
         monkeypatch.setattr(bench.base.energy, "_library", lambda: driver)
-        monkeypatch.setattr(bench.base.energy, "_uuid", lambda device: "GPU-1")
+        monkeypatch.setattr(bench.base.energy, "gpu_uuid", lambda device: "GPU-1")
 
     return put
 
