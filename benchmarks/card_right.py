@@ -18,8 +18,6 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 DROPOUT = 0.1
-KERNELS = {0: "math", 1: "flash", 2: "efficient", 3: "cudnn"}
-"""Fused attention's kernels by torch's numbers (``torch.nn.attention.SDPBackend``)."""
 STEPS = 5
 BOUNDS = {"fp32": (2e-5, 1e-3), "tf32": (0.005, 0.1), "bf16": (0.05, 0.4), "fp16": (0.015, 0.2)}
 """Largest difference of a loss, as a share of the largest loss; of all gradients, of their length.
@@ -39,6 +37,7 @@ def attention_dropout(place: Place) -> Found:
     """
     from bench.method.attention_dropout import (
         TOLERANCE,
+        attention_kernel,
         measure_attention_dropout,
         without_rounded_dropout,
     )
@@ -50,7 +49,7 @@ def attention_dropout(place: Place) -> Found:
         for guarded in (False, True):
             with without_rounded_dropout([DROPOUT]) if guarded else nullcontext():
                 drawn = measure_attention_dropout(DROPOUT, device, dtype)
-                kernel = kernel_of_attention(device, dtype)
+                kernel = attention_kernel(DROPOUT, device, dtype)
                 off = backward_difference(device, dtype)
             name = str(dtype).removeprefix("torch.")
             key = f"{name} {'guarded' if guarded else 'as torch chooses'}"
@@ -60,18 +59,6 @@ def attention_dropout(place: Place) -> Found:
                 good = False
                 lines[-1] += f" (backward off by {off:.2g})"
     return Found("; ".join(lines), good, f"{DROPOUT} +- {TOLERANCE}, guarded", detail)
-
-
-def kernel_of_attention(device: torch.device, dtype: torch.dtype) -> str:
-    """Return the name of the kernel that torch chooses for attention of BERT-base's shape."""
-    shape = (64, 12, LENGTH, 64)
-    query = torch.zeros(shape, device=device, dtype=dtype, requires_grad=True)
-    mask = torch.ones((64, 1, LENGTH, LENGTH), dtype=torch.bool, device=device)
-    try:
-        chosen = torch._fused_sdp_choice(query, query, query, attn_mask=mask, dropout_p=DROPOUT)
-    except (AttributeError, RuntimeError) as error:  # a private function of torch
-        return f"unknown ({type(error).__name__})"
-    return KERNELS.get(int(chosen), str(chosen))
 
 
 def backward_difference(device: torch.device, dtype: torch.dtype) -> float:
