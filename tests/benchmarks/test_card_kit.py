@@ -183,6 +183,29 @@ def test_what_came_back_damaged_or_not_at_all(card: Any, tmp_path: Path) -> None
     assert not (tmp_path / "runs").exists()
 
 
+def test_runs_are_ended_at_the_deadline_and_packed(
+    card: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for bench run, which ends with 130 once it is asked."""
+    script = tmp_path / "python"
+    words = tmp_path / "words"
+    script.write_text(
+        f'#!/bin/sh\ntrap "exit 130" INT\necho "$@" > "{words}"\nwhile :; do sleep 0.02; done\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setattr(card.runs.sys, "executable", str(script))
+    monkeypatch.setattr(card.runs, "describe_card", lambda device: "a card")
+    write_run(RunsFolder(tmp_path / "runs"), record(seed=1))
+    out = tmp_path / "out"
+    work = card.runs.Work(tmp_path / "plan.toml", out, "cpu", 3, 0.5, tmp_path / "runs")
+    assert card.runs.do_runs(work) == 0
+    assert "--on local:3" in words.read_text()
+    about = json.loads((out / "card.json").read_text())
+    assert about["exit_code"] == 130 and about["machine"] == "a card"
+    lines = card.collect.collect(out, tmp_path / "taken")
+    assert lines[1].startswith("1 finished into")
+
+
 @pytest.mark.nightly
 @pytest.mark.slow(seconds=120)
 def test_the_kit_works_where_no_bench_is_installed(card: Any, tmp_path: Path) -> None:

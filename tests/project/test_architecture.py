@@ -346,9 +346,11 @@ def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
 TORCH_ONLY = (
     "bench.backbones.mlm_head",
     "bench.backbones.model",
+    "bench.method.attention_dropout",
     "bench.method.batch",
     "bench.method.building",
     "bench.method.features",
+    "bench.method.masks",
     "bench.method.optimizer",
     "bench.method.passes",
     "bench.method.ranks",
