@@ -180,4 +180,4 @@ def test_ctrl_c_saves_every_run_and_the_same_command_goes_on(
     assert "interrupted" in states(tmp_path)
     done = subprocess.run(command, env=dict(os.environ), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert states(tmp_path) == {"finished"} and "resum" in logs(tmp_path)
+    assert states(tmp_path) == {"finished"} and "goes on from step" in logs(tmp_path)

@@ -30,7 +30,8 @@ def load_guard(guard: str) -> None:
 
 if __name__ == "__main__":
     load_guard(sys.argv[1])
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    # behind this folder: it has a card.py, too
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import card  # noqa: E402
 import card_models  # noqa: E402
