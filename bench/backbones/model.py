@@ -66,12 +66,13 @@ class Backbone:
         """True if the first token's state depends on later tokens; False for a causal model."""
         return reads_ahead(self.encoder)
 
-    @property
+    # read once: the number is on the encoder's device, and a step would wait for a GPU to read it
+    @cached_property
     def first_position(self) -> int:
         """The position id of a sentence's first token: 0 for BERT, padding_idx + 1 for RoBERTa."""
         return first_position(self.encoder)
 
-    @property
+    @cached_property
     def max_tokens(self) -> int:
         """The number of positions that a sentence may fill, special tokens included."""
         return longest_text(self.encoder)
