@@ -56,7 +56,7 @@ LINES = (
     Line("speed.64-compiled", "64 rows, compile=true", 60),
     Line("speed.512-compiled", "512 rows, compile=true", 60),
 )
-"""Every line, the most important first; the first ten take some 170 s, with ``right.demo`` 240 s."""
+"""Every line, the most important first; those up to ``right.demo`` take some 210 s."""
 
 
 def measure_line(place: Any, name: str) -> Any:

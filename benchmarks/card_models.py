@@ -1,4 +1,4 @@
-"""Text, random models of known shapes, and every method, ready to train: for measurements of a card.
+"""Text, random models of known shapes, and every method: for measurements of a card.
 
 Nothing here needs an installed package, a network or a file beside this repository.
 """

@@ -74,7 +74,7 @@ def profile(place: Place, rows: int) -> Found:
 
 
 def kernels_of_steps(training: Training, place: Place) -> tuple[float, float]:
-    """Return the kernels of a step and their seconds; on a CPU its operations, and their seconds."""
+    """Return the kernels of a step, and their seconds; on a CPU its operations."""
     from torch.profiler import ProfilerActivity
 
     activity = ProfilerActivity.CUDA if place.on_gpu else ProfilerActivity.CPU
