@@ -37,7 +37,8 @@ class Setup:
     rows: Sequence[
         tuple[str, ...]
     ] = ()  # supervised: anchor, positive, hard negative; else a sentence twice
-    attention: str | None = None  # of transformers' names; None: as it comes
+    workers: int = 0  # processes that make batches, on the sides that can have them
+    compiled: bool = False  # torch.compile, on the sides that can
 
 
 @dataclass
@@ -72,8 +73,11 @@ class Clock:
         return (starts[-1] - starts[skipped]) / (len(starts) - 1 - skipped) + self.before / steps
 
 
-def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
-    """`SentenceTransformerTrainer` on pairs (s, s), the recipe of its own SimCSE example; its evaluator on STS-B dev."""
+def sentence_transformers(setup: Setup, cached: bool = False, callback: Any = None) -> Clock:
+    """Train with `SentenceTransformerTrainer` on pairs (s, s), the recipe of its own SimCSE example.
+
+    Its evaluator scores STS-B dev. ``callback``: of its trainer, in place of the clock of all steps.
+    """
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
@@ -88,8 +92,7 @@ def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     clock = Clock(setup.now, setup.device)
-    chosen = {"attn_implementation": setup.attention} if setup.attention else {}
-    encoder = Transformer(setup.folder, max_seq_length=setup.length, model_kwargs=chosen)
+    encoder = Transformer(setup.folder, max_seq_length=setup.length)
     model = SentenceTransformer(
         modules=[encoder, Pooling(encoder.get_embedding_dimension(), "cls")], device=setup.device
     )
@@ -104,7 +107,7 @@ def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
             model=model,
             args=arguments,
             loss=loss,
-            callbacks=[_ticking(clock)],
+            callbacks=[callback or _ticking(clock)],
             train_dataset=Dataset.from_list(
                 [
                     dict(zip(("anchor", "positive", "negative"), row, strict=False))
@@ -377,6 +380,8 @@ def _arguments(setup: Setup, scratch: str) -> dict[str, Any]:
         disable_tqdm=True,
         seed=42,
         dataloader_pin_memory=setup.device != "cpu",
+        dataloader_num_workers=setup.workers,
+        torch_compile=setup.compiled,
     )
 
 

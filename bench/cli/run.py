@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -17,6 +18,7 @@ from bench.base.terminal import warn
 from bench.base.text import plural
 from bench.cli.dry_run import print_plan
 from bench.cli.errors import show_error
+from bench.cli.options import print_json
 from bench.cli.plan_facts import plan_sentence
 from bench.cli.run_options import GroupedCommand, run_options, typed_options
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
@@ -26,7 +28,13 @@ from bench.run.jobs import check_target
 from bench.run.planned import PlannedRun
 from bench.run.target import ENGINES
 from bench.run.workers import find_planned, stop_with_parent
-from bench.session.elsewhere import preview_jobs, submit_jobs, wait_for_jobs, write_commands
+from bench.session.elsewhere import (
+    preview_jobs,
+    run_locally,
+    submit_jobs,
+    wait_for_jobs,
+    write_commands,
+)
 from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter
 from bench.session.ranks import launch, rank_process
@@ -62,9 +70,9 @@ def run(
     """
     plan = plan_from_options(targets, typed_options(options), plan_file)
     target = plan.runs[0].target
-    if only is not None and target.elsewhere:
+    if only is not None and (target.elsewhere or target.name == "local"):
         raise BenchError(
-            "--only cannot be combined with --on slurm, ray or commands", "leave --only out"
+            "--only cannot be combined with --on local, slurm, ray or commands", "leave --only out"
         )
     if wait:
         plan = plan.with_values(wait_seconds=FOR_EVER)
@@ -75,7 +83,10 @@ def run(
             plan = plan.with_values(device=process.device)
             reporter = terminal_reporter(plain or as_json)
             session = Session.begin(plan, reporter, ranks=process.ranks)
-            code = _run_here(session, only, as_json)
+            if target.name == "local":
+                code = _run_locally(session, as_json)
+            else:
+                code = _run_here(session, only, as_json)
         process.exit_code = code
     raise click.exceptions.Exit(code)
 
@@ -103,6 +114,24 @@ def _run_here(session: Session, only: str | None, as_json: bool) -> int:
     if records and not as_json:
         print_scores(records, session.store)
     return max(worst, missing)
+
+
+def _run_locally(session: Session, as_json: bool) -> int:
+    """Do several runs at once on this machine; returns the exit code."""
+    runs = session.plan_runs().runs
+    missing = print_missing_sets(runs)
+    command = shlex.join(["bench", *sys.argv[1:]])
+    ended = run_locally(session, runs, command, partial(click.echo, err=True))
+    records = []
+    for run in runs:
+        record = session.store.get(run.run_id, run.fingerprint)
+        if record is not None and record.status == "finished":
+            records.append(record)
+    if as_json:
+        print_json([record.to_json() for record in records])
+    elif records:
+        print_scores(records, session.store)
+    return max(_end_of_workers(ended), missing)
 
 
 def _run_later(
@@ -166,7 +195,11 @@ def _run_elsewhere(session: Session, runs: Sequence[PlannedRun]) -> int:
 
 def _wait_for_ray(batch: JobBatch) -> int:
     """Wait until the runs have ended; returns 1 if one failed, 130 if some were cancelled."""
-    ended = wait_for_jobs(batch, partial(click.echo, err=True))
+    return _end_of_workers(wait_for_jobs(batch, partial(click.echo, err=True)))
+
+
+def _end_of_workers(ended: Counter[str]) -> int:
+    """Print how many runs ended how; returns 1 if one failed, 130 if some were cancelled."""
     counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ended.items()))
     if ended["cancelled"]:
         warn(f"{counts}; the same command continues them")

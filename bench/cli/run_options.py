@@ -171,7 +171,7 @@ MAIN_OPTIONS = (
         HOW,
         "--on",
         metavar="TARGET",
-        help="Where: torchrun:N (N processes share every batch), "
+        help="Where: torchrun:N (N processes share every batch), local:N (N runs at once), "
         "slurm:gpus=1,partition=gpu,time=4:00:00, ray:cpus=4,memory=16G, "
         "or commands (print a command for each run).  [default: here]",
     ),

@@ -22,6 +22,8 @@ TOLERANCE = 0.005
 """The largest difference between the probability that was asked for and the measured one."""
 ROWS, HEADS, TOKENS, HEAD_SIZE = 128, 12, 32, 64
 """The shape of a measurement, BERT-base's: its 1.6 million draws have a standard error of 0.0003."""
+KERNELS = {0: "math", 1: "flash", 2: "efficient", 3: "cudnn"}
+"""Kernels of fused attention by torch's numbers (``torch.nn.attention.SDPBackend``)."""
 
 
 @contextmanager
@@ -57,6 +59,29 @@ def _dropped_share(p: float, device: torch.device, dtype: torch.dtype) -> float:
         query, query, unit.expand(shape), attn_mask=mask, dropout_p=p
     )
     return float((output[..., :TOKENS] == 0).float().mean())
+
+
+def attention_kernel(p: float, device: torch.device, dtype: torch.dtype) -> str:
+    """Return the name of the kernel that torch takes for a measurement's attention, or "unknown".
+
+    torch has no public function that says so.
+    """
+    shape = (ROWS, HEADS, TOKENS, HEAD_SIZE)
+    query = torch.zeros(shape, device=device, dtype=dtype, requires_grad=True)
+    mask = torch.ones((ROWS, 1, TOKENS, TOKENS), dtype=torch.bool, device=device)
+    try:
+        chosen = torch._fused_sdp_choice(query, query, query, attn_mask=mask, dropout_p=p)
+    except (AttributeError, RuntimeError, TypeError):
+        return "unknown"
+    return KERNELS.get(int(chosen), "unknown")
+
+
+def describe_attention_dropout(p: float, device: torch.device, dtype: torch.dtype) -> str:
+    """Return the dropout that a training draws on a device: "0.1001 drawn for 0.1 (flash)"."""
+    with without_rounded_dropout([p]):
+        drawn = measure_attention_dropout(p, device, dtype)
+        kernel = attention_kernel(p, device, dtype)
+    return f"{drawn:.4f} drawn for {p:g} ({kernel})"
 
 
 def check_attention_dropout(encoder: nn.Module, device: torch.device, dtype: torch.dtype) -> None:

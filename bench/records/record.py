@@ -129,7 +129,7 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     peak_memory_bytes: Count | None = None
     # resident in the process
     host_memory_bytes: Count | None = None
-    # of the GPU while training, in records of earlier versions
+    # of the GPU while training, dev scores included; none if several runs share the GPU
     energy_joules: Amount | None = None
     device: str | None = None
     # None: not measured

@@ -50,12 +50,10 @@ def _here(config: RunConfig, only_look: bool, ranks: Ranks | None) -> RunConfig:
     choose = partial(devices.choose_precision, config.precision, device)
     precision = ranks.first(choose) if ranks else choose()  # the ranks of a run agree
     count = process_count(config.target, device)
-    return replace(
-        config,
-        device=device,
-        precision=precision,
-        on="here" if count == 1 else f"torchrun:{count}",
-    )
+    on = "here" if count == 1 else f"torchrun:{count}"
+    if config.target.name == "local":
+        on = config.on
+    return replace(config, device=device, precision=precision, on=on)
 
 
 def _settled_elsewhere(config: RunConfig) -> RunConfig:

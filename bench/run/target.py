@@ -12,7 +12,7 @@ from bench.base.errors import BenchError, UnknownName
 
 ENGINES = ("slurm", "ray")
 ON_EXAMPLE = (
-    "--on torchrun:4, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on "
+    "--on torchrun:4, --on local:8, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on "
     "ray:cpus=4, or --on commands"
 )
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -20,6 +20,7 @@ RESOURCES = ("gpus", "cpus", "memory", "parallel", "retries")
 KEYS = {
     "here": (),
     "torchrun": ("gpus",),
+    "local": ("parallel", "cpus", "retries"),
     "slurm": RESOURCES,
     "ray": RESOURCES,
     "commands": (*RESOURCES, "file"),
@@ -52,8 +53,11 @@ def parse_target(text: str) -> Target:
     name, _, rest = text.partition(":")
     if name not in KEYS:
         raise UnknownName("target", name, KEYS, "of --on", ON_EXAMPLE)
+    first = rest.partition(",")[0]
     if name == "torchrun" and rest.isdigit():
         rest = f"gpus={rest}"
+    if name == "local" and first.isdigit():
+        rest = f"parallel={rest}"
     values: dict[str, Any] = {}
     options = []
     parts = re.split(r",(?=[\w-]+=)", rest) if rest else []

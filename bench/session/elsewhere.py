@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.backbones import Reference, load
@@ -17,9 +18,18 @@ from bench.data.corpora import Corpus
 from bench.records import RunsFolder
 from bench.run.batch import JOBS_FOLDER, JobBatch
 from bench.run.jobs import new_batch, script_of, to_submit
+from bench.run.local import (
+    cards_of,
+    check_memory,
+    cores_each,
+    order_by_importance,
+    process_limit,
+    work_off,
+)
 from bench.run.planned import PlannedRun
 from bench.run.ray_cluster import follow_batch
 from bench.run.slurm import submit_batch
+from bench.run.target import Target
 from bench.run.weights import tokenise_for
 from bench.run.workers import copy_plugins
 from bench.session.session import Session
@@ -90,16 +100,46 @@ def wait_for_jobs(batch: JobBatch, say: Callable[[str], None]) -> Counter[str]:
         return Counter(follow_batch(batch, say, should_stop).values())
 
 
-def prepare_workers(session: Session, runs: Sequence[PlannedRun], command: str) -> JobBatch:
+def run_locally(
+    session: Session, runs: Sequence[PlannedRun], command: str, say: Callable[[str], None]
+) -> Counter[str]:
+    """Do runs in several processes on this machine; returns the counts of "finished", "failed" and
+    "cancelled".
+
+    ``command``: what records say made the runs. ``say`` gets a line when a run ends. The first
+    SIGINT or SIGTERM stops the runs, and each saves its state. Raises BenchError if the runs do not
+    fit into memory together.
+    """
+    config = session.config
+    remaining = to_submit(order_by_importance(runs), session.store, config.fresh)
+    finished = len(runs) - len(remaining)
+    if not remaining:
+        return Counter(finished=finished)
+    check_memory(remaining, config)
+    cards = cards_of(config.device)
+    count = min(process_limit(config.target, cards), len(remaining))
+    target = config.target
+    if target.cpus is None and "OMP_NUM_THREADS" not in os.environ:
+        target = replace(target, cpus=cores_each(count))
+    batch = prepare_workers(session, remaining, command, target)
+    with stop_signals(insistent=False) as should_stop:
+        ended = Counter(work_off(batch, config.device, say, should_stop).values())
+    ended["finished"] += finished
+    return ended
+
+
+def prepare_workers(
+    session: Session, runs: Sequence[PlannedRun], command: str, target: Target | None = None
+) -> JobBatch:
     """Write the files of the workers that do these runs; ``command``: what records say made them.
 
-    Corpora are tokenised here, so that no worker does it while it holds a GPU.
+    ``target``: another than the session's. Corpora are tokenised here, so that no worker does it while it holds a GPU.
     """
     for corpus, backbone in _corpora_to_tokenise(runs):
         warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
         tokenise_for(corpus, load(backbone, offline=True))
     config = session.config
-    batch = new_batch(session.store, [run.run_id for run in runs], config.target)
+    batch = new_batch(session.store, [run.run_id for run in runs], target or config.target)
     gpus = config.target.gpus or 1
     batch.write(
         session.plan.with_values(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from bench.method import Context, attention_dropout
 from bench.method.attention_dropout import (
     attention_dropouts,
     check_attention_dropout,
+    describe_attention_dropout,
     measure_attention_dropout,
     without_rounded_dropout,
 )
@@ -105,3 +107,29 @@ def test_cudnn_is_left_out_for_as_long_as_the_training_takes(tmp_path: Path, enc
         keep_attention_dropout(method, Context("cpu", 1, tmp_path), stack)
         assert not torch.backends.cuda.cudnn_sdp_enabled()
     assert torch.backends.cuda.cudnn_sdp_enabled()
+
+
+def test_a_description_names_dropout_and_kernel() -> None:
+    said = describe_attention_dropout(0.1, torch.device("cpu"), torch.float32)
+    assert re.fullmatch(r"0\.(099|100)\d drawn for 0\.1 \((math|flash)\)", said)
+
+
+def test_doctor_says_what_a_gpu_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a CPU it does not measure: nothing rounds there."""
+    from bench.cli import doctor
+
+    assert "attention dropout" not in doctor.diagnose_machine(None, None)
+    monkeypatch.setattr(doctor.devices, "choose_device", lambda text: "cuda")
+    monkeypatch.setattr(doctor.devices, "device_name", lambda device: "a card")
+    monkeypatch.setattr(doctor.devices, "choose_precision", lambda text, device: "bf16")
+    asked = []
+
+    def measured(p: float, device: torch.device, dtype: torch.dtype) -> str:
+        asked.append((p, str(device), dtype))
+        return "0.1250 drawn for 0.1 (cudnn)"
+
+    module = "bench.method.attention_dropout.describe_attention_dropout"
+    monkeypatch.setattr(module, measured)
+    facts = doctor.diagnose_machine(None, None)
+    assert facts["attention dropout"] == "0.1250 drawn for 0.1 (cudnn)"
+    assert asked == [(0.1, "cuda", torch.bfloat16)]

@@ -30,36 +30,37 @@ def load_guard(guard: str) -> None:
 
 if __name__ == "__main__":
     load_guard(sys.argv[1])
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    # behind this folder: it has a card.py, too
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import card  # noqa: E402
-import gpu_models  # noqa: E402
+import card_models  # noqa: E402
 import torch  # noqa: E402
 
 STEPS, STOP_AFTER, ROWS = 6, 3, 24
 VALUES = {"batch_size": 4, "max_steps": STEPS, "eval_steps": 2, "max_seq_length": 32}
 
 
-def cases(place: gpu_models.Place) -> list[tuple[str, int]]:
+def cases(place: card_models.Place) -> list[tuple[str, int]]:
     """Return every method with every setting and variant, as an entry point and a place in it."""
     entries = [
-        entry for entry in gpu_models.entry_points() if entry != "stored-prefix"
+        entry for entry in card_models.entry_points() if entry != "stored-prefix"
     ]  # it reads another's checkpoint
-    return [(entry, i) for entry in entries for i in range(len(gpu_models.cases_of(entry)))]
+    return [(entry, i) for entry in entries for i in range(len(card_models.cases_of(entry)))]
 
 
-def method_on_card(place: gpu_models.Place, entry: str, number: int) -> dict[str, Any]:
+def method_on_card(place: card_models.Place, entry: str, number: int) -> dict[str, Any]:
     """Train, score and resume one case; return how often a step waits and uploads, and where."""
-    case = gpu_models.cases_of(entry)[number]
-    method = gpu_models.built(case, place, **VALUES)
-    corpus = gpu_models.corpus_of(case, method, ROWS) if case.trained else None
-    texts = gpu_models.sentences(6)
+    case = card_models.cases_of(entry)[number]
+    method = card_models.built(case, place, **VALUES)
+    corpus = card_models.corpus_of(case, method, ROWS) if case.trained else None
+    texts = card_models.sentences(6)
 
     def score(one: Any) -> float:
         return float(one.encode(texts)[:, 0].sum())
 
     def on_card(**context: Any) -> Any:
-        return gpu_models.copied(method, place, "cuda", "bf16", dev_score=score, **context)
+        return card_models.copied(method, place, "cuda", "bf16", dev_score=score, **context)
 
     one = on_card()
     if not case.in_the_loop:
@@ -117,7 +118,7 @@ def training_state(method: Any) -> dict[str, Any]:
     return {name: tensor.detach().cpu() for name, tensor in method.training_state().items()}
 
 
-def mixed(place: gpu_models.Place) -> list[str]:
+def mixed(place: card_models.Place) -> list[str]:
     """Return the card's answers to operations that mix its tensors with the CPU's or numpy's."""
     here, there = torch.ones(4), torch.ones(4, device="cuda")
     layer = torch.nn.Linear(4, 4).to("cuda")
@@ -139,7 +140,7 @@ def raises(call: Any) -> bool:
     return False
 
 
-def counted(place: gpu_models.Place) -> dict[str, Any]:
+def counted(place: card_models.Place) -> dict[str, Any]:
     """Count the waits and uploads of a few lines, each once, and compute a gradient."""
     card.WAITS.clear()
     card.UPLOADS.clear()
@@ -155,16 +156,16 @@ def counted(place: gpu_models.Place) -> dict[str, Any]:
     }
 
 
-def measurement(place: gpu_models.Place, name: str) -> dict[str, Any]:
-    """Make one measurement of benchmarks/gpu.py."""
-    import gpu
+def measurement(place: card_models.Place, name: str) -> dict[str, Any]:
+    """Measure one line of benchmarks/card.py."""
+    import card_lines
 
-    item = next(item for item in gpu.items() if item.name == name)
-    return gpu.measured(place, {"call": item.call, "argument": item.argument})
+    line = next(line for line in card_lines.LINES if line.name == name)
+    return card_lines.result_of(line, lambda: card_lines.measure_line(place, name))
 
 
 def main() -> None:
-    place = gpu_models.Place("cuda", True, Path(sys.argv[2]))
+    place = card_models.Place("cuda", True, Path(sys.argv[2]))
     torch.set_num_threads(1)
     for line in sys.stdin:
         function, *arguments = json.loads(line)

@@ -1,4 +1,4 @@
-"""What gpu.py works on: where it runs, the text, random models of known shapes, every method, and how a training is driven.
+"""Text, random models of known shapes, and every method: for measurements of a card.
 
 Nothing here needs an installed package, a network or a file beside this repository.
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -58,18 +58,11 @@ TINY = {
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What one measurement found. ``good`` is None where nothing is asked of it; ``goal`` says what is."""
-
-    value: str
-    good: bool | None = None
-    goal: str = ""
-    detail: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Place:
-    """Where and how large: ``device`` is "cuda" or "cpu", ``tiny`` makes everything small, files go to ``scratch``."""
+    """The device of a measurement ("cuda" or "cpu"), its size and its folder.
+
+    ``tiny`` makes everything small; files go to ``scratch``.
+    """
 
     device: str
     tiny: bool
@@ -91,10 +84,17 @@ class Place:
 
     @cached_property
     def bf16_works(self) -> bool:
-        """Whether a bf16 product of a training's size is survived: some processors announce it and trap. Asked once, of a child."""
+        """Say if a bf16 product of a training's size is survived; asked once, of a child process.
+
+        Some processors announce bf16 and trap.
+        """
         answer = self.scratch / "bf16.json"
         if not answer.is_file():
-            code = "import torch; a = torch.ones(128, 64, dtype=torch.bfloat16, requires_grad=True); (a @ a.T).sum().backward()"
+            code = (
+                "import torch; "
+                "a = torch.ones(128, 64, dtype=torch.bfloat16, requires_grad=True); "
+                "(a @ a.T).sum().backward()"
+            )
             died = (
                 self.device == "cpu"
                 and subprocess.run([sys.executable, "-c", code], capture_output=True).returncode
@@ -104,18 +104,15 @@ class Place:
         return bool(json.loads(answer.read_text()))
 
     def wait(self) -> None:
-        """Until the device has done all that it was asked for."""
+        """Wait until the device has done all that it was asked for."""
         if self.on_gpu:
             import torch
 
             torch.cuda.synchronize()
 
 
-# text
-
-
 class Rows:
-    """Rows in memory, with the face of a tokenised corpus. ``cells``: for each column ids, or strings."""
+    """Rows in memory, used as a tokenised corpus. ``cells``: ids or strings, column by column."""
 
     name, sha256 = "in memory", "0" * 64
 
@@ -131,21 +128,27 @@ class Rows:
 
 @cache
 def carried_text() -> tuple[str, ...]:
-    """The distinct sentences of the corpus that the package carries."""
+    """Return the distinct sentences of the corpus in the package."""
     from bench.data.corpora import open_corpus_file
 
     return tuple(dict.fromkeys(row[0] for row in open_corpus_file("builtin").rows()))
 
 
 def sentences(count: int, skip: int = 0) -> list[str]:
-    """``count`` distinct sentences from the ``skip``-th on; where the corpus is at its end they come again, with a number behind them."""
+    """Return ``count`` distinct sentences from the ``skip``-th on.
+
+    At the end of the corpus they come again, each with a number behind it.
+    """
     text = carried_text()
     rounds = ((i // len(text), text[i % len(text)]) for i in range(skip, skip + count))
     return [f"{sentence} {i}" if i else sentence for i, sentence in rounds]
 
 
 def rows_for(method: Any, kind: str, count: int) -> Rows:
-    """A corpus of a kind ("sentences", "triplets", ...) as the method reads it; each column begins elsewhere in the text."""
+    """Return a corpus of a kind ("sentences", "triplets", ...) as the method reads it.
+
+    Each column begins at another place of the text.
+    """
     cells: list[Any] = []
     for i, name in enumerate(COLUMNS[kind]):
         if name == "label":
@@ -163,15 +166,14 @@ def rows_for(method: Any, kind: str, count: int) -> Rows:
     return Rows(COLUMNS[kind], cells)
 
 
-# models
-
-
 def shape(name: str, tiny: bool) -> dict[str, Any]:
+    """Return the sizes of a model, as transformers' config names them, and its family."""
     return {**SHAPES[name], **(TINY if tiny else {})}
 
 
 @cache
 def tokenizer() -> Any:
+    """Return the built-in backbone's tokenizer."""
     from transformers import AutoTokenizer
 
     from bench.backbones import builtin_folder, silence_transformers
@@ -181,7 +183,7 @@ def tokenizer() -> Any:
 
 
 def random_encoder(name: str, place: Place) -> Any:
-    """An encoder of a shape with random weights, made on the device; its ids are the built-in tokenizer's."""
+    """Make an encoder of a shape with random weights, on the device."""
     import torch
     from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
@@ -201,7 +203,7 @@ def random_encoder(name: str, place: Place) -> Any:
 
 
 def random_backbone(name: str, place: Place) -> Any:
-    """The same as a method takes it."""
+    """Make a random encoder as a method takes it, with the built-in tokenizer."""
     from bench.backbones.model import Backbone
 
     encoder = random_encoder(name, place)
@@ -218,7 +220,7 @@ def random_backbone(name: str, place: Place) -> Any:
 
 
 def config_folder(name: str, place: Place) -> Path:
-    """A folder with the shape's config.json alone: what a plan reads of a backbone."""
+    """Write a folder with the shape's config.json alone: a plan reads no more of a backbone."""
     folder = place.scratch / f"config-{name}"
     folder.mkdir(exist_ok=True)
     values = shape(name, place.tiny)
@@ -233,7 +235,7 @@ def config_folder(name: str, place: Place) -> Path:
 
 
 def base_folder(place: Place) -> str:
-    """A folder with random weights of BERT-base's shape, for libraries that read models from folders."""
+    """Write a folder with random weights of BERT-base's shape, for libraries that read folders."""
     folder = place.scratch / "bert-base"
     if not (folder / "whole").exists():
         random_encoder("bert-base", place).to("cpu").save_pretrained(folder)
@@ -243,8 +245,11 @@ def base_folder(place: Place) -> str:
 
 
 def tiny_folder(place: Place) -> str:
-    """A folder with the conformance suite's random BERT, 2 layers of 32. Its attention has no dropout: a GPU's fused attention
-    draws its masks itself, and no other device can draw the same."""
+    """Write a folder with the conformance suite's random BERT, 2 layers of 32.
+
+    Its attention has no dropout: a GPU's fused attention draws its masks itself, and no other
+    device can draw the same.
+    """
     from bench.conformance.methods import tiny_backbone
 
     folder = place.scratch / "tiny"
@@ -259,7 +264,7 @@ def tiny_folder(place: Place) -> str:
 
 
 def word_vectors(place: Place) -> str:
-    """A file of random word vectors for the words of the carried text."""
+    """Write a file of random vectors for the words of the carried text."""
     file = place.scratch / "vectors.txt"
     if not file.is_file():
         words = sorted({word for sentence in carried_text()[:500] for word in sentence.split()})
@@ -273,17 +278,17 @@ def word_vectors(place: Place) -> str:
     return str(file)
 
 
-# methods
-
-
 def entry_points() -> dict[str, str]:
-    """Name and module of every method of this checkout. Read from pyproject.toml: nothing need be installed."""
+    """Return name -> module of every method of this checkout, from pyproject.toml.
+
+    Nothing need be installed.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return dict(project["entry-points"]["bench.methods"])
 
 
 def methods_of(entry: str) -> list[type[Any]]:
-    """The method classes behind one entry point."""
+    """Return the method classes of one entry point."""
     from bench.method import Method
 
     module = EntryPoint(entry, entry_points()[entry], "bench.methods").load()
@@ -308,18 +313,19 @@ class Case:
 
     @property
     def trained(self) -> bool:
+        """Say if anything is trained in this setting."""
         from bench.run.planned import learns
 
         return learns(self.cls, self.setting)
 
     @property
     def in_the_loop(self) -> bool:
-        """Whether the common loop trains it."""
+        """Say if the common loop trains it."""
         return self.trained and self.cls.fitted != "pass"
 
 
 def cases_of(entry: str) -> list[Case]:
-    """Every setting with every variant that goes with it."""
+    """Return every setting of an entry point's methods, with each variant that goes with it."""
     return [
         Case(cls, setting, variant)
         for cls in methods_of(entry)
@@ -341,29 +347,31 @@ def _fits(cls: type[Any], setting: str, variant: str) -> bool:
     return True
 
 
-MODELS = (
-    "teacher",
-    "teacher_1",
-    "teacher_2",
-    "guide",
-    "generator",
-)  # recipe keys that name another model
+MODELS = ("teacher", "teacher_1", "teacher_2", "guide", "generator")
+"""Recipe keys that name another model."""
 VALUES = {
     "flow": {"learning_rate": 2e-4},
-    "guided-simcse": {"guide": "builtin"},
+    "guided-simcse": {"phi": 0.99999, "margin": -0.001},
     "pretrained": {"pooling": "cls"},
     "truncated": {"pooling": "cls", "size": 16},
     "whitening": {"components": 16},
     "sg-opt": {"head_width": 24},
     "infersent": {"lstm_size": 64, "classifier_size": 32},
 }
-"""What the tiny backbone needs: it has 32 numbers, and does not say how to pool. The flow's first updates have no bias correction and are three
-times as large as others': at its own rate rounding would be, too. InferSent's own 2,048 would take minutes of the CPU that it is compared with. To the tiny backbone as a guide all sentences are alike,
-so that every negative would be left out and the loss be exactly 0."""
+"""Values that the tiny backbone needs: it has 32 numbers, and does not say how to pool.
+
+The flow's first updates have no bias correction and are three times as large as others': at its own
+rate rounding would be, too. InferSent's own 2,048 would take minutes of a CPU. To an untrained
+guide all sentences are alike, so that at the recipe's thresholds every negative is left out and the
+loss is exactly 0: these thresholds keep some.
+"""
 
 
 def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
-    """The method of a case on the CPU, with its paper's recipe and these values; on the tiny backbone where none is given."""
+    """Return the method of a case on the CPU, with its paper's recipe and these values.
+
+    Without ``backbone`` it is built on the tiny one.
+    """
     import torch
 
     from bench.backbones import load, resolve
@@ -383,7 +391,7 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
     values |= {"vectors": word_vectors(place)} if "vectors" in cls.defaults else {}
     recipe = Recipe(
         recipe.values_with_source()
-        | {key: Value(value, "gpu.py") for key, value in values.items() if key in recipe}
+        | {key: Value(value, "card.py") for key, value in values.items() if key in recipe}
     )
     method = cls()
     method.context = Context(seed=1, folder=place.scratch / "run", save_seconds=1e9)
@@ -399,12 +407,13 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
 
 
 def corpus_of(case: Case, method: Any, count: int) -> Rows:
+    """Return ``count`` rows of the kind that the case trains on."""
     kinds = [kind for kind in case.cls.needs(case.setting, method.recipe) if kind in COLUMNS]
     return rows_for(method, kinds[-1], count)
 
 
 def copied(method: Any, place: Place, device: str, precision: str = "fp32", **context: Any) -> Any:
-    """A copy of a method, on a device and in a precision, with a folder of its own."""
+    """Return a copy of a method, on a device and in a precision, with a folder of its own."""
     import tempfile
 
     from bench.method import Context
@@ -419,22 +428,12 @@ def copied(method: Any, place: Place, device: str, precision: str = "fp32", **co
     return twin.to(device) if hasattr(twin, "to") else twin
 
 
-def feed_of(
-    method: Any, corpus: Rows, *, ahead: int | None = None, alike: bool = False
-) -> Iterator[Any]:
-    """The batches of a training, as the loop makes them for the method's device. ``alike``: on a CPU with a GPU's padding, so that
-    what is drawn for a batch has the same shapes on both."""
+def feed_of(method: Any, corpus: Rows) -> Iterator[Any]:
+    """Yield the batches of a training, as the loop makes them for the method's device."""
     import torch
 
-    from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
+    from bench.training.batches import batches, row_order
 
     recipe, device = method.recipe, torch.device(method.context.device)
     order = row_order(method.context.seed, len(corpus), recipe.batch_size, recipe.drop_last)
-    if device.type == "cuda" or not alike:
-        yield from batches(method, corpus, order, 0, device=device, ahead=ahead)  # type: ignore[arg-type]
-        return
-    longest = 0 if method.padding_counts else longest_input(method)
-    for step, (epoch, rows) in enumerate(order):
-        batch = batch_of(method, corpus, epoch, rows, step)  # type: ignore[arg-type]
-        batch.whole = len(rows)
-        yield lengthen(batch, method.pad_id, longest)
+    yield from batches(method, corpus, order, 0, device=device)  # type: ignore[arg-type]

@@ -1,0 +1,225 @@
+"""Several runs at once on this machine: a process for each, and a card for each process.
+
+A process is a worker as on a cluster, and does one run whole. It gets one of the machine's cards,
+the one with the fewest processes at work; if there are more processes than cards, they share them.
+Small models leave most of a card idle, so that runs that share one end sooner than in turn.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from bench.base.energy import SHARED_CARD
+from bench.base.errors import BenchError
+from bench.base.text import format_bytes, plural
+from bench.run.batch import JobBatch
+from bench.run.cards import memory_here
+from bench.run.config import RunConfig
+from bench.run.estimates import USABLE, memory_of, shape_of
+from bench.run.planned import PlannedRun
+from bench.run.target import Target
+
+LOOK_EVERY = 0.2
+"""Seconds between two looks at the processes and at the signals to this one."""
+ENDS_WITHIN = 60.0
+"""Seconds that a worker has to save its state after it was asked to stop."""
+CONTEXT = 5e8
+"""Bytes of a card that each process takes for CUDA itself. Assumed."""
+
+
+@dataclass
+class Worker:
+    """A process that does one run."""
+
+    run_id: str
+    card: str
+    """The card's name in CUDA_VISIBLE_DEVICES; "" if the process sees what this one sees."""
+
+    process: subprocess.Popen[bytes]
+
+    attempt: int
+    """1 for the first process of the run."""
+
+
+def cards_of(device: str) -> tuple[str, ...]:
+    """Return the cards that processes take in turn, as CUDA_VISIBLE_DEVICES names them.
+
+    ``device``: of the runs. "cuda" means every card that this process sees; a CPU, and one card by
+    its number, are shared as they are: ("",).
+    """
+    if device != "cuda":
+        return ("",)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible:
+        return tuple(name.strip() for name in visible.split(",") if name.strip())
+    import torch
+
+    return tuple(str(number) for number in range(torch.cuda.device_count()))
+
+
+def process_limit(target: Target, cards: Sequence[str]) -> int:
+    """Return how many processes work at once: what --on says, else one for each card."""
+    return target.parallel or len(cards)
+
+
+def order_by_importance(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """Put the first run of every row first, then each second, and so on.
+
+    A row is what differs in the seed alone. Whoever stops early has few seeds of all rows, and not
+    all seeds of few rows. Otherwise the order is the plan's.
+    """
+    seen: Counter[object] = Counter()
+    numbered = []
+    for run in runs:
+        values = tuple((key, str(value)) for key, value in sorted(run.recipe.items()))
+        row = (run.method, run.setting, run.variant, run.backbone.name, values)
+        numbered.append((seen[row], run))
+        seen[row] += 1
+    return [run for _, run in sorted(numbered, key=lambda pair: pair[0])]
+
+
+def check_memory(runs: Sequence[PlannedRun], config: RunConfig) -> None:
+    """Raise BenchError if the largest runs that would share a card do not fit into its memory.
+
+    Runs with an encoder of unknown size count as 0.
+    """
+    cards = cards_of(config.device)
+    count = min(process_limit(config.target, cards), len(runs))
+    share = -(-count // len(cards))
+    chunk = config.chunk if isinstance(config.chunk, int) else None
+    sizes = []
+    for run in runs:
+        shape = shape_of(run)
+        if shape is not None and run.corpus is not None:
+            context = CONTEXT if config.device.startswith("cuda") else 0
+            sizes.append(memory_of(run, shape, config.device, chunk) + context)
+    sizes.sort(reverse=True)
+    needed = sum(sizes[:share])
+    room = USABLE * memory_here(config.device)
+    if share < 2 or needed <= room:
+        return
+    fitting = 0
+    while fitting < share and sum(sizes[: fitting + 1]) <= room:
+        fitting += 1
+    where = "the machine" if config.device == "cpu" else "one card"
+    hint = "--chunk N holds fewer rows of a batch at once"
+    if fitting:
+        hint = f"--on local:{max(1, fitting) * len(cards)}, or {hint}"
+    raise BenchError(
+        f"{plural(share, 'run')} at once on {where} take up to {format_bytes(int(needed))}; "
+        f"{format_bytes(int(room))} can be used",
+        hint,
+    )
+
+
+def cores_each(count: int) -> int:
+    """Return the processor cores of each of ``count`` processes, at least 1."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, (cores or 1) // count)
+
+
+def work_off(
+    batch: JobBatch, device: str, say: Callable[[str], None], should_stop: Callable[[], bool]
+) -> dict[str, str]:
+    """Do the runs of a batch in their order; run id -> "finished", "failed" or "cancelled".
+
+    ``say`` gets a line when a run ends. A worker that a signal killed is started again, up to the
+    target's ``retries``. ``should_stop``: no more workers are started, and each that is at work
+    saves its state.
+    """
+    cards = cards_of(device)
+    most = process_limit(batch.target, cards)
+    is_shared = device.startswith("cuda") and most > len(cards)
+    waiting = [(run_id, 1) for run_id in batch.runs]
+    working: list[Worker] = []
+    ended: dict[str, str] = {}
+    while (waiting or working) and not should_stop():
+        while waiting and len(working) < most:
+            run_id, attempt = waiting.pop(0)
+            card = least_used(cards, working)
+            working.append(start_worker(batch, run_id, card, attempt, is_shared))
+        for worker in list(working):
+            code = worker.process.poll()
+            if code is None:
+                continue
+            working.remove(worker)
+            is_killed = code < 0 or code > 130
+            if is_killed and worker.attempt <= batch.target.retries:
+                waiting.insert(0, (worker.run_id, worker.attempt + 1))
+                continue
+            ended[worker.run_id] = {0: "finished", 130: "cancelled"}.get(code, "failed")
+            say(_end_of(worker.run_id, ended, batch))
+        time.sleep(LOOK_EVERY)
+    for worker in working:
+        ended[worker.run_id] = "cancelled"
+    stop_workers(working, ended)
+    return ended | dict.fromkeys((run_id for run_id, _ in waiting), "cancelled")
+
+
+def _end_of(run_id: str, ended: dict[str, str], batch: JobBatch) -> str:
+    outcome = ended[run_id]
+    log = ""
+    if outcome == "failed":
+        log = f"; see {batch.folder / 'logs' / run_id}.log"
+    return f"{run_id}: {outcome} ({len(ended)} of {len(batch.runs)}){log}"
+
+
+def least_used(cards: Sequence[str], working: Sequence[Worker]) -> str:
+    """Return the card with the fewest processes, the first of several."""
+    used = Counter(worker.card for worker in working)
+    return min(cards, key=lambda card: used[card])
+
+
+def start_worker(batch: JobBatch, run_id: str, card: str, attempt: int, is_shared: bool) -> Worker:
+    """Start the process of a run; its output is appended to the run's log."""
+    node = socket.gethostname()
+    environment = {
+        **os.environ,
+        "BENCH_JOB": f"local {batch.name} {node} {attempt}",
+        **({"CUDA_VISIBLE_DEVICES": card} if card else {}),
+        **({SHARED_CARD: "1"} if is_shared else {}),
+    }
+    with _log_of(batch.folder / "logs" / f"{run_id}.log") as log:
+        log.write(f"\nattempt {attempt} on card {card or 'as here'}\n".encode())
+        log.flush()
+        process = subprocess.Popen(
+            batch.command(run_id),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            # Ctrl-C is this process's: it asks each worker once
+            start_new_session=True,
+        )
+    return Worker(run_id, card, process, attempt)
+
+
+def _log_of(file: Path) -> IO[bytes]:
+    try:
+        return file.open("ab")
+    except OSError as error:
+        raise BenchError(f"{file} cannot be written: {error.strerror}", "free disk space") from None
+
+
+def stop_workers(working: Sequence[Worker], ended: dict[str, str]) -> None:
+    """Ask workers to save their state, wait for them, and end those that do not answer."""
+    for worker in working:
+        worker.process.terminate()
+    deadline = time.monotonic() + ENDS_WITHIN
+    for worker in working:
+        with suppress(subprocess.TimeoutExpired):
+            code = worker.process.wait(max(0.0, deadline - time.monotonic()))
+            if code == 0:
+                ended[worker.run_id] = "finished"
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(worker.process.pid, signal.SIGKILL)

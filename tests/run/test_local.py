@@ -1,0 +1,183 @@
+"""``bench run --on local:N``: several runs at once on this machine.
+
+The cards are names alone: no GPU is needed to see who gets which.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from commands import bench, error_line
+from finished_runs import at_work, finished, logs, saved, states
+
+from bench.base.errors import BenchError
+from bench.run import local
+from bench.run.config import RunConfig
+from bench.run.target import Target, parse_target
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("local", Target(name="local")),
+        ("local:8", Target(name="local", parallel=8)),
+        ("local:8,retries=1", Target(name="local", parallel=8, retries=1)),
+        ("local:parallel=2,cpus=4", Target(name="local", parallel=2, cpus=4)),
+    ],
+)
+def test_a_target_like_the_others(text: str, target: Target) -> None:
+    assert parse_target(text) == target and not target.elsewhere
+
+
+@pytest.mark.parametrize("text", ["local:0", "local:x", "local:8,gpus=1", "local:-1"])
+def test_what_is_no_number_of_processes(text: str) -> None:
+    with pytest.raises(BenchError):
+        parse_target(text)
+
+
+def test_the_cards_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, GPU-5f")
+    assert local.cards_of("cuda") == ("2", "GPU-5f")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    assert local.cards_of("cuda") == ("0", "1", "2")
+    assert local.cards_of("cuda:1") == ("",) == local.cards_of("cpu")
+    assert local.process_limit(parse_target("local"), ("0", "1", "2")) == 3
+
+
+def test_each_process_gets_the_card_with_the_fewest() -> None:
+    working: list[Any] = []
+    for _ in range(5):
+        working.append(SimpleNamespace(card=local.least_used(("0", "1"), working)))
+    assert [worker.card for worker in working] == ["0", "1", "0", "1", "0"]
+    del working[1]
+    assert local.least_used(("0", "1"), working) == "1"
+
+
+def planned(method: str, seed: int) -> Any:
+    backbone = SimpleNamespace(name="b")
+    facts = {"method": method, "setting": "unsupervised", "variant": "", "backbone": backbone}
+    return SimpleNamespace(**facts, seed=seed, recipe={"temperature": 0.05})
+
+
+def test_first_seeds_of_all_rows_come_first() -> None:
+    runs = [planned(method, seed) for method in ("simcse", "promcse") for seed in (7, 3)]
+    order = [(run.method, run.seed) for run in local.order_by_importance(runs)]
+    assert order == [("simcse", 7), ("promcse", 7), ("simcse", 3), ("promcse", 3)]
+
+
+def test_runs_that_do_not_fit_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "shape_of", lambda run: "known")
+    monkeypatch.setattr(local, "memory_of", lambda *run: 10 * 2**30)
+    monkeypatch.setattr(local, "memory_here", lambda device: 40 * 2**30)
+    monkeypatch.setattr(local, "cards_of", lambda device: ("0", "1"))
+    runs: Any = [SimpleNamespace(corpus="text") for _ in range(20)]
+    local.check_memory(runs, RunConfig(device="cuda", on="local:6"))
+    local.check_memory(runs[:6], RunConfig(device="cuda", on="local:16"))
+    with pytest.raises(BenchError, match="8 runs at once on one card take up to .* GB") as error:
+        local.check_memory(runs, RunConfig(device="cuda", on="local:16"))
+    assert error.value.hint.startswith("--on local:6, or --chunk N")
+
+
+class Batch:
+    """A batch whose workers are lines of shell."""
+
+    def __init__(self, folder: Path, lines: dict[str, str], retries: int = 3) -> None:
+        (folder / "logs").mkdir()
+        self.folder, self.name, self.lines, self.runs = folder, "b", lines, tuple(lines)
+        self.target = Target(name="local", parallel=2, retries=retries)
+
+    def command(self, run_id: str) -> list[str]:
+        return ["sh", "-c", self.lines[run_id]]
+
+
+def test_workers_end_as_they_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed one is started again on a card; each knows its card and that it shares it."""
+    monkeypatch.setattr(local, "cards_of", lambda device: ("3",))
+    monkeypatch.setattr(local, "LOOK_EVERY", 0.01)
+    killed = f"echo x >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) = 2 ] || kill -9 $$"
+    lines = {
+        "good": "echo card $CUDA_VISIBLE_DEVICES shared $BENCH_SHARED_CARD job $BENCH_JOB",
+        "bad": "echo no >&2; exit 1",
+        "killed": killed,
+        "hopeless": "kill -9 $$",
+    }
+    said: list[str] = []
+    batch: Any = Batch(tmp_path, lines, retries=1)
+    ended = local.work_off(batch, "cuda", said.append, lambda: False)
+    assert ended == {
+        "good": "finished",
+        "bad": "failed",
+        "killed": "finished",
+        "hopeless": "failed",
+    }
+    log = (tmp_path / "logs" / "good.log").read_text()
+    assert "card 3 shared 1 job local b" in log
+    assert (tmp_path / "logs" / "hopeless.log").read_text().count("attempt") == 2
+    assert len(said) == 4 and any(line.endswith("logs/bad.log") for line in said)
+
+
+def test_a_stop_asks_each_worker_once_and_starts_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "LOOK_EVERY", 0.01)
+    asked = 'trap "echo asked; exit 130" TERM; echo ready; while :; do sleep 0.01; done'
+    batch: Any = Batch(tmp_path, dict.fromkeys(("one", "two", "three"), asked))
+
+    def should_stop() -> bool:
+        files = [batch.folder / "logs" / f"{name}.log" for name in ("one", "two")]
+        return all(file.is_file() and "ready" in file.read_text() for file in files)
+
+    ended = local.work_off(batch, "cpu", lambda line: None, should_stop)
+    assert ended == dict.fromkeys(("one", "two", "three"), "cancelled")
+    assert (tmp_path / "logs" / "one.log").read_text().count("asked") == 1
+    assert not (tmp_path / "logs" / "three.log").exists()
+
+
+def test_a_worker_does_one_run_here(plan: tuple[str, ...]) -> None:
+    line = error_line(bench(*plan, "--on", "local:2", "--only", "x"))
+    assert "--only cannot be combined with --on local" in line
+
+
+@pytest.mark.slow(seconds=30)
+def test_runs_of_two_processes_are_those_of_one(plan: tuple[str, ...], tmp_path: Path) -> None:
+    """The second command finds nothing to do, and has the same scores."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    options = [*plan, "--seeds", "1-2", "--precision", "fp32"]
+    assert bench(*options, "--runs", one).exit_code == 0
+    done = bench(*options, "--runs", two, "--on", "local:2")
+    assert done.exit_code == 0, done.stderr
+    assert finished(two) == finished(one)
+    assert "2 finished" in done.stderr and "records:" in done.stdout
+    again = bench(*options, "--runs", two, "--on", "local:2", "--json")
+    assert again.exit_code == 0 and len(again.stdout.splitlines()) == 2
+    assert len(list(two.glob(".jobs/*"))) == 1
+
+
+@pytest.mark.nightly
+def test_ctrl_c_saves_every_run_and_the_same_command_goes_on(
+    long_plan: tuple[str, ...], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-P", "-m", "bench", *long_plan, "--seeds", "1-3"]
+    command += ["--runs", str(tmp_path), "--on", "local:2"]
+    environment = {**os.environ, "BENCH_SAVE_SECONDS": "0.2", "BENCH_TEST_PAUSE": "0.1"}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while saved(tmp_path) < 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=90)
+    assert process.returncode == 130, said
+    assert "the same command continues them" in said and not at_work(tmp_path)
+    assert "interrupted" in states(tmp_path)
+    done = subprocess.run(command, env=dict(os.environ), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert states(tmp_path) == {"finished"} and "goes on from step" in logs(tmp_path)
