@@ -55,7 +55,10 @@ def _device_text(facts: Mapping[str, Any]) -> str:
     precision = facts["precision"]
     if separator and kind == "cpu":
         return f"CPU only: {model}; trains in {precision}"
-    return f"{facts['device']}; trains in {precision}, scores in fp32"
+    line = f"{facts['device']}; trains in {precision}, scores in fp32"
+    if "attention dropout" in facts:
+        line += f"; attention dropout: {facts['attention dropout']}"
+    return line
 
 
 def _short_path(path: str) -> str:
