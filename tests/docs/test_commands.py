@@ -47,7 +47,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
 # what a plan may say where the tests have no data, no network and no such file: the command was
 # understood
 MISSING = re.compile(
-    r"forbids fetching|no such folder|no corpus at|data folder \w+ does not exist|is not on this machine|more processes than the \d+ cores|gives no dev score here|is not a run with an adapter"
+    r"forbids fetching|no such folder|no corpus at|data folder \w+ does not exist|is not on this machine|more processes than the \d+ cores|gives no dev score here|is not a run with an adapter|plan.toml: No such file"
 )
 
 
