@@ -55,6 +55,7 @@ def test_a_task_is_called_by_its_languages(shared: Path) -> None:
     assert "the ten translations" in " ".join(bench("suites", "sts-multi").stdout.split())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_from_a_training_text_in_another_language_to_a_version(
     shared: Path, tiny: str, tmp_path: Path

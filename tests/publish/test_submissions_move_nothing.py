@@ -94,7 +94,7 @@ def sections(page: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [pytest.param(2, marks=pytest.mark.nightly), 40])
+@pytest.mark.parametrize("count", [2, pytest.param(40, marks=pytest.mark.nightly)])
 def test_the_publishers_part_of_a_board_is_the_same(
     own: tuple[Path, list[RunRecord]],
     junk: tuple[Path, list[tuple[RunRecord, str]]],

@@ -147,6 +147,7 @@ def test_a_worker_does_one_run_here(plan: tuple[str, ...]) -> None:
     assert "--only cannot be combined with --on local" in line
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=30)
 def test_runs_of_two_processes_are_those_of_one(plan: tuple[str, ...], tmp_path: Path) -> None:
     """The second command finds nothing to do, and has the same scores."""

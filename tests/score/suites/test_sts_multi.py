@@ -113,7 +113,8 @@ def minilm(shared: Path) -> Path:
     return Path(package.origin).parent / "model"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.slow(seconds=15)
 def test_a_finished_encoder_has_the_numbers_that_mteb_publishes(
     shared: Path, tmp_path: Path
 ) -> None:
