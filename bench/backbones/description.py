@@ -1,4 +1,4 @@
-"""Describe a loaded backbone: what its family's entry says, beside what its own files say."""
+"""Describe a loaded backbone: what its family's entry says, and what its own files say."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ def describe_family(backbone: Backbone, config: Mapping[str, Any]) -> dict[str, 
     if not backbone.reads_ahead:
         reads = "earlier tokens only (causal): its first token has seen none of the others"
     room = backbone.max_tokens - len(before) - len(after)
+    entry = UNLISTED
+    if family is not None:
+        entry = family.title
     return {
         "reads": reads,
         "before a text": " ".join(around(before)) or "nothing",
@@ -40,7 +43,7 @@ def describe_family(backbone: Backbone, config: Mapping[str, Any]) -> dict[str, 
         "LM head": _lm_head(backbone, family),
         "prompt room": f"{room} tokens for a prompt and its sentence",
         "deep prompt": _deep_prompt(family),
-        "entry": UNLISTED if family is None else family.title,
+        "entry": entry,
     }
 
 

@@ -32,7 +32,8 @@ class Family:
     # the special tokens that the makers' tokenizer puts before and after a text; "" for none
     before: str = "[CLS]"
     after: str = "[SEP]"
-    # the token that fills a batch; "" if the makers' tokenizer has none: then id 0 does, with mask 0
+    # the token that fills a batch; "" if the makers' tokenizer has none: then id 0 does, and its
+    # mask is 0
     pad: str = "[PAD]"
     # the side on which the makers' tokenizer pads; vectors here do not depend on it
     padding_side: str = "right"

@@ -1,8 +1,9 @@
 """Find absolute paths in texts and replace them by names: nothing published shows a user's folders.
 
 A path is absolute on any system, whatever this one is: ``/home/ada/x``, ``~/x``, ``$HOME/x``,
-``C:\\x``, ``%APPDATA%\\x``, ``\\\\server\\x``, ``file:///x``, ``ssh://server/x``. The address of a web
-page, a hub's ``owner/name``, a relative path and a token such as ``</s>`` are no absolute paths.
+``C:\\x``, ``%APPDATA%\\x``, ``\\\\server\\x``, ``file:///x``, ``ssh://server/x``. The address of a
+web page, a hub's ``owner/name``, a relative path and a token such as ``</s>`` are no absolute
+paths.
 """
 
 from __future__ import annotations

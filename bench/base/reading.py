@@ -54,8 +54,8 @@ KEPT_FOLDERS = 64
 _kept_folders: ContextVar[OrderedDict[tuple[str, str], int] | None] = ContextVar(
     "_kept_folders", default=None
 )
-"""(the folder below which no link is followed, path from there) -> the open folder; the one used last
-is at the end."""
+"""(the folder below which no link is followed, path from there) -> the open folder; the one used
+last is at the end."""
 
 
 class NotPlainFile(OSError):

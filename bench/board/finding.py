@@ -37,7 +37,7 @@ BEST_NAMED = 3
 
 @dataclass(frozen=True)
 class Headline:
-    """What a board found, in sentences."""
+    """A board's finding, in sentences."""
 
     # "No method beats SimCSE here."
     claim: str

@@ -32,7 +32,7 @@ def variant_words(row: Row, table: Table) -> str:
 
 
 def command_name(row: Row, table: Table) -> str:
-    """Write a row's name as ``bench run`` takes it, "promcse+eh", and what distinguishes the row."""
+    """Write a row's name as ``bench run`` takes it, "promcse+eh", and what sets the row apart."""
     parts = [row.name, *_distinguishing_words(row, table)]
     if _told_by_values(row, table):
         parts.append(row.values)

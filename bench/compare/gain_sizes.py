@@ -46,7 +46,7 @@ class SpreadOfRow:
         return smallest_gain(seeds, self.sd, self.base_sd, self.items)
 
     def seeds_for(self, gain: float) -> int | None:
-        """Return the fewest seeds of both that find a gain; None if ``MOST_SEEDS`` are not enough."""
+        """Return the fewest seeds of both that find a gain; None if ``MOST_SEEDS`` are too few."""
         return seeds_for_gain(gain, self.sd, self.base_sd, self.items)
 
 

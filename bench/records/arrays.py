@@ -119,9 +119,9 @@ END_RECORD = struct.Struct("<4s4H2LH")
 the list of members, length of a comment.
 """
 ENTRY = struct.Struct("<4s4x2H4x3L3H8xL")
-"""A member in that list: signature, flags, compression, CRC-32, packed and unpacked bytes, lengths of
-its name, of more fields and of a comment, and the place of its header. Two versions, a moment, a disk
-and attributes are left out.
+"""A member in that list: signature, flags, compression, CRC-32, packed and unpacked bytes, lengths
+of its name, of more fields and of a comment, and the position of its header. Two versions, a
+moment, a disk and attributes are left out.
 """
 LOCAL_HEADER = struct.Struct("<4s22x2H")
 """The header of a member: signature, and lengths of its name and of more fields. What the list says

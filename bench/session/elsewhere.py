@@ -133,7 +133,8 @@ def prepare_workers(
 ) -> JobBatch:
     """Write the files of the workers that do these runs; ``command``: what records say made them.
 
-    ``target``: another than the session's. Corpora are tokenised here, so that no worker does it while it holds a GPU.
+    ``target``: another than the session's. Corpora are tokenised here, so that no worker does it
+    while it holds a GPU.
     """
     for corpus, backbone in _corpora_to_tokenise(runs):
         warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")

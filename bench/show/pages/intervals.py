@@ -30,7 +30,7 @@ Interval = tuple[float, float, float]
 
 
 class Scale(NamedTuple):
-    """Where points lie on the drawing: ``low`` at its left, ``high`` at its right."""
+    """The scale of a drawing, in points: ``low`` at its left, ``high`` at its right."""
 
     low: float
     high: float

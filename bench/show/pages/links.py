@@ -47,7 +47,7 @@ def page_address(board: Board, path: str) -> str:
 
 
 def docs_link(docs: str, page: str) -> str:
-    """Return the address of a page of the documentation; "" if there is no documentation to link to.
+    """Return the address of a page of the documentation; "" if there is none to link to.
 
     ``docs``: the address of its folder, of pages in HTML, or of its README.md on a code host.
     """

@@ -118,7 +118,8 @@ def _linked(table: Grid, addresses: Sequence[str], names: Mapping[str, str]) -> 
     """Put the columns that rank first, without their ±, which each number has, and link each row to
     its address.
 
-    ``names``: column -> how pages call it. Indented rows, of numbers that papers printed, belong to the row above and have no address.
+    ``names``: column -> its name on pages. Indented rows, of numbers that papers published, belong
+    to the row above and have no address.
     """
     order = [i for i, column in enumerate(table.columns) if column.name != "±"]
     order.sort(key=lambda i: (i > 0, not table.columns[i].lead))

@@ -30,8 +30,8 @@ MOST_VALUES = 4
 
 @dataclass(frozen=True)
 class RowNote:
-    """One lettered note. ``rows``: the numbers of the rows that it is about; none for a note on rows
-    of other tables."""
+    """One lettered note. ``rows``: the numbers of the rows with it; none for a note on rows of
+    other tables."""
 
     letter: str
     text: str
