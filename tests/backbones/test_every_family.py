@@ -72,11 +72,23 @@ def by_transformers(folder: str, texts: list[str]) -> dict[str, np.ndarray]:
     return {pooler: torch.stack(rows).double().numpy() for pooler, rows in found.items()}
 
 
-def check_close(found: np.ndarray, wanted: np.ndarray) -> None:
-    """Raise AssertionError for a number that differs by more than 1e-6 of its vector's largest."""
+FLOAT32_ONLY = ("gemma2",)
+"""Families that give no numbers in float64: their attention takes its softmax in float32, where the
+mask of a row of padding is minus infinity."""
+
+
+def as_precise_as_possible(name: str, method: Any) -> Any:
+    """Return the method in float64, if its family computes in it."""
+    return method if name in FLOAT32_ONLY else method.double()
+
+
+def check_close(found: np.ndarray, wanted: np.ndarray, limit: float = 1e-6) -> None:
+    """Raise AssertionError for a number that differs by more than ``limit`` of its vector's
+    largest.
+    """
     scale = np.maximum(1.0, np.abs(wanted).max(axis=1, keepdims=True))
     assert found.shape == wanted.shape
-    assert (np.abs(found - wanted) / scale).max() <= 1e-6
+    assert (np.abs(found - wanted) / scale).max() <= limit
 
 
 @FAMILY
@@ -105,20 +117,23 @@ def test_an_entry_is_what_tokenizer_config_and_encoder_say(name: str, models: Mo
 @FAMILY
 def test_vectors_are_those_of_transformers(name: str, models: Models, tmp_path: Path) -> None:
     """... with every pooling, and padding on both sides, whatever the batch."""
+    limit = 5e-6 if name in FLOAT32_ONLY else 1e-6
     wanted = by_transformers(models(name), TEXTS)
     for pooler in poolers(name):
         values: Any = {"setting": "unsupervised", "pooler": pooler, "head": False, "dropout": 0.1}
-        method = built(SimCSE, models(name), tmp_path, **values).double()
-        check_close(method.encode(TEXTS), wanted[pooler])
+        method = as_precise_as_possible(name, built(SimCSE, models(name), tmp_path, **values))
+        check_close(method.encode(TEXTS), wanted[pooler], limit)
         for start in (1, 5):
             mates = TEXTS[start:] + ["a man plays the guitar " * start]
-            check_close(method.encode(mates)[:1], wanted[pooler][start : start + 1])
+            check_close(method.encode(mates)[:1], wanted[pooler][start : start + 1], limit)
     for side in ("left", "right"):
         for pooling, pooler in (("mean", "avg"), ("last", "last")):
             values = {"pooling": pooling, "padding": side}
-            method = built(Pretrained, models(name), tmp_path, **values).double()
+            method = as_precise_as_possible(
+                name, built(Pretrained, models(name), tmp_path, **values)
+            )
             assert not method.library
-            check_close(method.encode(TEXTS), wanted[pooler])
+            check_close(method.encode(TEXTS), wanted[pooler], limit)
 
 
 @pytest.mark.matrix(every=9)
