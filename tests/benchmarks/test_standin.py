@@ -22,6 +22,8 @@ MASKS = "transformers/masking_utils.py"  # one wait a pass of the encoder, in tr
 WAITS = {
     **{"infersent": 5, "simcse": 1, "promcse": 1, "dcpcse": 1},
     **{"cot-bert": 3, "infocse": 1, "tsdae": 1},
+    # masked tokens, as above; whether the scores of a batch differ at all
+    **{"mntp": 1, "pcc-tuning": 1},
 }
 # profile needs a torch that was built for a card
 LINES = ("right.steps", "memory.bert-base-64")
