@@ -20,8 +20,11 @@ from bench.base.errors import RunFailed
 
 TOLERANCE = 0.005
 """The largest difference between the probability that was asked for and the measured one."""
-ROWS, HEADS, TOKENS, HEAD_SIZE = 128, 12, 32, 64
-"""The shape of a measurement, BERT-base's: 1.6 million draws have a standard error of 0.0003."""
+# the shape of a measurement, BERT-base's: 1.6 million draws have a standard error of 0.0003
+ROWS = 128
+HEADS = 12
+TOKENS = 32
+HEAD_SIZE = 64
 KERNELS = {0: "math", 1: "flash", 2: "efficient", 3: "cudnn"}
 """Kernels of fused attention by torch's numbers (``torch.nn.attention.SDPBackend``)."""
 
