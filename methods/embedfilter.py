@@ -73,9 +73,9 @@ class EmbedFilter(PromptEOL):
 
     def embed(self, features: Features) -> Tensor:
         vectors_nH = super().embed(features)
-        kept: Tensor = self.kept
+        kept: Tensor = self.kept  # type: ignore[assignment]
         return vectors_nH @ kept.to(vectors_nH.dtype).T
 
     def portable(self) -> Portable:
-        kept: Tensor = self.kept
+        kept: Tensor = self.kept  # type: ignore[assignment]
         return self.portable_reader({"pooling": "last"}, {"map": kept})

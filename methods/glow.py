@@ -156,8 +156,12 @@ class Glow(nn.Module):
     def log_determinant(self) -> Tensor:
         """Return log |det dz/dx|, one number, because it is the same for every x."""
         return torch.stack(
-            [step.norm.log_determinant() for steps in self.levels for step in steps]
-        ).sum()  # type: ignore[attr-defined]
+            [
+                step.norm.log_determinant()
+                for steps in self.levels
+                for step in steps  # type: ignore[attr-defined]
+            ]
+        ).sum()
 
 
 def fixed_order(channels: int, kind: str) -> Tensor:

@@ -72,7 +72,7 @@ class MetaEOL(PromptEOL):
                 parts.append(super().encode(sentences))
         finally:
             self.turn = 0
-        mean: np.ndarray = np.mean(parts, axis=0, dtype=np.float32)
+        mean: np.ndarray = np.mean(parts, axis=0, dtype=np.float32)  # type: ignore[assignment]
         return mean
 
 

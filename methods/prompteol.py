@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -79,10 +79,10 @@ class PromptEOL(TorchMethod):
     """
 
     name = "prompteol"
-    settings = ("supervised", "unsupervised", "none")
+    settings: ClassVar[tuple[str, ...]] = ("supervised", "unsupervised", "none")
     several_negatives = True
-    by_dropout = ("unsupervised",)
-    deterministic = ("none",)
+    by_dropout: ClassVar[tuple[str, ...]] = ("unsupervised",)
+    deterministic: ClassVar[tuple[str, ...]] = ("none",)
     trains_on = "text"
     summary = "a decoder's last token asks for the sentence in one word"
     paper = (
@@ -90,7 +90,7 @@ class PromptEOL(TorchMethod):
         "Findings of EMNLP 2024, arXiv 2307.16645"
     )
     trains = "the whole decoder; the authors train adapters"
-    process_switches = ("faithful",)
+    process_switches: ClassVar[tuple[str, ...]] = ("faithful",)
     # the number of the prompt that is read now
     turn = 0
     variants = {

@@ -197,8 +197,10 @@ class Templated(Transformer):
         from transformers.activations import ACT2FN
 
         hidden = torch.nn.functional.linear(
-            state, self.own("transform_weight"), self.own("transform_bias")
-        )  # type: ignore[arg-type]
+            state,
+            self.own("transform_weight"),  # type: ignore[arg-type]
+            self.own("transform_bias"),
+        )
         weight, bias = self.own("transform_norm_weight"), self.own("transform_norm_bias")
         return torch.nn.functional.layer_norm(
             ACT2FN[how["activation"]](hidden), hidden.shape[-1:], weight, bias, how["eps"]

@@ -57,7 +57,7 @@ def test_killed_and_stopped_and_gone_on_with_is_the_same_as_undisturbed(
         return errors
 
     stopped_at(30, signal.SIGKILL)
-    (folder,) = runs.iterdir()
+    (folder,) = [path for path in runs.iterdir() if path.is_dir()]
     begun = RunsFolder(runs).read(folder.name)
     assert (begun.status, begun.error, begun.scores) == ("interrupted", None, ())
     for number, step in ((signal.SIGINT, 60), (signal.SIGTERM, 90)):

@@ -77,8 +77,8 @@ def test_a_move_is_noticed() -> None:
 @pytest.mark.nightly
 @pytest.mark.slow(seconds=60)
 def test_no_loss_has_moved() -> None:
-    """Another processor rounds otherwise, and a high learning rate makes that grow from step to
-    step: 1e-6 at the first step of promcse's input-layer prompt is 4e-3 after the tenth.
+    """Another processor rounds otherwise, by 1e-5 at most in the first steps. A high learning rate
+    and Barlow's batch statistics make that grow: it is 4e-3 and 1e-2 after the tenth step.
     """
     held, now = json.loads(golden.held("losses.json")), golden.losses()
     assert held.keys() == now.keys()
@@ -86,17 +86,20 @@ def test_no_loss_has_moved() -> None:
 
 
 def are_equal_losses(held: list[float], now: list[float]) -> bool:
-    early = all_close(held[:10], now[:10], 1e-3)
-    return early and all_close(held[10:], now[10:], 1e-2)
+    """Compare the first three steps closely: there a changed loss or recipe shows."""
+    first = all_close(held[:3], now[:3], 1e-4)
+    next_ones = all_close(held[3:10], now[3:10], 1e-2)
+    return first and next_ones and all_close(held[10:], now[10:], 3e-2)
 
 
 def all_close(first: list[float], second: list[float], tolerance: float) -> bool:
     pairs = zip(first, second, strict=True)
-    return all(math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-4) for a, b in pairs)
+    return all(math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-5) for a, b in pairs)
 
 
 def test_losses_are_compared_more_closely_at_the_start() -> None:
     held = [1.0] * 20
-    assert are_equal_losses(held, [1.0005] * 10 + [1.009] * 10)
-    assert not are_equal_losses(held, [1.002] + [1.0] * 19)
-    assert not are_equal_losses(held, [1.0] * 19 + [1.02])
+    assert are_equal_losses(held, [1.00005] * 3 + [1.009] * 7 + [1.029] * 10)
+    assert not are_equal_losses(held, [1.0, 1.0, 1.0002] + [1.0] * 17)
+    assert not are_equal_losses(held, [1.0] * 9 + [1.02] + [1.0] * 10)
+    assert not are_equal_losses(held, [1.0] * 19 + [1.04])

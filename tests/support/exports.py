@@ -65,6 +65,7 @@ PROMPTED = [
 ]
 MASKED_PADDING = Case("mirror-bert", values={"max_seq_length": 20})
 OWN_LAYERS = [
+    Case("angle", "supervised"),
     Case("is-bert", values={"channels": 7}),
     Case("flow", "none"),
     Case("flow", "none", values={"permutation": "random", "levels": 2}),
@@ -84,7 +85,7 @@ PLAIN = [
     Case("sg-opt"),
     Case("mirror-bert", backbone="roberta"),
     Case("mirror-bert", "unsupervised", "masked-mean"),
-    Case("angle", "supervised"),
+    Case("angle", "supervised", values={"pooler_at_test": "cls"}),
     Case("claif", "supervised"),
     Case("cosent", "supervised"),
     Case("crop-documents"),

@@ -37,6 +37,7 @@ COLUMNS = {
     "labelled": ("sent0", "sent1", "label"),
     "graded": ("sent0", "sent1", "score"),
 }
+# rows of a batch; "one row": as few as the method takes
 SHARES = {"uneven": 5, "one row": 1}
 PLACES = (
     "teacher",
@@ -45,6 +46,9 @@ PLACES = (
     "teacher_2",
     "guide",
 )  # recipe keys that name a second model
+# thresholds at which the tiny guide, which finds all sentences alike, keeps some negatives: else the
+# loss is 0
+KEEPS = {"guided-simcse": {"phi": 0.99999, "margin": -0.001}}
 DROPS = ("dropout", "prefix_dropout", "drophead")
 
 
@@ -64,17 +68,17 @@ def cases() -> Iterator[tuple[str, type[TorchMethod], str, str]]:
 
 
 def columns_of(method: TorchMethod, kind: str, count: int) -> dict[str, Any]:
-    texts = {
-        name: sentences(count, seed=seed, longest=9) for seed, name in enumerate(COLUMNS[kind])
-    }
-    if method.trains_on == "text":
-        return dict(texts)
-    ids = {name: method.token_ids(column) for name, column in texts.items()}
-    numbers = {
-        "label": [[i % 3] for i in range(count)],
-        "score": [[i % 3 / 2] for i in range(count)],
-    }
-    return ids | {name: numbers[name] for name in ids if name in numbers}
+    columns: dict[str, Any] = {}
+    for seed, name in enumerate(COLUMNS[kind]):
+        if name == "label":
+            columns[name] = [[i % 3] for i in range(count)]
+            continue
+        if name == "score":
+            columns[name] = [[i % 3 / 2] for i in range(count)]
+            continue
+        texts = sentences(count, seed=seed, longest=9)
+        columns[name] = texts if method.trains_on == "text" else method.token_ids(texts)
+    return columns
 
 
 def batch_of(method: TorchMethod, columns: dict[str, Any], rows: np.ndarray, whole: int) -> Batch:
@@ -156,7 +160,8 @@ def answer(
     method = still(built(cls, backbone, folder, **about, **values))
     (kind, *_) = [kind for kind in reversed(cls.needs(setting, method.recipe)) if kind in COLUMNS]
     found = {}
-    for name, count in SHARES.items():
+    for name, rows_of_batch in SHARES.items():
+        count = max(rows_of_batch, cls.least_rows)
         tokenizer = method.backbone.tokenizer  # a third of the time went into copies of it
         one, many = (copy.deepcopy(method, {id(tokenizer): tokenizer}) for _ in range(2))
         columns, rows = columns_of(method, kind, count), np.arange(count)
@@ -183,6 +188,7 @@ def everything(backbone: str, ranks: Ranks, folder: Path) -> dict[str, Any]:
     answers = {}
     for name, cls, setting, variant in cases():
         values = {key: backbone for key in PLACES if key in cls.defaults}
+        values |= KEEPS.get(cls.name, {})
         values |= {key: 0.0 for key in DROPS if key in cls.defaults or key == "dropout"}
         more = {"": {"chunk": 2} if name in ("simcse", "promcse", "diffcse") else {}}
         if "faithful" in cls.defaults and not variant:

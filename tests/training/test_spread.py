@@ -52,7 +52,8 @@ def check_exact(answers: dict[str, Any]) -> None:
     for name, cases in answers.items():
         if name.startswith("faithful"):
             continue
-        assert cases["uneven"]["size"] > 1e-5, name
+        # a thousand times what may differ
+        assert cases["uneven"]["size"] > 1e-6, name
         for rows, found in cases.items():
             where = (name, rows, found)
             assert found["gradient"] <= 1e-9 * max(1.0, found["size"]), where

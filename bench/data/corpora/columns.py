@@ -47,14 +47,14 @@ NAMES = {
 }
 """Names without blanks, marks and capitals -> our columns: those of sentence-transformers, SNLI,
 MNLI, STS-B, AnglE and CLAIF on the hub."""
-HARD_NEGATIVE = re.compile(r"(?:hard)?neg(?:ative)?(s?)(\d*)")
+HARD_NEGATIVE = re.compile(r"(?:hard)?neg(?:ative)?(s?)(\d{0,4})")
 """hard_neg, negative, negatives, negative_1, neg-2, ... in the same form.
 
 A plural is a list of texts.
 """
 NEARLY_KNOWN = re.compile(
     r"(sent|sentence|text|anchor|positive|pos|premise|hypothesis|label|goldlabel|score|similarity"
-    r"|similarityscore)s?\d*"
+    r"|similarityscore|neg|negative|hardneg|hardnegative)s?\d*"
 )
 """Names that can only mean training text in a file with one of our columns: such a column is never
 ignored.

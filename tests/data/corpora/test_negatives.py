@@ -111,6 +111,7 @@ REFUSED = [
     ("a.jsonl", [PAIR | {"labels": [1]}], "'labels' beside"),
     ("a.jsonl", [PAIR | {"sent0": "x"}], "two columns for sent0: 'anchor' and 'sent0'"),
     ("a.jsonl", '{"text": "a", "text": "b"}\n', "line 1 has the key 'text' twice"),
+    ("a.csv", f"sent0,sent1,hard_neg{'9' * 5000}\na,b,c\n", "hard_neg9999"),
     ("a.csv", "sent0,sent1,hard_neg,hard_neg\na,b,c,d\n", "has the column 'hard_neg' twice"),
     ("a.tsv", "sent0\tsent1\tsent1\na\tb\tc\n", "has the column 'sent1' twice"),
     ("a.csv", "sent0,Sent0 ,sent1\na,b,c\n", "two columns for sent0"),
