@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-BLOCK = 512  # rows whose distances to all others are held at once
+BLOCK = 512  # rows with their distances to all others in memory at once
 
 
 def unit(vectors_ND: ArrayLike) -> Floats:

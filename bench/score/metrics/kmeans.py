@@ -222,7 +222,8 @@ class _Start:
         self.iterations = 0
         self._distance_KN = np.empty((clusters, n), dtype=centres_KD.dtype)
         self._label_N = np.zeros(n, dtype=np.int32)
-        self._summed_N = np.full(n, -1, dtype=np.int32)  # the cluster whose sum holds the point
+        # the cluster that has the point in its sum
+        self._summed_N = np.full(n, -1, dtype=np.int32)
         self._before_N = self._label_N
         self._sum_KD = np.zeros(centres_KD.shape)
         self._count_K = np.zeros(clusters, dtype=np.int64)

@@ -232,7 +232,7 @@ class _Step:
 
         groups, live, classes, _ = self.weight.shape
         two, weight = classes == 2, self.weight
-        if two:  # one logit: that of the second class minus that of the first
+        if two:  # one logit: the second class's minus the first's
             weight = weight[:, :, 1:] - weight[:, :, :1]
         flat = weight.flatten(1, 2)
         x_GBD = self.x_ND[rows].view(groups, self.settings.batch_size, -1)

@@ -39,7 +39,7 @@ BUILT_IN = {
     "check": "bench.score.suites.check:SUITE",
     "own": "bench.score.suites.own:SUITE",
 }
-# The entry points under which installed packages register suites: name of the suite -> the object.
+# The entry points that installed packages register suites with: name of the suite -> the object.
 GROUP = "bench.suites"
 ALL, OWN = "all", "own"
 # a small sample, other languages, a second protocol for the same sets, and tasks that have to be
@@ -124,13 +124,13 @@ def use_files(files: Sequence[Path]) -> None:
         _from_files[defined.name] = SuitePlugin(defined, str(file), "", hash_file(file))
 
 
-def _checked(defined: object, whose: str) -> Suite:
+def _checked(defined: object, plugin: str) -> Suite:
     """Return a plugin's SUITE. Raises BenchError if it cannot be run next to this package's."""
     tasks = {}
     for name in BUILT_IN:
         if name != "mteb":  # its tasks have the names of other suites' sets
             tasks.update({task.name: name for task in suite(name).tasks})
-    return check_definition(defined, whose, tuple(BUILT_IN), tasks)
+    return check_definition(defined, plugin, tuple(BUILT_IN), tasks)
 
 
 def suite_plugin(name: str) -> SuitePlugin | None:

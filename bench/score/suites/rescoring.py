@@ -126,7 +126,9 @@ def _rescore_mteb(arrays: Arrays, metric: str) -> TaskScore | None:
     """
     if "prediction" not in arrays or metric not in _MTEB_SCORES:
         return None
-    prediction, gold, subset = arrays["prediction"], arrays["gold"], arrays["subset"]
+    prediction = arrays["prediction"]
+    gold = arrays["gold"]
+    subset = arrays["subset"]
     values = []
     for part in dict.fromkeys(subset.tolist()):
         rows = subset == part
