@@ -30,6 +30,7 @@ from bench.references import (
     WEIGHTED,
     WHOLE,
     ReferenceResult,
+    RunTerms,
     find_printed,
     meaning,
 )
@@ -114,7 +115,7 @@ class Reproduced(PrintVerdict):
     runs: tuple[str, ...] = ()
     protocol: str | None = None  # of ours
     text: str | None = None  # form of ours
-    notes: tuple[str, ...] = ()  # what the audit says of the print
+    notes: tuple[str, ...] = ()  # the audit's remarks on the published value
 
     @property
     def decimals(self) -> int:
@@ -212,16 +213,9 @@ def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[Re
     """Find what papers printed for a row on a task, in the table's protocol and text form.
 
     The value to compare with comes first. ``record``: the record of one of the row's runs."""
-    printed = find_printed(
-        row.method,
-        task,
-        suite=table.suite,
-        setting=row.setting,
-        backbone=record.backbone,
-        variant=row.variant,
-        protocol=table.protocol,
-        recipe={key: value.value for key, value in record.recipe.items()},
-    )
+    recipe = {key: value.value for key, value in record.recipe.items()}
+    run = RunTerms(row.method, row.setting, record.backbone, row.variant, recipe)
+    printed = find_printed(run, task, suite=table.suite, protocol=table.protocol)
     return [one for one in printed if not one.text or table.text in (None, one.text)]
 
 

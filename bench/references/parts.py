@@ -24,7 +24,7 @@ not.
 
 
 @dataclass(frozen=True)
-class Part:
+class PaperPart:
     """A table or figure of a paper."""
 
     paper: str
@@ -53,13 +53,13 @@ class Part:
 class FigureRuns:
     """The runs that a figure is drawn from. ``series`` is as ``--set`` takes it."""
 
-    part: Part
+    part: PaperPart
     draws: str  # the kind of our figure: "ablation", "shift", ...
     backbones: tuple[str, ...]
     suites: tuple[str, ...]
     runs: tuple[tuple[str, str, str], ...]  # (setting, method, variant)
     series: Mapping[str, str]  # recipe key -> values; empty without one
-    open: str  # what the sources leave open
+    open: str  # questions that the sources leave open
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class PrintedPoint:
 
 
 @cache
-def contents() -> tuple[Part, ...]:
+def contents() -> tuple[PaperPart, ...]:
     """Every table and figure of the papers, in the papers' order."""
-    return tuple(Part(**row) for row in read_rows(HERE / "contents.tsv"))
+    return tuple(PaperPart(**row) for row in read_rows(HERE / "contents.tsv"))
 
 
 @cache
@@ -104,7 +104,7 @@ def _figure_run(text: str) -> tuple[str, str, str]:
     return setting, method, variant
 
 
-def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
+def printed_points(part: PaperPart) -> tuple[PrintedPoint, ...]:
     """The points of a figure that a source gives; empty for most."""
     return tuple(
         PrintedPoint(row["panel"], row["key"], float(row["x"]), float(row["y"]), row["read"])
@@ -113,7 +113,7 @@ def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
     )
 
 
-def find_part(name: str) -> Part:
+def find_part(name: str) -> PaperPart:
     """ "promcse:6", "promcse:figure2", "promcse:table 6": the part.
 
     Raises UnknownName for one that is not listed.

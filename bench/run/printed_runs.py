@@ -12,7 +12,7 @@ from bench.references import (
     SUITES,
     Checkpoint,
     FigureRuns,
-    Part,
+    PaperPart,
     PrintedRow,
     figure_runs,
     meaning,
@@ -35,7 +35,7 @@ RELEASED = "the authors' released checkpoint is scored and nothing is trained"
 
 
 def runs_of(
-    part: Part,
+    part: PaperPart,
     registry: Registry,
     *,
     filters: Sequence[str] = (),
@@ -127,7 +127,7 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
     return places
 
 
-def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[PrintedRow]:
+def printed_rows(part: PaperPart, filters: Sequence[str] = ()) -> list[PrintedRow]:
     """The rows of a table that ``filters`` choose; a figure has none.
 
     Raises BenchError for a word that fits none.
