@@ -28,8 +28,8 @@ from bench.score.metrics.metric import Metric
 from bench.score.suites import find_metric
 
 APART = 0.02
-"""Points by which a recorded value may differ from that of its predictions: classifiers' scores are
-rounded within folds."""
+"""Points that a recorded value may differ by from the value of its predictions: classifiers' scores
+are rounded within folds."""
 
 Position = tuple[int, int]
 """Row and column of a table."""
@@ -43,8 +43,8 @@ class Columns:
     """The columns of one table."""
 
     of_place: Mapping[int, tuple[Column, tuple[int, ...]]]
-    """Place of a column -> what its methods say together, and the places of the rows that take
-    part."""
+    """Place of a column -> the predictions of its methods together, and the places of the rows
+    that take part."""
     notes: tuple[str, ...]
     """The reasons why cells have no statistics, and the gaps in the statistics."""
     no_interval: Mapping[int, str]

@@ -31,8 +31,8 @@ class PrintVerdict:
     difference: float | None = None  # ours minus the print, as printed
     expected: float | None = None  # the middle of the prediction interval
     half: float | None = None  # of its width
-    sd: float | None = None  # over seeds, pooled; 0.0 where nothing is random
-    freedom: float | None = None  # its degrees of freedom; None where nothing is random
+    sd: float | None = None  # over seeds, pooled; 0.0 if nothing is random
+    freedom: float | None = None  # its degrees of freedom; None if nothing is random
     reason: str = ""  # of NOT_TESTED
 
 

@@ -38,17 +38,17 @@ def with_footnotes(
     table: Table,
     tables: Sequence[Table],
     records: Mapping[str, RunRecord],
-    beside: Table | None = None,
+    published: Table | None = None,
 ) -> Table:
     """Return the table with a footnote for each difference between its runs, and marks at the rows
     that differ.
 
     The value that most runs have is the rule; one footnote names all that differ from it. Rows that
     a suite has only under another protocol or text form, in another one of ``tables``, are named
-    too. ``beside``: the publisher's table that is shown with a submitted one; its runs count when
-    the rule is found.
+    too. ``published``: the publisher's table that is shown with a submitted one; its runs count
+    when the rule is found.
     """
-    table = _seen_in_training(_with_differences(table, records, beside), records)
+    table = _seen_in_training(_with_differences(table, records, published), records)
     runs = [records[run] for row in table.rows for run in row.runs]
     notes = [
         f"checkpoints: {text}"
@@ -111,9 +111,9 @@ def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def _with_differences(
-    table: Table, records: Mapping[str, RunRecord], beside: Table | None
+    table: Table, records: Mapping[str, RunRecord], published: Table | None
 ) -> Table:
-    every = table.rows if beside is None else (*table.rows, *beside.rows)
+    every = table.rows if published is None else (*table.rows, *published.rows)
     facts = {run: _facts(records[run], table) for row in every for run in row.runs}
     _leave_out_dev_sets(facts)
     footnotes = list(table.footnotes)
@@ -122,7 +122,8 @@ def _with_differences(
         having = {run: of_run[setting] for run, of_run in facts.items() if setting in of_run}
         counts = Counter(having.values())
         if all(search_of(records[run]) for run in having):
-            counts.pop(SEARCHED, None)  # rows of a search may differ in what it chose
+            # rows of a search may differ in the values that it chose
+            counts.pop(SEARCHED, None)
         if len(counts) < 2:
             continue
         usual = max(counts, key=lambda value: (counts[value], value))

@@ -40,7 +40,7 @@ def command_name(row: Row, table: Table) -> str:
 
 
 def _distinguishing_words(row: Row, table: Table) -> list[str]:
-    """Return what sets a row apart from its namesakes, and what the table does not say for all."""
+    """Return values that set a row apart from rows of its name, and facts that the table lacks."""
     by_values = _told_by_values(row, table)
     parts = [f"{key}={value}" for key, value in row.differs if not by_values or key == SENDER]
     if table.backbone is None and not row.model:

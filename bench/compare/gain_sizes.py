@@ -33,7 +33,7 @@ class SpreadOfRow:
 
     # "promcse"; "the median row"
     name: str
-    # None for a row that stands for several
+    # None for a row that represents several
     row: Row | None
     # over seeds, of the method and of the baseline
     sd: float

@@ -30,7 +30,7 @@ class SeedsOfRow:
     name: str
     """Of the row that it spreads like; ``MEDIAN``."""
     n: int | None
-    """Seeds from which its spread is known; None for the median."""
+    """Number of seeds that its spread was computed from; None for the median."""
     sd: float
     """Over seeds, in points."""
     items_sd: float

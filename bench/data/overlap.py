@@ -24,7 +24,8 @@ from bench.data.corpora.columns import NUMBERS
 from bench.data.near import NearIndex, words_of
 
 RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
-MUCH = 0.1  # share of a task's sentences from which a row that trained on them is marked
+# a row is marked if it trained on this share of a task's sentences, or more
+MUCH = 0.1
 AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 

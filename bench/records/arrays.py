@@ -186,7 +186,7 @@ def _array(member: Member) -> np.ndarray:
     """
     data = member.packed
     if member.compression == zipfile.ZIP_DEFLATED:
-        # never more than it announces: what it unpacks to may be larger
+        # never more than it announces: a bad file may unpack to more
         data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, member.size + 1)
     if len(data) != member.size or zlib.crc32(data) != member.crc32:
         raise ValueError(f"{member.file} is cut short or altered")

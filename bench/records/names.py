@@ -13,7 +13,7 @@ FOREIGN = ("mteb", OWN_DATA)
 CHECKPOINT = "checkpoint"
 CURVE = "curve.jsonl"
 FAILED_BATCH = "failed-batch.tsv"
-"""The rows on which the loss became NaN or infinite."""
+"""The rows of the batch that made the loss NaN or infinite."""
 
 
 def data_key(task: str, text: str | None, suite: str = "") -> str:

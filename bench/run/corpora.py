@@ -48,7 +48,7 @@ SHARED_TEXT = {
     TARGET: "transductive: trained on the text of the sets that are scored",
     STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
 }
-"""Corpus -> what a reader of its scores should know."""
+"""Corpus -> a remark for readers of its scores."""
 NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)
 
 

@@ -34,7 +34,8 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     expect: dict[str, Any] | None = None
     note: str = ""
     facts: dict[str, Value] = {}
-    file: str = ""  # where it stands
+    # the file that it was read from
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,8 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     backbone: str | None = None
     corpus: str | tuple[str, ...] | None = None
     search: dict[str, Any] = {}
-    file: str = ""  # where it stands
+    # the file that it was read from
+    file: str = ""
 
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
         """Notes on the values of a search; ``plugin`` is the hash of the method's code now.

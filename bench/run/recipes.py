@@ -112,7 +112,7 @@ def choose_entry(
             entry
             for entry in recipes
             if entry.setting == setting and entry.variant in ("", variant)
-            # one without values says only what a paper prints for its own backbone
+            # an entry without values only has the number that a paper prints for its own backbone
             if entry.backbone == backbone or entry.values or entry.corpus
         ),
         key=distance,

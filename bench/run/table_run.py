@@ -28,12 +28,14 @@ class TableRun:
     suites: tuple[str, ...] = ()
     changes: Mapping[str, str] = field(default_factory=dict)  # recipe values that the paper names
     overrides: Mapping[str, str] = field(default_factory=dict)  # the user's recipe values
-    on: TableRun | None = None  # the run whose encoder is its backbone or a recipe value
+    # the run that gives its encoder as the backbone or as a recipe value
+    on: TableRun | None = None
     on_as: str = ""  # the key of that value ("teacher"); "": its backbone
     instead_of: tuple[str, ...] = ()  # the printed backbones that this one replaces
     checkpoint: Checkpoint | None = None  # of the authors, which is scored and not trained
     why_not: str = ""  # the reason it is not run; then the rest may be empty
-    notes: tuple[str, ...] = ()  # what the paper leaves open, and whether a checkpoint is scored
+    # questions that the paper leaves open; and a line if a checkpoint is scored
+    notes: tuple[str, ...] = ()
     planned: tuple[PlannedRun, ...] = ()  # one for each seed
     error: BenchError | None = None  # why it could not be planned
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 BASELINE = "simcse"
-"""The row that others are compared with where no baseline is named."""
+"""The row that others are compared with if no baseline is named."""
 
 
 def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:

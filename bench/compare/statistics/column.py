@@ -77,8 +77,8 @@ class Column:
         """Variance over seeds; NaN: not known."""
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
         self.total_freedom_M = np.zeros(len(values))
-        """Degrees of freedom of all seeds from which a method's variance is known, its own and
-        those of methods that lend."""
+        """Degrees of freedom of all seeds behind a method's variance: its own, and the seeds of
+        methods that lend theirs."""
         self._know_seeds(borrowed or Borrowed([True] * len(values), ()))
         self.freedom = freedom
         self.items = self._of_means(covariance)

@@ -54,10 +54,10 @@ class KnownCode:
     """The code of methods on this machine, as far as it is known."""
 
     hash_here: Callable[[str, str | None], str | None]
-    """Of a method and what its record says of its package: the hash of its code as it is here now,
-    None if it is not here."""
+    """(method, its package in a record) -> hash of the code that is installed now; None if it is
+    not here."""
     today: Callable[[str | None], str | None]
-    """Of a recorded hash: that of today's code, if it computes the same numbers; else the same
+    """Recorded hash -> hash of today's code if it computes the same numbers; else the same
     hash."""
 
 

@@ -25,8 +25,8 @@ LEAST = 1e-5
 """Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
 
 WIDE = 0.05
-"""Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than
-the others' keeps its own variance."""
+"""Level of the F tests, over all methods (Bonferroni). A method keeps its own variance if its seeds
+spread significantly more than the others'."""
 
 MOST_BORROWED = 2.0
 """Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this

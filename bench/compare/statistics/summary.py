@@ -41,7 +41,7 @@ def summarise(
     *,
     together: bool = False,
     tasks: Sequence[str] = (),
-    beside: Iterable[RunRecord] = (),
+    others: Iterable[RunRecord] = (),
     code: KnownCode = UNKNOWN_CODE,
 ) -> tuple[Table, ...]:
     """Group finished records into tables.
@@ -49,7 +49,7 @@ def summarise(
     Untrained runs go into the unsupervised table of their backbone if there is one, as in the
     papers; other untrained runs, such as finished encoders, share one table. ``together``: put all
     settings and backbones into one table. ``tasks``: only these columns; the table ranks by a
-    single one. ``beside``: records that are in none of these tables, but may show that their
+    single one. ``others``: records that are in none of these tables, but may show that their
     backbone has an unsupervised table elsewhere. ``code``: the methods' code on this machine.
     """
     scored = []
@@ -61,7 +61,7 @@ def summarise(
             scored.append((key, record, scores))
             if record.setting == "unsupervised":
                 trained.add((key, record.backbone_name))
-    for record in beside:
+    for record in others:
         if record.status == "finished" and record.setting == "unsupervised":
             trained |= {(key, record.backbone_name) for key in by_protocol(record)}
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}

@@ -17,7 +17,7 @@ DEV_SET = "dev set"
 CORPUS = "corpus"
 
 SELECT_ON = "select_on"
-"""The recipe value that names the set on which checkpoints are chosen."""
+"""The recipe value that names the set for choosing checkpoints."""
 
 SHORT = 6  # characters of a hash that are shown
 

@@ -12,7 +12,7 @@ from bench.base.parquet import TooLarge, limit_of, unpacked_column_bytes
 from bench.data.corpora.records import MOST_TIMES, Record, is_text
 
 SAVED = "saved"
-"""The format of such a folder, as ".csv" is that of a file."""
+"""The name of this format, in the place of a file ending such as ".csv"."""
 TRAIN = "train"
 _STATE = "state.json"
 _INFO = "dataset_info.json"

@@ -60,7 +60,8 @@ class Fetcher:
 
     def __init__(self, store: Path, say: Say = silent) -> None:
         self.store, self.say = store, say
-        self._taken = set[str]()  # sources whose archive was fetched: its good files are here
+        # sources with an archive that was fetched: its good files are here
+        self._taken = set[str]()
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
         """The set in a text form ("any": tokenised if there are forms), from the first source that

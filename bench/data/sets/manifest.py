@@ -86,7 +86,7 @@ class DataFile:
     """Rows that are not empty, where some are (pairs that nobody annotated)."""
     content: str | None = None
     packed: str | None = None
-    """"xz" where the file is compressed; hashes are then of what is inside."""
+    """"xz" if the file is compressed; hashes are then of its content."""
     encoding: str = "utf-8"
     exact: bool = False
     """Whether case and white space count although there is one form only: a copy that differs in
@@ -123,7 +123,7 @@ class DataSet:
     cite: str
     get: str
     homes: Mapping[str, str]
-    """Form -> folder below the data folder where that form is kept."""
+    """Form -> its folder below the data folder."""
     also: tuple[str, ...] = ()
     """Other folders that are looked in for any form."""
     files: tuple[DataFile, ...] = field(default=())

@@ -36,11 +36,11 @@ class SentencePairs:
     gold: np.ndarray
     """(N,) float64, the annotators' mean: 0..5, SICK-R 1..5."""
     subset: list[str]
-    """Sub-dataset of every pair; the task's name where there is only one (the split's name where
-    splits are joined)."""
+    """Sub-dataset of every pair; the task's name if there is only one (the split's name if splits
+    are joined)."""
     split: str
     form: str | None
-    """"tokenised", "raw" or "other-<hash>"; None where there is only one."""
+    """"tokenised", "raw" or "other-<hash>"; None if there is only one."""
     sha256: str
     """Over the files' sha256, in order."""
 

@@ -33,10 +33,10 @@ Curve = dict[float, Point]
 
 
 def ablations(group: Group) -> Iterator[Figure | None]:
-    """Draw a figure for each recipe value of which a method has at least three, on the STS sets and
-    on CxC.
+    """Draw a figure for each recipe key that a method has at least three values of.
 
-    The rows are equal in everything else; recipe values with most rows come first.
+    Scores are on the STS sets and on CxC. The rows are equal in everything else; recipe values with
+    most rows come first.
     """
     for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
         for (name, key, others), curve in swept(group.points(suite))[:MOST_CURVES]:

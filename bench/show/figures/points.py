@@ -1,4 +1,4 @@
-"""Figures whose methods are points: quality against cost, scores elsewhere, and the places of
+"""Figures in which a method is a point: quality against cost, scores elsewhere, and the geometry of
 vectors.
 """
 
@@ -106,7 +106,7 @@ def quality_against_cost(group: Group, kind: str) -> Figure | None:
 
 
 def _cost(kind: str, row: Row) -> float | None:
-    """Return what a row cost, in seconds or parameters. Untrained rows take no time of training."""
+    """Return the cost of a row, in seconds or parameters; untrained rows have no training time."""
     cost = row.cost or RowCost()
     if kind == "parameters":
         return cost.trainable_parameters

@@ -1,5 +1,4 @@
-"""The page of one run: what it scored, how it was trained, what it cost, where it comes from, and
-how to repeat it."""
+"""The page of one run: its scores, training, cost and origin, and the command that repeats it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def methods_grid(board: Board) -> Grid:
 
 
 def code_origin(records: Sequence[RunRecord]) -> str:
-    """Return "a method of mine.py"; "" if no record says where the code is from."""
+    """Return "a method of mine.py"; "" if no record names the file of the code."""
     packages = {record.provenance.plugin.package for record in records}
     names = sorted({path_name(package) for package in packages if package})
     return f"a method of {list_names(names)}" if names else ""

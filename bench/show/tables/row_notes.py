@@ -156,7 +156,7 @@ def _versions_text(table: Table, footnotes: Sequence[int]) -> str:
 
 
 def _other_notes(table: Table, untuned: frozenset[int]) -> list[tuple[str, frozenset[int]]]:
-    """Return a note for each other setting: its values, and that of most rows."""
+    """Return a note for each other setting: its values, and the value of most rows."""
     by_setting: dict[str, list[int]] = {}
     for i, note in enumerate(table.footnotes):
         if note.setting not in (SEARCH_SETTING, VALUES_SETTING, LENGTH_SETTING, *VERSIONS):
