@@ -117,7 +117,6 @@ def reproduce(
 
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --dry-run
-              bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5
               bench reproduce promcse:5 --rows unsupervised --backbone builtin \\
                   --corpus builtin --budget 5steps
               bench reproduce promcse:1 --released --allow-pickle

@@ -96,8 +96,9 @@ def verdict_text(judged: PrintVerdict, cell: ReferenceResult) -> str:
 
 
 def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
-    """(runs behind a printed value, whether it is the best of them). 1 if nothing says so;
-    "several" counts as two."""
+    """Return (runs behind a printed value, whether it is the best of them). 1 if nothing says so;
+    "several" counts as two.
+    """
     stated = re.match(r"(mean|best) of (\d+|several)", cell.runs)
     if stated is None:
         return 1, False

@@ -72,22 +72,26 @@ def _values_suffice(row: Row, table: Table) -> bool:
 
 
 def row_name(row: Row, table: Table) -> str:
-    """ "promcse eh" """
+    """Return the method and its variant: "promcse eh"."""
     return " ".join(filter(None, (row.label, variant_words(row, table))))
 
 
 def setting_words(setting: str | None) -> str:
-    """A setting as printed; None: of several."""
-    return {"none": "nothing trained", None: "several settings"}.get(setting) or setting or ""
+    """Write a setting as tables print it; None means several."""
+    if setting is None:
+        return "several settings"
+    if setting == "none":
+        return "nothing trained"
+    return setting
 
 
 def protocol_words(table: Table) -> str:
-    """ "senteval-all/1 (tokenised)" """
+    """Return the protocol and the text form: "senteval-all/1 (tokenised)"."""
     return table.protocol + (f" ({table.text})" if table.text else "")
 
 
 def headline(table: Table) -> str:
-    """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
+    """Return the heading "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)"."""
     fewest, most = table.seeds
     seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     return ", ".join(
@@ -143,7 +147,7 @@ def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def heads(record: RunRecord) -> str:
-    """ "sts 76.25, sts (raw) 77.10": each suite's average, or its only task."""
+    """Return each suite's average, or its only task: "sts 76.25, sts (raw) 77.10"."""
     heads = []
     for name, average, tasks in suite_scores(record):
         only = tasks[0].rpartition(" ")[2] if len(tasks) == 1 else f"{len(tasks)} tasks"
@@ -152,7 +156,7 @@ def heads(record: RunRecord) -> str:
 
 
 def signed_number(value: float, decimals: int = 2) -> str:
-    """+1.40, -0.31, 0.00: never -0.00."""
+    """Return +1.40, -0.31, 0.00: never -0.00."""
     text = f"{value:+.{decimals}f}"
     return text[1:] if float(text) == 0 else text
 
@@ -160,10 +164,8 @@ def signed_number(value: float, decimals: int = 2) -> str:
 def with_interval(
     difference: float, low: float | None, high: float | None, decimals: int = 2
 ) -> str:
-    """ "+0.55 [-0.55, +1.65]"; the difference alone if its interval is not known."""
-    between = (
-        ""
-        if low is None or high is None
-        else f" [{signed_number(low, decimals)}, {signed_number(high, decimals)}]"
-    )
-    return f"{signed_number(difference, decimals)}{between}"
+    """Return "+0.55 [-0.55, +1.65]"; the difference alone if its interval is not known."""
+    text = signed_number(difference, decimals)
+    if low is None or high is None:
+        return text
+    return f"{text} [{signed_number(low, decimals)}, {signed_number(high, decimals)}]"

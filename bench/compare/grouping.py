@@ -33,13 +33,13 @@ def chosen_on(record: RunRecord) -> str:
 
 
 def _no_dev_set(name: str) -> str:
-    """The name of a set, unless the name marks it as a development set; else ""."""
+    """Return the name of a set, unless the name marks it as a development set; else ""."""
     name = name.strip()
     return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
 
 
 def usual_budgets(records: Iterable[RunRecord]) -> dict[tuple[str, str], str]:
-    """(setting, backbone) -> the budget that most runs have; "" for none."""
+    """Return (setting, backbone) -> the budget that most runs have; "" for none."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for record in records:
         place = (record.setting, record.backbone_name)

@@ -132,12 +132,12 @@ def _disagreement(
 
 
 def _places(values_N: np.ndarray) -> np.ndarray:
-    """(N,) place by mean rank: 0 for the lowest, 100 for the highest."""
+    """Return (N,) place by mean rank: 0 for the lowest, 100 for the highest."""
     return 100 * (mean_ranks(values_N) - 1) / max(len(values_N) - 1, 1)
 
 
 def _right(p: Predicted) -> np.ndarray:
-    """(N,) share of correct answers: 0 or 1, or over the draws in which the item was tested."""
+    """Return (N,) shares of correct answers: 0 or 1, or over the draws that tested the item."""
     predicted = p.prediction_SN[0].reshape(p.n_items, -1)
     right = predicted == np.asarray(p.gold_N)[:, None]
     return right.sum(axis=1) / np.maximum((predicted != -1).sum(axis=1), 1)
@@ -156,7 +156,7 @@ def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
 
 
 def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
-    """The class of each row; with several draws, each class with its count (-1: none)."""
+    """Return the class of each row; with several draws, each class with its count (-1: none)."""
 
     def name(value: float) -> str:
         if isinstance(names, list) and 0 <= value < len(names):

@@ -48,14 +48,16 @@ def judge(table: Table, runs: Mapping[str, Run]) -> Table:
 
 
 def head_column(table: Table, runs: Mapping[str, Run]) -> tuple[Column, tuple[int, ...]] | None:
-    """(the column that ranks, the places of its rows in the table); None if the table has none."""
+    """Return (the column that ranks, the places of its rows in the table); None if the table has
+    none.
+    """
     if table.head is None:
         return None
     return read_columns(table, runs).of_place.get(len(table.columns) - 1)
 
 
 def with_intervals(table: Table, columns: Columns) -> Table:
-    """The table with the interval of every cell, and the notes of its columns."""
+    """Return the table with the interval of every cell, and the notes of its columns."""
     cells = [list(row.cells) for row in table.rows]
     for j, (of, places) in columns.of_place.items():
         for i, half, se, covers in zip(places, *of.half_widths(), strict=True):
@@ -78,8 +80,9 @@ def _with_cell(row: Row, column: int, cell: Cell) -> Row:
 
 
 def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Table:
-    """The table with verdicts on its head column, which ``columns`` have, and the rows that may be
-    the best."""
+    """Return the table with verdicts on its head column, which ``columns`` have, and the rows that
+    may be the best.
+    """
     of, places = columns.of_place[len(table.columns) - 1]
     same = _same_as_baseline(table, runs)
     base_row = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)

@@ -76,8 +76,8 @@ def check_size(size: float) -> None:
 
 
 def seeds_for(table: Table, runs: Mapping[str, Run], size: float) -> SeedsNeeded | None:
-    """How many seeds of a new row of the table find a true difference of ``size`` points from the
-    baseline in 80 of 100 tables.
+    """Return how many seeds of a new row of the table find a true difference of ``size`` points
+    from the baseline in 80 of 100 tables.
 
     ``table``: as ``compare_runs`` judged it. The new row is tested as one more comparison. None if
     the table has no column that ranks, no baseline with a value and predictions, or no row with two
@@ -120,8 +120,9 @@ def seeds_for(table: Table, runs: Mapping[str, Run], size: float) -> SeedsNeeded
 
 
 def _next_comparison(table: Table) -> tuple[int, float]:
-    """(comparisons of the table with one more row, the level of each): the rule's share, worse rows
-    having passed theirs on."""
+    """Return (comparisons of the table with one more row, the level of each): the rule's share,
+    worse rows having passed theirs on.
+    """
     compared = [verdict_of(row) for row in table.rows if verdict_of(row)]
     comparisons = len(compared) + 1
     return comparisons, ALPHA / (comparisons - compared.count(WORSE))
@@ -137,8 +138,10 @@ class _Plan:
     critical: float
 
     def row(self, name: str, n: int | None, sd: float, items: float) -> SeedsOfRow:
-        """``sd``: of the new row over seeds; ``items``: variance over items of its difference from
-        the baseline."""
+        """Return the difference of a planned row from the baseline.
+
+        ``sd``: of the new row over seeds. ``items``: the variance of the difference over items.
+        """
         of, base = self.of, self.base
         random = bool(of.random_M[base])
         lends = of.own_freedom_M > 0

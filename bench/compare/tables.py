@@ -105,8 +105,9 @@ def _summarised(
 def _submitted(
     table: Table, own: Sequence[Table], sent: Sequence[Table], runs: Mapping[str, Run]
 ) -> Table:
-    """A table of one sender's runs, compared with the publisher's. ``sent``: all tables of the
-    sender."""
+    """Return a table of one sender's runs, compared with the publisher's. ``sent``: all tables of
+    the sender.
+    """
     publishers = publishers_table(table, own)
     records = {run_id: run.record for run_id, run in runs.items()}
     table = with_footnotes(beside_publishers(table, publishers), sent, records, publishers)

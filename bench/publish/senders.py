@@ -66,8 +66,8 @@ _EXPECTED = f"a name of at most {LONGEST_NAME} characters, which can be read"
 
 
 def check_name(text: str, must: str = "--by must be") -> str:
-    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or has
-    characters that a reader cannot see.
+    """Return the name with single blanks. Raises DataDamaged for one that is empty, too long, or
+    has characters that a reader cannot see.
     """
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not name or len(name) > LONGEST_NAME:

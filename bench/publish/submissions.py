@@ -77,8 +77,9 @@ def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
 
 
 def read_for_submission(folder: Path, name: str) -> bytes:
-    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more
-    bytes than a submission may have of it."""
+    """Return the content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and
+    more bytes than a submission may have of it.
+    """
     most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), MiB)
     try:
         return read_plain_file(folder / name, most, inside=folder)

@@ -81,7 +81,7 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
 
 
 def foreign_files(score: Score, folder: Path) -> list[Path]:
-    """The result files of the tool that scored the task.
+    """Return the result files of the tool that scored the task.
 
     A record may be forged: paths outside of the tool's folder are ignored.
     """

@@ -81,7 +81,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         return ScoreKey(self.suite, self.task, self.protocol, self.text)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
-        """The recorded hash of its stored predictions, complete or reduced; None if none is
+        """Return the recorded hash of its stored predictions, complete or reduced; None if none is
         recorded.
         """
         if REDUCED in arrays:

@@ -75,13 +75,13 @@ class PrintedPoint:
 
 @cache
 def contents() -> tuple[PaperPart, ...]:
-    """Every table and figure of the papers, in the papers' order."""
+    """Return every table and figure of the papers, in the papers' order."""
     return tuple(PaperPart(**row) for row in read_rows(HERE / "contents.tsv"))
 
 
 @cache
 def figure_runs() -> tuple[FigureRuns, ...]:
-    """The runs of every figure that is drawn from runs."""
+    """Return the runs of every figure that is drawn from runs."""
     parts = {(part.paper, part.part): part for part in contents()}
     return tuple(
         FigureRuns(
@@ -98,14 +98,14 @@ def figure_runs() -> tuple[FigureRuns, ...]:
 
 
 def _figure_run(text: str) -> tuple[str, str, str]:
-    """ "supervised:simcse+eh" as (setting, method, variant)."""
+    """Split "supervised:simcse+eh" into (setting, method, variant)."""
     setting, _, name = text.partition(":")
     method, _, variant = name.partition("+")
     return setting, method, variant
 
 
 def printed_points(part: PaperPart) -> tuple[PrintedPoint, ...]:
-    """The points of a figure that a source gives; empty for most."""
+    """Return the points of a figure that a source gives; empty for most."""
     return tuple(
         PrintedPoint(row["panel"], row["key"], float(row["x"]), float(row["y"]), row["read"])
         for row in read_rows(HERE / "points.tsv")
@@ -114,7 +114,7 @@ def printed_points(part: PaperPart) -> tuple[PrintedPoint, ...]:
 
 
 def find_part(name: str) -> PaperPart:
-    """ "promcse:6", "promcse:figure2", "promcse:table 6": the part.
+    """Return the part that "promcse:6", "promcse:figure2" or "promcse:table 6" names.
 
     Raises UnknownName for one that is not listed.
     """
@@ -128,7 +128,7 @@ def find_part(name: str) -> PaperPart:
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None).
+    """Split "promcse:1" into ("promcse", "1"), and "promcse" into ("promcse", None).
 
     Raises BenchError for one that has no printed scores here.
     """

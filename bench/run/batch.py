@@ -31,7 +31,7 @@ class JobBatch:
         return self.folder.name
 
     def command(self, run_id: str) -> list[str]:
-        """The worker's command line for one run."""
+        """Return the worker's command line for one run."""
         return ["sh", str(self.folder / "worker.sh"), run_id]
 
     @property

@@ -200,7 +200,7 @@ def name_with_content(corpus: Corpus) -> str:
 
 
 def stsb_train(data: DataFolder) -> Corpus:
-    """The pairs of STS-B's train split, with scores divided by 5 as on the hub."""
+    """Return the pairs of STS-B's train split, with scores divided by 5 as on the hub."""
     try:
         pairs = read_sts(data, "STS-B", text="any", split="train")
     except NotFetchedYet:
@@ -235,7 +235,7 @@ def _of_hub(name: str, data: DataFolder) -> Corpus:
 
 
 def _of_recipes(file: str, data: DataFolder) -> Corpus:
-    """A corpus that recipes name: from train/ of the data folder, or fetched."""
+    """Return a corpus that recipes name: from train/ of the data folder, or fetched."""
     known = next((one for one in data_sets().values() if one.files[0].name == file), None)
     try:
         path = data.corpus(file)
@@ -285,7 +285,7 @@ def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
 
 
 def written_corpus(name: str, suffix: str, text: str) -> Corpus:
-    """A text as a corpus with that name: a file in the cache."""
+    """Return a text as a corpus with that name: a file in the cache."""
     cache, key = default_cache(), hashlib.sha256(text.encode()).hexdigest()[:16]
     path = cache / name / f"{key}{suffix}"
     if not path.exists():

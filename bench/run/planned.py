@@ -87,7 +87,7 @@ def determinants(run: PlannedRun) -> dict[str, Any]:
 
 
 def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
-    """A new run: this one with another recipe value."""
+    """Return a new run: this one with another recipe value."""
     return with_fingerprint(
         replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None)
     )

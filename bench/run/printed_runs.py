@@ -128,7 +128,7 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
 
 
 def printed_rows(part: PaperPart, filters: Sequence[str] = ()) -> list[PrintedRow]:
-    """The rows of a table that ``filters`` choose; a figure has none.
+    """Return the rows of a table that ``filters`` choose; a figure has none.
 
     Raises BenchError for a word that fits none.
     """
@@ -159,7 +159,7 @@ def _fits(row: PrintedRow, word: str) -> bool:
 def _of_figure(
     drawn: FigureRuns, places: Sequence[Place], registry: Registry, released: bool
 ) -> list[TableRun]:
-    """The runs that a figure is drawn from; each value of a series is a run."""
+    """Return the runs that a figure is drawn from; each value of a series is a run."""
     made = []
     for (setting, method, variant), changes in product(drawn.runs, combinations_of(drawn.series)):
         own = registry[method].cls.own_backbone
@@ -175,17 +175,16 @@ def _of_figure(
                 instead_of=() if own else instead_of,
                 notes=(drawn.open,) if drawn.open else (),
             )
-            checkpoint = (
-                released_as(method, setting, backbone)
-                if released and not variant and not changes
-                else None
-            )
-            made.append(run if checkpoint is None else _from_checkpoint(run, checkpoint))
+            if released and not variant and not changes:
+                checkpoint = released_as(method, setting, backbone)
+                if checkpoint is not None:
+                    run = _from_checkpoint(run, checkpoint)
+            made.append(run)
     return made
 
 
 def _from_checkpoint(run: TableRun, checkpoint: Checkpoint) -> TableRun:
-    """The authors' checkpoint instead of a training; its rows and suites stay."""
+    """Return the authors' checkpoint instead of a training; its rows and suites stay."""
     return replace(
         run,
         method=checkpoint.ours,
@@ -218,14 +217,15 @@ def _of_row(row: PrintedRow, place: Place, registry: Registry, released: bool) -
     for name in filter(None, (means.method, means.on, *means.uses.values())):
         if name not in registry.plugins:
             return TableRun(rows=(row,), why_not=f"no method {name} is installed here")
-    cls, setting = registry[means.method].cls, means.setting or first.setting
+    cls = registry[means.method].cls
+    setting = means.setting or first.setting
+    if setting not in cls.settings:  # a method that is fitted or pooled has a setting of its own
+        setting = cls.settings[0]
     run = TableRun(
         rows=(row,),
         method=means.method,
         variant=means.variant,
-        setting=setting
-        if setting in cls.settings
-        else cls.settings[0],  # fitted or pooled: one of its own
+        setting=setting,
         backbone=cls.own_backbone or backbone,
         suites=suites,
         changes=means.set,

@@ -73,7 +73,7 @@ class RecipeFile(
 
 @cache
 def read_recipes(folder: Path, method: str) -> RecipeFile:
-    """The recipe file of a method; empty if there is none.
+    """Return the recipe file of a method; empty if there is none.
 
     Raises BenchError, naming the file, if it is malformed.
     """
@@ -94,7 +94,7 @@ def read_recipes(folder: Path, method: str) -> RecipeFile:
 def _whole(
     recipe: Mapping[str, Any], common: Sequence[Mapping[str, Any]], file: str
 ) -> dict[str, Any]:
-    """A recipe's table over the tables of ``common`` that apply to it; later ones win."""
+    """Return a recipe's table over the tables of ``common`` that apply to it; later ones win."""
     recipe = {"variant": "", **recipe}
     whole: dict[str, Any] = {"values": {}, "facts": {}}
     for table in (*common, recipe):
@@ -109,7 +109,7 @@ def _whole(
 
 
 def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every ``key = value`` as ``key = { value, source, note }``."""
+    """Return every ``key = value`` as ``key = { value, source, note }``."""
     values = {}
     for key, content in table.items():
         values[key] = {
@@ -144,26 +144,25 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     file: str = ""
 
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
-        """Notes on the values of a search; ``plugin`` is the hash of the method's code now.
+        """Return notes on the values of a search; ``plugin`` is the hash of the method's code now.
 
         Raises BenchError for a seed of the search: its dev score chose the values.
         """
         name = self.search.get("name", "the search")
-        if used := set(seeds).intersection(self.search.get("seeds", [])):
+        used = set(seeds).intersection(self.search.get("seeds", []))
+        if used:
             raise BenchError(
                 f"seed {min(used)}: {name} chose these values by its scores on this seed, which "
                 "are therefore biased",
                 "--seeds 1-5, or other seeds that the search did not use",
             )
-        return (
-            []
-            if equivalent_code(self.search.get("plugin", plugin)) == equivalent_code(plugin)
-            else [f"the code of {self.method} has changed since {name}"]
-        )
+        if equivalent_code(self.search.get("plugin", plugin)) == equivalent_code(plugin):
+            return []
+        return [f"the code of {self.method} has changed since {name}"]
 
 
 def read_custom(file: Path) -> CustomRecipe:
-    """Raises BenchError, naming the file, if it is not a recipe."""
+    """Raise BenchError, naming the file, if it is not a recipe."""
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         table |= {"values": _triples(table["values"]), "file": str(file)}

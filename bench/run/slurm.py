@@ -62,8 +62,8 @@ exit 1
 
 
 def check_slurm(target: Target, connect: bool) -> None:
-    """Raises BenchError for an option that cannot be passed on and, with ``connect``, if there is
-    no sbatch here.
+    """Raise BenchError for an option that cannot be passed on and, with ``connect``, if there is no
+    sbatch here.
     """
     for key, value in target.options:
         if not re.fullmatch("[a-z][a-z0-9-]*", key) or "\n" in value or key in RESERVED:

@@ -59,7 +59,7 @@ class TableRun:
         return self.why_not or (self.error.message if self.error else "")
 
     def differs_from(self, cell: ReferenceResult) -> str:
-        """Why this run cannot be compared with a printed number; "" if it can."""
+        """Say why this run cannot be compared with a printed number; "" if it can."""
         if self.instead_of:
             return f"{self.backbone} stands in for {', '.join(self.instead_of)}"
         if self.overrides:
@@ -83,7 +83,7 @@ class TableRun:
         )
 
     def config(self, options: RunConfig, seeds: Sequence[int], below: str = "") -> RunConfig:
-        """The run with these seeds.
+        """Return the run with these seeds.
 
         ``options``: device, data and the like; ``below``: the folder of the run that it needs.
         """

@@ -48,7 +48,7 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma without a KEY= after it
+    """Return ``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma without a KEY= after it
     belongs to the value before it ("nodelist=a,b"). Raises BenchError for anything else.
     """
     name, _, rest = text.partition(":")

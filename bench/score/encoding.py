@@ -146,11 +146,11 @@ class VectorStore:
         return len(self._row)
 
     def first(self, count: int) -> np.ndarray:
-        """The first vectors that were added, at most ``count``: (n, dim) float32, or (0, 0)."""
+        """Return the first vectors, at most ``count``, as (n, dim) float32; (0, 0) if none was added."""
         return np.array(self._vectors[:count], dtype=np.float32)
 
     def missing(self, sentences: Sequence[str]) -> list[str]:
-        """The distinct sentences that are not stored yet."""
+        """Return the distinct sentences that are not stored yet."""
         return [s for s in dict.fromkeys(sentences) if _key_of(s) not in self._row]
 
     def add(
@@ -183,7 +183,7 @@ class VectorStore:
         return len(new)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """(n, dim) float32. Raises KeyError for a sentence that was never added."""
+        """Return (n, dim) float32. Raises KeyError for a sentence that was never added."""
         rows = np.fromiter(
             (self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences)
         )

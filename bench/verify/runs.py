@@ -36,16 +36,13 @@ def _fingerprint_difference(record: RunRecord) -> str:
         raise NotChecked(
             "a record of an older bench does not hold everything that it is computed from"
         )
-    return (
-        ""
-        if again == record.fingerprint
-        else f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
-    )
+    if again == record.fingerprint:
+        return ""
+    return f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
 
 
 def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
-    """The recorded hash against the hash that bench knows and, if it is there, against the set in
-    ``data``."""
+    """Compare the recorded hash with the hash that bench knows, and with the set in ``data``."""
     recorded = record.provenance.data.get(data_key(score.task, score.text, score.suite))
     expected = known_sets()["data"].get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
     if recorded is None:
@@ -73,7 +70,8 @@ def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -
 def _set_sha256(data: DataFolder, key: ScoreKey) -> str:
     """Return the hash of a set in a folder, read once for all runs. Raises DataMissing,
     DataDamaged."""
-    if (task := find_task(key)) is None:
+    task = find_task(key)
+    if task is None:
         raise DataMissing(f"{key.suite} has no task {key.task} under {key.protocol}")
     return task.load(data, key.text or "tokenised").sha256
 
@@ -112,7 +110,8 @@ def verify_run(
     folder = folder.absolute()
     store = RunsFolder(folder.parent)
     try:
-        if holder := store.worked_on_by(folder.name):
+        holder = store.worked_on_by(folder.name)
+        if holder:
             return RunReport(
                 folder.name,
                 [Finding("record", "run", UNCHECKED, f"it is locked by {holder}")],
@@ -142,8 +141,9 @@ def verify_run(
 
 
 def check_folder(folder: Path) -> list[Finding]:
-    """One finding if a run's folder holds what is never read: a link, a pipe, a device, or a curve
-    that is too large for one."""
+    """Return one finding if a run's folder holds what is never read: a link, a pipe, a device, or a
+    curve that is too large for one.
+    """
     try:
         list_plain_files(folder)
         with open_plain_file(folder / CURVE, CURVE_BYTES):

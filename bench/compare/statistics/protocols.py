@@ -58,7 +58,7 @@ def _common_form(scores: Mapping[str, Score]) -> str:
 
 
 def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...] | None:
-    """(task, hash of the predictions) of every task; None if one was not recorded."""
+    """Return (task, hash of the predictions) of every task; None if one was not recorded."""
     hashes = [
         (task, score.predictions_sha256)
         for task, score in sorted(scores.items())

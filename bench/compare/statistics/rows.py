@@ -102,8 +102,9 @@ def group_rows(
 
 
 def _older_note(older: Mapping[str, Sequence[str]]) -> str:
-    """A line on runs that are left out for newer ones: their ids if they are few, else how many
-    each row has. ``older``: row -> ids."""
+    """Return a line on runs that are left out for newer ones: their ids if they are few, else how
+    many each row has. ``older``: row -> ids.
+    """
     ids = [run_id for of_row in older.values() for run_id in of_row]
     if len(ids) <= FEW_IDS:
         named = list_names(ids, FEW_IDS)
@@ -113,7 +114,7 @@ def _older_note(older: Mapping[str, Sequence[str]]) -> str:
 
 
 def _telling_keys(firsts: Sequence[Mapping[str, Term]]) -> list[str]:
-    """The keys that set these rows of one name apart, in alphabetical order."""
+    """Return the keys that set these rows of one name apart, in alphabetical order."""
     keys = []
     for key in sorted(set().union(*firsts)):
         values = {first[key].exact if key in first else None for first in firsts}
@@ -183,7 +184,8 @@ def _choose_code(
             chosen[run.seed] = run
     if left_out:
         older.setdefault(name, []).extend(sorted(left_out))
-    if early := dated_ahead(newest_first):
+    early = dated_ahead(newest_first)
+    if early:
         notes.append(
             f"{name}: dated in the future, by a clock that was ahead: {list_names(early, 3)}"
         )
@@ -196,8 +198,9 @@ def _choose_code(
 
 
 def _codes_here(runs: Sequence[RunRecord], known: KnownCode) -> set[str]:
-    """The hashes of the code that these runs' method has on this machine now, one for each place
-    that their records name."""
+    """Return the hashes of the code that these runs' method has on this machine now, one for each
+    place that their records name.
+    """
     places = {(run.method, run.provenance.plugin.package) for run in runs}
     found = {known.hash_here(method, package) for method, package in places}
     return {sha256 for sha256 in found if sha256 is not None}
@@ -210,8 +213,8 @@ def dated_ahead(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def moment(created: str) -> datetime:
-    """A record's date as a moment, from any time zone (UTC if it names none); the earliest moment
-    if no calendar has it.
+    """Return a record's date as a moment, from any time zone (UTC if it names none); the earliest
+    moment if no calendar has it.
     """
     try:
         at = datetime.fromisoformat(created)

@@ -70,8 +70,8 @@ def seed_variances(
 def moderated_variances(
     variances: ArrayLike, degrees_of_freedom: ArrayLike, lends_M: ArrayLike | None = None
 ) -> tuple[float, float, Floats, Floats]:
-    """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees
-    of freedom).
+    """Return (prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior
+    degrees of freedom).
 
     ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a
     single seed) is ignored and gets the prior's. ``lends_M``: the groups that make the prior; None:
@@ -106,7 +106,7 @@ def moderated_variances(
 
 
 def _lenders(freedom_M: Floats, lends_M: ArrayLike | None) -> NDArray[np.bool_]:
-    """(M,) the groups that lend: of those that may, the ones with degrees of freedom."""
+    """Return (M,) the groups that lend: of those that may, the ones with degrees of freedom."""
     if lends_M is None:
         return freedom_M > 0
     return (freedom_M > 0) & np.asarray(lends_M, dtype=bool)

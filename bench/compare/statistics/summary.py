@@ -134,7 +134,8 @@ def _table(
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
-    if AVERAGE in columns and (holds := name_average(suite, protocol)):
+    holds = name_average(suite, protocol)
+    if AVERAGE in columns and holds:
         notes.append(f"{AVERAGE} is the mean of {holds}")
     if falling:
         notes.insert(0, f"lower is better: {', '.join(falling)}")
@@ -245,12 +246,20 @@ def _marked(rows: list[Row], columns: Sequence[str], falling: Sequence[str]) -> 
     """
     cells = [list(row.cells) for row in rows]
     for i, column in enumerate(columns):
-        values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]
+        values = []
+        for row in rows:
+            cell = row.cells[i]
+            if cell is not None:
+                values.append(cell.rounded)
         ordered = sorted(set(values), reverse=column not in falling)
-        marks = dict(zip(ordered, ("best", "second")[: max(0, len(values) - 1)], strict=False))
+        # two values have a best one, three also a second
+        names = ("best", "second")[: max(0, len(values) - 1)]
+        marks = dict(zip(ordered, names, strict=False))
         for row_cells in cells:
-            if (cell := row_cells[i]) is not None:
-                row_cells[i] = replace(cell, mark=marks.get(cell.rounded, ""))
-    return [
-        replace(row, cells=tuple(row_cells)) for row, row_cells in zip(rows, cells, strict=True)
-    ]
+            own = row_cells[i]
+            if own is not None:
+                row_cells[i] = replace(own, mark=marks.get(own.rounded, ""))
+    marked = []
+    for row, row_cells in zip(rows, cells, strict=True):
+        marked.append(replace(row, cells=tuple(row_cells)))
+    return marked

@@ -37,7 +37,7 @@ Record = dict[str, Any]
 
 
 def format_of(file: str | Path) -> str:
-    """ ".jsonl" for "a.jsonl" and "A.JSONL.gz".
+    """Return ".jsonl" for "a.jsonl" and "A.JSONL.gz".
 
     Only text is read compressed: ".gz" for "a.parquet.gz".
     """
@@ -53,8 +53,8 @@ def read_records(
     seen: Seen = None,
     choose: Callable[[list[str]], Sequence[str]] = list,
 ) -> Iterator[tuple[int, Record]]:
-    """(number of the line, record) for each row of a file of the format ``kind``; the column of a
-    text file is "text".
+    """Return (number of the line, record) for each row of a file of the format ``kind``; the column
+    of a text file is "text".
 
     Of a Parquet file only the columns that ``choose`` returns are read. ``where`` names the file in
     messages. Raises CorpusError, naming the line.

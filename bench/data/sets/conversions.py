@@ -32,7 +32,7 @@ def json_lines(file: bytes) -> bytes:
 
 
 def parquet_text(*files: bytes) -> bytes:
-    """The column ``text`` of Parquet files, one line per row."""
+    """Return the column ``text`` of Parquet files, one line per row."""
     import pyarrow.parquet
 
     try:
@@ -43,7 +43,7 @@ def parquet_text(*files: bytes) -> bytes:
 
 
 def text_and_labels(texts: bytes, labels: bytes) -> bytes:
-    """A file of texts and one of labels, joined line by line: label, tab, text without outer
+    """Return a file of texts and one of labels, joined line by line: label, tab, text without outer
     blanks, inner tabs made blanks.
 
     Raises ValueError if the two have different numbers of lines.
@@ -57,7 +57,7 @@ def text_and_labels(texts: bytes, labels: bytes) -> bytes:
 
 
 def first_columns(columns: int, file: bytes) -> bytes:
-    """The first columns of a table with tabs."""
+    """Return the first columns of a table with tabs."""
     return _joined(
         [
             "\t".join(line.split("\t")[:columns])

@@ -180,7 +180,7 @@ def data_set(name: str) -> DataSet:
 
 
 def parse_manifest(manifest: Mapping[str, Any]) -> list[DataSet]:
-    """A manifest's sets.
+    """Return a manifest's sets.
 
     Raises ValueError or TypeError for a mistake in it: manifests are ours, not the user's.
     """
@@ -190,5 +190,5 @@ def parse_manifest(manifest: Mapping[str, Any]) -> list[DataSet]:
 
 
 def damaged_file(wanted: DataSet, what: str) -> DataDamaged:
-    """The error that says what is wrong with a file of a set, and what gets another."""
+    """Return the error that says what is wrong with a file of a set, and what gets another."""
     return DataDamaged(f"{wanted.name}: {what}", f"replace the file; to get it: {wanted.get}")

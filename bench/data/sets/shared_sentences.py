@@ -25,8 +25,9 @@ STORED_TRACKS = Path(__file__).with_name("shared_in_tracks.npz")
 
 
 def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
-    """(N, 2) the numbers of both sentences of every pair; None where these are not the scores of a
-    known set."""
+    """Return (N, 2) the numbers of both sentences of every pair; None where these are not the
+    scores of a known set.
+    """
     if task in TRANSLATIONS:
         task = "STS-B"
     known = _stored().get(task)

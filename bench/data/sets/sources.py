@@ -97,7 +97,7 @@ class Source:
 
 @functools.cache
 def all_sources() -> Mapping[str, Source]:
-    """Every source by name, in the order of trying."""
+    """Return every source by name, in the order of trying."""
     text = (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
     return {
         source.name: source for source in msgspec.convert(json.loads(text)["sources"], list[Source])

@@ -71,15 +71,14 @@ def read_sts(
     if split not in (*splits, ALL):
         raise UnknownName("split", split, [*splits, ALL], where=f"of {task}")
     copy = folder.open(wanted, wanted.split(*(splits if split == ALL else [split])), text=text)
-    rows = (
-        [
-            (*row, file.file.split if split == ALL else task)
-            for file in copy.files
-            for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces)
-        ]
-        if task in _COLUMNS
-        else list(_pair_rows(copy, keep_spaces))
-    )
+    rows = []
+    if task in _COLUMNS:
+        for file in copy.files:
+            part = file.file.split if split == ALL else task
+            for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces):
+                rows.append((*row, part))
+    else:
+        rows += _pair_rows(copy, keep_spaces)
     first, second, gold, subset = zip(*rows, strict=True)
     return SentencePairs(
         name=task,
@@ -117,7 +116,7 @@ def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tu
 
 
 def parse_gold(text: str, file: DataFile) -> list[float | None]:
-    """One score per line; None for an empty line, a pair that nobody annotated."""
+    """Return one score per line; None for an empty line, a pair that nobody annotated."""
     return [
         _score(row[0], number, file) if row[0].strip() else None
         for number, row in _numbered(text, file, 1)
@@ -143,7 +142,7 @@ def parse_table(
 
 
 def _numbered(text: str, file: DataFile, width: int) -> Iterator[tuple[int, list[str]]]:
-    """(number of the line, its cells).
+    """Yield (number of the line, its cells).
 
     Raises DataDamaged for a line with fewer than ``width`` cells.
     """

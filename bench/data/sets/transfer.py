@@ -111,7 +111,7 @@ _PARSERS = {"SST-2": _parse_sst, "TREC": _parse_trec, "MRPC": _parse_mrpc}
 
 
 def parse_texts(task: str, copy: Found) -> list[Row]:
-    """The rows of a file.
+    """Return the rows of a file.
 
     Of MR, CR, SUBJ and MPQA a file has one class, which its role names. Raises DataDamaged.
     """

@@ -47,7 +47,7 @@ def search_facts(search: Search, method: str) -> dict[str, Any]:
 
 
 def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun) -> Path | None:
-    """``METHOD.toml`` in the search's folder; None if no trial of the method has a score.
+    """Return ``METHOD.toml`` in the search's folder; None if no trial of the method has a score.
 
     ``planned``: a run of the search, which knows the folders that the search has only by name; this
     file is for this machine.

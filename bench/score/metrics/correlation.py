@@ -96,7 +96,7 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
 def if_defined(
     correlation: Correlation, predicted: NDArray[np.float64], gold: NDArray[np.float64]
 ) -> float | None:
-    """The correlation; None if it is undefined."""
+    """Return the correlation; None if it is undefined."""
     try:
         return correlation(predicted, gold)
     except ValueError:
@@ -109,7 +109,7 @@ def correlate_groups(
     groups: Sequence[str],
     correlation: Correlation = spearman,
 ) -> Grouped:
-    """The correlation over all items, within each group, and the two means over groups.
+    """Return the correlation over all items, within each group, and the two means over groups.
 
     ``groups`` names the group of every item. Raises ValueError if the correlation over all items is
     undefined. A single group with an undefined correlation has None, and so have both means.
@@ -145,7 +145,7 @@ class UnusableGold(ValueError):
 def check_sides(
     predicted: ArrayLike, gold: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both as (N,) float64.
+    """Return both as (N,) float64.
 
     Raises ValueError for another shape, fewer than two items, NaN, infinity or complex numbers.
     """

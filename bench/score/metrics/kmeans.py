@@ -118,7 +118,7 @@ class Points:
         """Length in the caller's unit of a length of 1 here."""
 
     def distances(self, centres_MD: Floats) -> Floats:
-        """(M, N) squared distances; rounding can leave them a little below zero."""
+        """Return (M, N) squared distances; rounding can leave them a little below zero."""
         count, dim = centres_MD.shape
         rows_ME = np.ones((count, dim + 2), dtype=self.x_ND.dtype)
         np.multiply(centres_MD, -2, out=rows_ME[:, :dim])
@@ -126,7 +126,7 @@ class Points:
         return rows_ME @ self._rows_NE.T
 
     def distances_of(self, rows_M: Rows) -> Floats:
-        """(M, N) squared distances of points to all: never negative, 0 of one to itself."""
+        """Return (M, N) squared distances of points to all: never negative, 0 of one to itself."""
         distances_MN = self.distances(self.x_ND[rows_M])
         np.maximum(distances_MN, 0, out=distances_MN)
         distances_MN[np.arange(len(rows_M)), rows_M] = 0
@@ -227,12 +227,11 @@ class _Start:
         self._before_N = self._label_N
         self._sum_KD = np.zeros(centres_KD.shape)
         self._count_K = np.zeros(clusters, dtype=np.int64)
-        self._touched_K = np.zeros(
-            clusters, dtype=bool
-        )  # clusters whose sum the last labels changed
+        # clusters with another sum since the last labels
+        self._touched_K = np.zeros(clusters, dtype=bool)
 
     def assign(self, distances_MN: Floats) -> None:
-        """The nearest centre of every point, given new distances to the centres that moved."""
+        """Find the nearest centre of every point, given new distances to the centres that moved."""
         self._distance_KN[self.moved_M] = distances_MN
         self._before_N = self._label_N
         self._label_N = self._distance_KN.argmin(axis=0).astype(np.int32)

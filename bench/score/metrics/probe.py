@@ -218,7 +218,8 @@ def _probe(
 
 
 def stratified_folds(y_N: Rows, folds: int, seed: int) -> Rows:
-    """The test fold of every row, (N,), as scikit-learn's shuffled StratifiedKFold assigns it.
+    """Return the test fold of every row, (N,), as scikit-learn's shuffled StratifiedKFold assigns
+    it.
 
     It is written out so that the protocol does not depend on a version of scikit-learn. Raises
     ValueError if every class has fewer rows than folds.

@@ -177,7 +177,7 @@ def describe_data(own: OwnFile, inner: Any) -> LoadedOwn:
 
 
 def stored_task(name: str, protocol: str) -> Task | None:
-    """The task of a record, to compute its score again without the file.
+    """Return the task of a record, to compute its score again without the file.
 
     Returns None if this bench does not know the protocol.
     """

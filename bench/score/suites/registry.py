@@ -134,7 +134,7 @@ def _checked(defined: object, plugin: str) -> Suite:
 
 
 def suite_plugin(name: str) -> SuitePlugin | None:
-    """A plugin's suite and its origin, or None for a suite of this package.
+    """Return a plugin's suite and its origin, or None for a suite of this package.
 
     Raises BenchError if the suite of an installed package cannot be loaded.
     """
@@ -159,7 +159,7 @@ def suite_names() -> list[str]:
 
 
 def expand_suites(names: Iterable[str]) -> list[str]:
-    """The names, each once; "all" means every suite of this package that papers report."""
+    """Return the names, each once; "all" means every suite of this package that papers report."""
     expanded: list[str] = []
     for name in names:
         if name == ALL:
@@ -220,7 +220,7 @@ def _suite_with_task(name: str) -> str | None:
 
 
 def suite(name: str) -> Suite:
-    """The suite of that name; with "suite:TASK,TASK" only these tasks. Raises UnknownName."""
+    """Return the suite of that name; "suite:TASK,TASK" has only these tasks. Raises UnknownName."""
     check_suite_name(name)
     name, colon, tasks = name.partition(":")
     whole = _find_suite(name)
@@ -240,7 +240,7 @@ def _find_suite(name: str) -> Suite:
 
 
 def _with_tasks(whole: Suite, names: Sequence[str]) -> Suite:
-    """The suite with these tasks only, in its own order. Raises UnknownName."""
+    """Return the suite with these tasks only, in its own order. Raises UnknownName."""
     for name in names:
         whole.task(name)
     return replace(whole, tasks=tuple(task for task in whole.tasks if task.name in names))

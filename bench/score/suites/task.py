@@ -105,7 +105,8 @@ class Task:
             object.__setattr__(self, "metric", metric_named(self.metric))
 
     def reduced(self, predictions: Arrays) -> dict[str, np.ndarray] | None:
-        """The smallest arrays that reproduce the score exactly, or None if the suite names none.
+        """Return the smallest arrays that reproduce the score exactly, or None if the suite names
+        none.
 
         For a metric by ranks they have dense ranks (N,), shifted by half their number to fit int16.
         """
@@ -267,7 +268,7 @@ class Suite:
         return None
 
     def task(self, name: str) -> Task:
-        """The task of that name. Raises UnknownName."""
+        """Return the task of that name. Raises UnknownName."""
         for task in self.tasks:
             if task.name == name:
                 return task

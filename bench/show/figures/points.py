@@ -33,15 +33,14 @@ Pairs = Sequence[tuple[Point, Point]]
 
 def pair_data(pairs: Pairs) -> list[DataRow]:
     """Return (label, x, y, low of y, high of y, low of x, high of x) for each pair."""
-    return [
-        (
-            x.label,
-            *rounded(x.cell.mean, y.cell.mean),
-            *rounded(*(y.ends or (None, None))),
-            *rounded(*(x.ends or (None, None))),
-        )
-        for x, y in pairs
-    ]
+    no_ends = (None, None)
+    rows = []
+    for x, y in pairs:
+        means = rounded(x.cell.mean, y.cell.mean)
+        y_ends = rounded(*(y.ends or no_ends))
+        x_ends = rounded(*(x.ends or no_ends))
+        rows.append((x.label, *means, *y_ends, *x_ends))
+    return rows
 
 
 def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: str) -> None:

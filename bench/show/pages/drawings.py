@@ -80,7 +80,7 @@ SOURCES = (("sts", "STS-B"), ("geometry", "alignment"))
 
 
 def density(values_N: np.ndarray, places_P: np.ndarray) -> np.ndarray:
-    """(P,) Gaussian kernel density with Scott's width.
+    """Return (P,) Gaussian kernel density with Scott's width.
 
     It equals scipy.stats.gaussian_kde, in a tenth of its time, for a thousand pages.
     """

@@ -97,8 +97,9 @@ def row_heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
 
 
 def around(cell: Cell) -> str:
-    """The interval of a row's mean, with the mean if the row has other runs, too: "its row, 3
-    seeds: 64.39, 95 % interval 62.96 to 65.81"."""
+    """Return the interval of a row's mean, with the mean if the row has other runs, too: "its row,
+    3 seeds: 64.39, 95 % interval 62.96 to 65.81".
+    """
     spread = cell.spread
     if spread is None:
         return ""

@@ -60,8 +60,8 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
 
 
 def _spread(table: Table, base: str | None) -> str:
-    """ "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against simcse
-    (80 % power): median 1.6, 1.1 to 5.0 points"
+    """Return "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against
+    simcse (80 % power): median 1.6, 1.1 to 5.0 points"
     """
     ranked = ranked_rows(table)
     known = sorted((cell.sd, row_name(row, table)) for row, cell in ranked if cell.sd is not None)

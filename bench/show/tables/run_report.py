@@ -30,7 +30,7 @@ def facts_grid(title: str, facts: Facts) -> Grid:
 
 
 def run_in_words(record: RunRecord) -> str:
-    """Return "promcse with eh, supervised, roberta-large, seed 42" """
+    """Return "promcse with eh, supervised, roberta-large, seed 42"."""
     if record.model_name:
         return f"{record.model_name}, {setting_words(record.setting)}"
     method = f"{record.method} with {record.variant}" if record.variant else record.method

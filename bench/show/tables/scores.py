@@ -249,7 +249,7 @@ def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, Gr
 
 
 def short_count(count: float | None) -> str:
-    """ "0", "12", "1.2k", "340M"; "" for None."""
+    """Return "0", "12", "1.2k", "340M"; "" for None."""
     if count is None:
         return ""
     for unit in ("", "k", "M", "G"):
