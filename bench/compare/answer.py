@@ -52,9 +52,9 @@ def table_answer(table: Table) -> str:
     if table.tested is None:
         best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
         names = list_names((row_name(row, table) for row, _ in best), NAMED)
+        verb = "is" if len(best) == 1 else "are"
         return (
-            f"{where}: highest on {column_name} {'is' if len(best) == 1 else 'are'} {names}, "
-            f"{_value(best[0][1])}; "
+            f"{where}: highest on {column_name} {verb} {names}, {_value(best[0][1])}; "
             f"differences were not tested: {_reasons(row for row, _ in rows)}."
         )
     if len(top) == 1:

@@ -22,11 +22,9 @@ def variant_words(row: Row, table: Table) -> str:
     parts += _distinguishing_words(row, table)
     kinds = table.kinds_of_values
     usual = max(kinds, key=lambda kind: (kinds[kind], not kind.startswith(TUNED)), default="")
-    if _told_by_values(row, table) or (
-        row.setting != "none"
-        and row.values not in ("", usual)
-        and (row.values.startswith(TUNED) or usual.startswith(TUNED))
-    ):
+    is_unusual = row.setting != "none" and row.values not in ("", usual)
+    has_tuned = row.values.startswith(TUNED) or usual.startswith(TUNED)
+    if _told_by_values(row, table) or (is_unusual and has_tuned):
         parts.append(row.values)
     return " ".join(parts)
 
@@ -59,11 +57,10 @@ def _values_suffice(row: Row, table: Table) -> bool:
     """Say if the source of the values (paper, recipe, tuned) is enough to tell rows of the same
     name apart."""
     name = (row.method, row.variant, row.setting, row.backbone)
-    kinds = [
-        other.values
-        for other in table.rows
-        if (other.method, other.variant, other.setting, other.backbone) == name
-    ]
+    kinds = []
+    for other in table.rows:
+        if (other.method, other.variant, other.setting, other.backbone) == name:
+            kinds.append(other.values)
     return (
         any(kind.startswith(TUNED) for kind in kinds)
         and all(kinds)
@@ -87,26 +84,22 @@ def setting_words(setting: str | None) -> str:
 
 def protocol_words(table: Table) -> str:
     """Return the protocol and the text form: "senteval-all/1 (tokenised)"."""
-    return table.protocol + (f" ({table.text})" if table.text else "")
+    if not table.text:
+        return table.protocol
+    return f"{table.protocol} ({table.text})"
 
 
 def headline(table: Table) -> str:
     """Return the heading "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)"."""
     fewest, most = table.seeds
     seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-    return ", ".join(
-        filter(
-            None,
-            (
-                table.sender and f"submitted by {table.sender}",
-                table.setting and setting_words(table.setting),
-                table.backbone,
-                table.budget,
-                seeds,
-                protocol_words(table),
-            ),
-        )
-    )
+    words: list[str | None] = []
+    if table.sender:
+        words.append(f"submitted by {table.sender}")
+    if table.setting:
+        words.append(setting_words(table.setting))
+    words += [table.backbone, table.budget, seeds, protocol_words(table)]
+    return ", ".join(word for word in words if word)
 
 
 def spread(cell: Cell) -> float | None:
@@ -137,13 +130,11 @@ def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
             if (one.suite, one.protocol, one.text) == (suite, protocol, text)
         }
         average = values.pop(AVERAGE, "")
-        several = len({other for name, other, _ in forms if name == suite}) > 1
+        protocols = {other for known, other, _ in forms if known == suite}
+        several = len(protocols) > 1
         form = "" if text in (None, "tokenised") else f" ({text})"
-        yield (
-            f"{protocol if several else suite}{form}",
-            average,
-            [f"{task} {value}" for task, value in values.items()],
-        )
+        name = protocol if several else suite
+        yield f"{name}{form}", average, [f"{task} {value}" for task, value in values.items()]
 
 
 def heads(record: RunRecord) -> str:

@@ -167,9 +167,12 @@ def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[I
     for i in rows:
         every = np.atleast_1d(values_N[i])
         counts = Counter(every[every != -1].tolist() if every.size > 1 else every.tolist())
-        texts = [
-            name(v) + (f" x{n}" if counts.total() > 1 else "") for v, n in counts.most_common()
-        ]
+        texts = []
+        for value, times in counts.most_common():
+            text = name(value)
+            if counts.total() > 1:
+                text += f" x{times}"
+            texts.append(text)
         classes.append(ItemValue(", ".join(texts), float(next(iter(counts), -1))))
     return classes
 
@@ -186,10 +189,12 @@ def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
     texts: Texts = []
     gold = None
     if hasattr(about, "sentences1"):
-        texts, gold = list(zip(about.sentences1, about.sentences2, strict=True)), about.gold
+        texts = list(zip(about.sentences1, about.sentences2, strict=True))
+        gold = about.gold
     elif hasattr(about, "labels") and hasattr(about, "split"):
         rows = (about.split == "test").nonzero()[0]
-        texts, gold = [tuple(side[i] for side in about.texts) for i in rows], about.labels[rows]
+        texts = [tuple(side[i] for side in about.texts) for i in rows]
+        gold = about.labels[rows]
     if gold is None or not np.array_equal(gold, gold_N):
         raise BenchError("the data here differs from the data that the runs were scored on")
     return texts

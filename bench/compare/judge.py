@@ -128,7 +128,8 @@ def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Tab
 
 def _tested(difference: Differences, place: int, critical: float, verdict: str) -> Against:
     """Return the comparison of one row with the baseline."""
-    value, half = float(difference.value_P[place]), float(difference.half_P(critical)[place])
+    value = float(difference.value_P[place])
+    half = float(difference.half_P(critical)[place])
     freedom = float(difference.freedom_P[place])
     return Against(
         difference=value,

@@ -79,7 +79,7 @@ def _groups_of(
 
 
 def _hash_of(records: Sequence[RunRecord]) -> str:
-    """Eight digits that differ for any two groups of records: fingerprints may be copied."""
+    """Return eight digits that differ for any two groups of records: fingerprints may be copied."""
     digests = []
     for record in records:
         content = json.dumps(record.to_json(), sort_keys=True)

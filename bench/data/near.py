@@ -25,8 +25,8 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def words_of(sentence: str) -> list[str]:
-    """Runs of letters and digits, lower-cased, in their order; of compatibility forms (full-width,
-    ligatures) the plain ones.
+    """Return runs of letters and digits, lower-cased, in their order; of compatibility forms
+    (full-width, ligatures) the plain ones.
 
     What a tokeniser puts between or takes from words is not among them: joined, "Don't!" and "do
     n't !" are both "dont".

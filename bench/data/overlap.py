@@ -117,8 +117,8 @@ def count_overlaps(
 
 
 def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
-    """Key -> (words, the sentence as first found); a sentence without a letter or digit is left
-    out.
+    """Return key -> (words, the sentence as first found); a sentence without a letter or digit is
+    left out.
     """
     distinct: dict[str, tuple[list[str], str]] = {}
     for sentence in dict.fromkeys(sentences):

@@ -95,7 +95,7 @@ class EncoderShape:
         return self.layers * sum(inputs * outputs for inputs, outputs in self.matrices.values())
 
     def adapter_weights(self, rank: int, targets: str) -> int:
-        """Weights of low-rank adapters on the matrices of all layers.
+        """Count the weights of low-rank adapters on the matrices of all layers.
 
         ``targets``: "all", or the names of matrices with + between them. A name that is not one of
         Llama's counts as a map of attention.

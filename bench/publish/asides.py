@@ -21,8 +21,8 @@ from bench.base.locks import lock
 def alone_in(folder: Path, prefix: str) -> Iterator[None]:
     """Let one process of a user write folders into ``folder`` at a time; others wait.
 
-    Folders that killed processes left there are removed. ``prefix``: how the names of their temporary folders begin. Raises BenchError if the lock cannot
-    be written.
+    Folders that killed processes left there are removed. ``prefix``: how the names of their
+    temporary folders begin. Raises BenchError if the lock cannot be written.
     """
     home = os.path.expanduser("~")  # "~" for a user without one
     name = sha256(os.fsencode(f"{home}\0{folder.absolute()}")).hexdigest()[:16]

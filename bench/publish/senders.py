@@ -54,7 +54,10 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 
 
 def submitter_of(folder: Path) -> str:
-    """Who submits the run in a folder. Raises DataDamaged for anything but a name on one line."""
+    """Return the name of who submits the run in a folder.
+
+    Raises DataDamaged for anything but a name on one line.
+    """
     try:
         text = read_plain_file(folder / SENDER_FILE, MOST_BYTES).decode("utf-8")
     except (OSError, ValueError):

@@ -17,8 +17,8 @@ Draw = Callable[[Sequence[Run]], object]
 def find_spoilers(runs: Sequence[Run], submitted: Sequence[Run], draw: Draw) -> dict[str, str]:
     """Return run id -> the problem, for each run that keeps all of them from being drawn.
 
-    Empty if no single run does. First each run is drawn alone. If all can be, ``submitted`` ones are added to the others one by
-    one, and then own ones are left out one by one.
+    Empty if no single run does. First each run is drawn alone. If all can be, ``submitted`` ones
+    are added to the others one by one, and then own ones are left out one by one.
     """
     spoilers: dict[str, str] = {}
     for run in runs:

@@ -81,14 +81,18 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         return ScoreKey(self.suite, self.task, self.protocol, self.text)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
-        """Return the recorded hash of its stored predictions, complete or reduced; None if none is
-        recorded.
+        """Return the recorded hash of its stored predictions; None if none is recorded.
+
+        ``arrays``: the names of the stored arrays, which say if the predictions were reduced.
         """
-        if REDUCED in arrays:
-            return self.reduced_sha256 or (
-                None if self.predictions_sha256 is None else "no hash of them"
-            )
-        return self.predictions_sha256
+        if REDUCED not in arrays:
+            return self.predictions_sha256
+        if self.reduced_sha256:
+            return self.reduced_sha256
+        if self.predictions_sha256 is None:
+            return None
+        # only the complete predictions have a hash: no hash of the reduced ones equals this
+        return "no hash of them"
 
 
 class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

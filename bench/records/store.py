@@ -119,8 +119,8 @@ class RunsFolder:
         return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
 
     def ids(self) -> list[str]:
-        """Runs that have a record, sorted by name. Raises BenchError if ``path`` is not a
-        folder.
+        """Return the runs that have a record, sorted by name. Raises BenchError if ``path`` is not
+        a folder.
         """
         try:
             names = os.listdir(self.path)

@@ -222,8 +222,8 @@ def _copied(every: Sequence[PrintedRow]) -> Iterator[Remark]:
 
 
 def _claims(every: Sequence[PrintedRow]) -> Iterator[Remark]:
-    """Gains that a text claims (``claims.tsv``), if the two printed cells differ by more or less
-    than rounding explains."""
+    """Yield gains that a text claims (``claims.tsv``), if the two printed cells differ by more or
+    less than rounding explains."""
     cells = chain.from_iterable(row.cells for row in every)
     printed = {cell: place for place, cell in enumerate(cells)}
     claims = [claim for claim in claimed_gains() if claim.cell in printed]
@@ -240,7 +240,7 @@ def _claims(every: Sequence[PrintedRow]) -> Iterator[Remark]:
 
 
 def _trained_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
-    """Shares of trained parameters that a text claims (``trained.tsv``), if the authors' code
+    """Yield shares of trained parameters that a text claims (``trained.tsv``), if the authors' code
     trains a larger share."""
     claims = {
         (row["paper"], row["table"], row["setting"], row["label"]): row

@@ -36,7 +36,7 @@ from bench.run.target import Target, parse_target
 
 
 def seconds_between_states() -> float:
-    """$BENCH_SAVE_SECONDS: how much training a crash may lose; 60 if it is not set."""
+    """Return $BENCH_SAVE_SECONDS, the training that a crash may lose; 60 if it is not set."""
     text = os.environ.get("BENCH_SAVE_SECONDS") or "60"
     try:
         return float(text)

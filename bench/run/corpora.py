@@ -94,11 +94,10 @@ def open_corpus(
     if not requested:
         return _open_source(str(text), (), False, data, scored)
     texts = [text] if isinstance(text, str) else text
-    parts = [
-        _open_source(name.source, name.columns, True, data, scored)
-        for one in texts
-        for name in split_corpora(one)
-    ]
+    parts = []
+    for one in texts:
+        for name in split_corpora(one):
+            parts.append(_open_source(name.source, name.columns, True, data, scored))
     if len(parts) == 1:
         return parts[0]
     if not any(isinstance(part, AbsentCorpus) for part in parts):
@@ -276,12 +275,12 @@ def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
     If a task also scores sentences that it makes (with words removed), only the sentences of its
     data count (``original``).
     """
-    sentences = dict.fromkeys(
-        " ".join(sentence.split()) or " "
-        for known in scored
-        for sentence in getattr(known.task, "original", known.task.sentences)
-    )
-    return written_corpus(TARGET, ".txt", "".join(f"{s}\n" for s in sentences))
+    distinct: dict[str, None] = {}
+    for known in scored:
+        for sentence in getattr(known.task, "original", known.task.sentences):
+            # an empty line is no row, so an empty sentence is a blank
+            distinct[" ".join(sentence.split()) or " "] = None
+    return written_corpus(TARGET, ".txt", "".join(f"{sentence}\n" for sentence in distinct))
 
 
 def written_corpus(name: str, suffix: str, text: str) -> Corpus:

@@ -48,7 +48,7 @@ def unscored_tasks(
 
 
 def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
-    """Is there a finished record with a score for every task?"""
+    """Return True if there is a finished record with a score for every task."""
     record = store.get(run.run_id, run.fingerprint)
     return (
         record is not None

@@ -183,12 +183,11 @@ def least_used(cards: Sequence[str], working: Sequence[Worker]) -> str:
 def start_worker(batch: JobBatch, run_id: str, card: str, attempt: int, is_shared: bool) -> Worker:
     """Start the process of a run; its output is appended to the run's log."""
     node = socket.gethostname()
-    environment = {
-        **os.environ,
-        "BENCH_JOB": f"local {batch.name} {node} {attempt}",
-        **({"CUDA_VISIBLE_DEVICES": card} if card else {}),
-        **({SHARED_CARD: "1"} if is_shared else {}),
-    }
+    environment = {**os.environ, "BENCH_JOB": f"local {batch.name} {node} {attempt}"}
+    if card:
+        environment["CUDA_VISIBLE_DEVICES"] = card
+    if is_shared:
+        environment[SHARED_CARD] = "1"
     with _log_of(batch.folder / "logs" / f"{run_id}.log") as log:
         log.write(f"\nattempt {attempt} on card {card or 'as here'}\n".encode())
         log.flush()

@@ -94,5 +94,5 @@ def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
 
 
 def learns(cls: type[Method], setting: str) -> bool:
-    """Does a method take a corpus in a setting, to be trained or fitted?"""
+    """Return True if a method takes a corpus in a setting, to be trained or fitted."""
     return setting != NOT_TRAINED or cls.fitted is not None

@@ -112,19 +112,19 @@ def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return every ``key = value`` as ``key = { value, source, note }``."""
     values = {}
     for key, content in table.items():
-        values[key] = {
-            "value": None,
-            "source": NO_SOURCE,
-            "note": None,
-            **(content if isinstance(content, dict) else {"value": content}),
-        }
+        triple = {"value": None, "source": NO_SOURCE, "note": None}
+        if isinstance(content, dict):
+            triple |= content
+        else:
+            triple["value"] = content
+        values[key] = triple
         if len(values[key]) > 3:
             raise ValueError(f"{key}: expected {{ value, source, note }}, or a value")
     return values
 
 
 def fits_selector(names: str | Sequence[str] | None, name: str) -> bool:
-    """Does a table with ``names`` as its setting, backbone or variant apply to ``name``?"""
+    """Return True if a table with ``names`` as setting, backbone or variant applies to ``name``."""
     return names is None or name in ([names] if isinstance(names, str) else names)
 
 

@@ -204,12 +204,8 @@ def merge_recipe(
     for layer in layers:
         for key in layer:
             if key not in known:
-                raise UnknownName(
-                    "recipe key",
-                    key,
-                    known,
-                    f"in {layer[key].source if variant else 'a recipe'} of {method.name}",
-                )
+                where = layer[key].source if variant else "a recipe"
+                raise UnknownName("recipe key", key, known, f"in {where} of {method.name}")
         values |= layer
     for key, text in overrides.items():
         if key in known:

@@ -146,7 +146,9 @@ class VectorStore:
         return len(self._row)
 
     def first(self, count: int) -> np.ndarray:
-        """Return the first vectors, at most ``count``, as (n, dim) float32; (0, 0) if none was added."""
+        """Return the first vectors, at most ``count``, as (n, dim) float32; (0, 0) if none was
+        added.
+        """
         return np.array(self._vectors[:count], dtype=np.float32)
 
     def missing(self, sentences: Sequence[str]) -> list[str]:

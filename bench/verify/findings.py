@@ -53,7 +53,7 @@ class RunReport:
     status: str = "finished"
 
     def select(self, outcome: str, kind: str = "") -> list[Finding]:
-        """Findings with this outcome, of one kind or of all."""
+        """Return the findings with this outcome, of one kind or of all."""
         return [
             finding
             for finding in self.findings

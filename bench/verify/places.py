@@ -44,7 +44,9 @@ def verify_folders(
         manifest = check_manifest(folder)
         if manifest is not None:
             fetched = fetch_predictions(folder, offline=offline)
-            findings = [*manifest.findings, *([fetched] if fetched else [])]
+            findings = [*manifest.findings]
+            if fetched:
+                findings.append(fetched)
             yield RunReport(manifest.name, findings, manifest.status)
         below = runs_below(folder)
         if not below:

@@ -110,7 +110,8 @@ def _difference(score: Score, again: TaskResult | RunFailed, run: Run, changed: 
         allowed = max(POINTS, 100 * ITEMS / max(score.n, 1))
     if abs(again.value - score.value) > allowed:
         why.append(f"{score.value:.2f} is recorded, encoding again gives {again.value:.2f}")
-    before, now = run.predictions(score.key).get("prediction"), again.predictions.get("prediction")
+    before = run.predictions(score.key).get("prediction")
+    now = again.predictions.get("prediction")
     if before is None or now is None or before.shape != now.shape:
         if before is not now:
             why.append("the predictions have another shape")
@@ -118,4 +119,6 @@ def _difference(score: Score, again: TaskResult | RunFailed, run: Run, changed: 
         distance = float(np.abs(before.astype(float) - now).max(initial=0.0))
         if not distance <= COSINE:
             why.append(f"predictions differ by up to {distance:.2g}")
-    return ", ".join(why) + changed if why else ""
+    if not why:
+        return ""
+    return ", ".join(why) + changed

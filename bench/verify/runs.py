@@ -82,14 +82,10 @@ def _checkpoint_difference(run: Run) -> str:
         raise NotChecked("there is no checkpoint here")
     if run.record.checkpoint is None:
         raise NotChecked("the record has no hashes of its files")
-    return next(
-        (
-            f"{name}: {why}"
-            for name, why in compare_files(run.checkpoint, run.record.checkpoint).items()
-            if why
-        ),
-        "",
-    )
+    for name, why in compare_files(run.checkpoint, run.record.checkpoint).items():
+        if why:
+            return f"{name}: {why}"
+    return ""
 
 
 More = Callable[[Run], Iterable[Finding]]
@@ -122,22 +118,17 @@ def verify_run(
         return RunReport(
             folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged"
         )
-    return RunReport(
-        run.record.run_id,
-        [
-            *check_scores(run),
-            *(
-                make_finding("data", name_score(score), _data_difference, score, run.record, data)
-                for score in run.scores
-                if score.task != AVERAGE
-            ),
-            *check_folder(folder),
-            make_finding("checkpoint", "checkpoint", _checkpoint_difference, run),
-            make_finding("fingerprint", "fingerprint", _fingerprint_difference, run.record),
-            *(more(run) if more is not None else ()),
-        ],
-        run.record.status,
-    )
+    findings = [*check_scores(run)]
+    for score in run.scores:
+        if score.task != AVERAGE:
+            name = name_score(score)
+            findings.append(make_finding("data", name, _data_difference, score, run.record, data))
+    findings += check_folder(folder)
+    findings.append(make_finding("checkpoint", "checkpoint", _checkpoint_difference, run))
+    findings.append(make_finding("fingerprint", "fingerprint", _fingerprint_difference, run.record))
+    if more is not None:
+        findings += more(run)
+    return RunReport(run.record.run_id, findings, run.record.status)
 
 
 def check_folder(folder: Path) -> list[Finding]:

@@ -38,7 +38,7 @@ ABSOLUTE, RELATIVE = 1e-6, 1e-9
 
 
 def check_scores(run: Run) -> Iterator[Finding]:
-    """Findings of kinds score, detail, predictions and gold for every task, and of kind average.
+    """Return findings of kinds score, detail, predictions, gold for each task, and of kind average.
     Each predictions file is read when its turn comes."""
     for score in run.scores:
         if score.task == AVERAGE:

@@ -84,7 +84,7 @@ def _named(table: Table, name: str) -> Row | None:
 
 
 def _candidates(table: Table) -> list[Row]:
-    """Rows with a value."""
+    """Return the rows with a value."""
     return [row for row in table.rows if any(row.cells)]
 
 

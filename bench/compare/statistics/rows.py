@@ -126,7 +126,7 @@ def _telling_keys(firsts: Sequence[Mapping[str, Term]]) -> list[str]:
 
 
 def _dev_sets_differ(firsts: Sequence[Mapping[str, Term]]) -> bool:
-    """Is there one name of a dev set with several contents?"""
+    """Return True if one name of a dev set has several contents."""
     contents: dict[str | None, set[str | None]] = {}
     for first in firsts:
         name = first[SELECT_ON].exact if SELECT_ON in first else None
@@ -165,15 +165,14 @@ def _choose_code(
     by_code: dict[str | None, list[RunRecord]] = {}
     for run in newest_first:
         by_code.setdefault(known.today(run.provenance.plugin.sha256), []).append(run)
-    shown, how = (
-        known.today(newest_first[0].provenance.plugin.sha256),
-        "that of the newest date only",
-    )
+    shown = known.today(newest_first[0].provenance.plugin.sha256)
+    how = "that of the newest date only"
     if len(by_code) > 1:
         here = _codes_here(newest_first, known)
         for code in by_code:
             if code in here:
-                shown, how = code, "that which is here only"
+                shown = code
+                how = "that which is here only"
                 break
     chosen: dict[int | None, RunRecord] = {}
     left_out = []

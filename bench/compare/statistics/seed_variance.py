@@ -128,7 +128,7 @@ def raise_variances(
 
 
 def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
-    """Scaled inverse chi-square prior by moments of log variances."""
+    """Fit a scaled inverse chi-square prior by moments of log variances."""
     from scipy.special import digamma, polygamma
 
     if len(variance_M) == 0:

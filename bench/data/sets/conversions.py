@@ -15,7 +15,7 @@ from bench.base.errors import DataDamaged, one_line
 
 
 def labelled_lines(file: bytes) -> bytes:
-    """Label, tab, text:
+    """Write label, tab, text:
 
     LF line ends, no blanks or tabs at line ends, a tab inside a text made a blank.
     """
@@ -24,8 +24,8 @@ def labelled_lines(file: bytes) -> bytes:
 
 
 def json_lines(file: bytes) -> bytes:
-    """JSON lines with ``text`` and ``cluster``, the format of GSDMM's authors: label, tab, text
-    without outer blanks."""
+    """Read JSON lines with ``text`` and ``cluster``, the format of GSDMM's authors: label, tab,
+    text without outer blanks."""
     return _joined(
         [f"{row['cluster']}\t{row['text'].strip()}" for row in map(json.loads, _lines(file))]
     )
@@ -67,9 +67,9 @@ def first_columns(columns: int, file: bytes) -> bytes:
 
 
 def labelled_nli(*files: bytes) -> bytes:
-    """CSV with sent0, sent1, label from the zip archives of SNLI and MultiNLI: the pairs of each
-    one's ``*_train.jsonl``, in their order. A pair without a gold label ("-") is left out, as SBERT
-    and InferSent do.
+    """Write a CSV with sent0, sent1, label from the zip archives of SNLI and MultiNLI: the pairs of
+    each one's ``*_train.jsonl``, in their order. A pair without a gold label ("-") is left out, as
+    SBERT and InferSent do.
 
     Raises DataDamaged for an archive without such a file.
     """

@@ -66,8 +66,8 @@ class Fetcher:
     def get(self, wanted: DataSet, text: str = ANY) -> None:
         """Fetch a set in a text form, from the first source that has it.
 
-        "any" is the tokenised form, if there are forms. Raises DataMissing if it has no source, FetchFailed or DataDamaged if no source delivered
-        it.
+        "any" is the tokenised form, if there are forms. Raises DataMissing if it has no source,
+        FetchFailed or DataDamaged if no source delivered it.
         """
         problems: list[FetchFailed | DataDamaged] = []
         known = sources_of(wanted, text)
@@ -253,7 +253,7 @@ class Fetcher:
 
 
 def _made(source: Source, item: WantedFile, contents: Mapping[str, Path], work: Path) -> Path:
-    """Our file, made of the source's files and checked. Raises DataDamaged."""
+    """Make our file of the source's files, and check it. Raises DataDamaged."""
     wanted, file, part = item
     paths = [contents[path] for path in part.paths]
     if not all(path.is_file() for path in paths):

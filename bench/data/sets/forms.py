@@ -45,8 +45,8 @@ def single_spaced(cell: str) -> str:
 
 
 def content_hash(rows: list[list[str]]) -> str:
-    """Hash of the cells that no tokeniser changes: it adds and removes white space, drops control
-    characters, lowers case."""
+    """Return a hash of the cells that no tokeniser changes: it adds and removes white space, drops
+    control characters, lowers case."""
     plain = (
         "\t".join("".join(cell.split()).translate(_NO_CONTROL).lower() for cell in row)
         for row in rows
@@ -59,7 +59,7 @@ def lf(data: bytes) -> bytes:
 
 
 def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
-    """Reads a file and says which form it has.
+    """Read a file and find its form.
 
     Raises DataDamaged with the path, and the expected and found counts or hash.
     """

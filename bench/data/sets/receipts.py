@@ -39,7 +39,7 @@ def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
 
 
 def count_rows(wanted: DataSet, file: DataFile, path: Path) -> int:
-    """Data rows of a CSV file (its fields may hold line ends), lines of any other.
+    """Count the data rows of a CSV file (fields may hold line ends), the lines of any other.
 
     Raises DataDamaged.
     """
@@ -71,7 +71,7 @@ def receipt_path(folder: Path, source: str) -> Path:
 
 
 def read_receipt(path: Path) -> Receipt | None:
-    """None if there is none.
+    """Return a receipt's content; None if there is none.
 
     Raises DataDamaged if it cannot be read, because later fetches are compared with it.
     """

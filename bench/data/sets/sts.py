@@ -70,7 +70,8 @@ def read_sts(
     splits = list(dict.fromkeys(file.split for file in wanted.files))
     if split not in (*splits, ALL):
         raise UnknownName("split", split, [*splits, ALL], where=f"of {task}")
-    copy = folder.open(wanted, wanted.split(*(splits if split == ALL else [split])), text=text)
+    wanted_splits = splits if split == ALL else [split]
+    copy = folder.open(wanted, wanted.split(*wanted_splits), text=text)
     rows = []
     if task in _COLUMNS:
         for file in copy.files:
@@ -93,7 +94,9 @@ def read_sts(
 
 
 def _pair_rows(copy: Copy, keep_spaces: bool) -> Iterator[tuple[str, str, float, str]]:
-    """STS12-16: per sub-dataset a file of pairs and a file of gold scores, line by line."""
+    """Yield the rows of STS12-16: per sub-dataset a file of pairs and a file of gold scores, line
+    by line.
+    """
     texts = {(file.file.subset, file.file.role): file for file in copy.files}
     for (subset, role), file in texts.items():
         if role == "pairs":
@@ -105,7 +108,7 @@ def _pair_rows(copy: Copy, keep_spaces: bool) -> Iterator[tuple[str, str, float,
 
 
 def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tuple[str, str]]:
-    """Two sentences per line, separated by a tab.
+    """Yield the two sentences of each line, separated by a tab.
 
     Raises DataDamaged with the number of a line that has only one.
     """
@@ -126,7 +129,7 @@ def parse_gold(text: str, file: DataFile) -> list[float | None]:
 def parse_table(
     text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False
 ) -> list[tuple[str, str, float]]:
-    """Rows of (first sentence, second sentence, score), taken from these columns.
+    """Return rows of (first sentence, second sentence, score), taken from these columns.
 
     Quotes are text, as in SentEval.
     """

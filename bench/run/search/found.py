@@ -82,11 +82,10 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
         *toml_lines(
             {key: {"value": found[key], "source": source} for key, source in sources.items()}
         ),
-        *(["# no trial was better than the unchanged recipe"] if best.number == RECIPE else []),
-        "",
-        "[search]",
-        *toml_lines(search_facts(search, method)),
     ]
+    if best.number == RECIPE:
+        lines.append("# no trial was better than the unchanged recipe")
+    lines += ["", "[search]", *toml_lines(search_facts(search, method))]
     path = folder / f"{method}.toml"
     write_or_fail(path, ("\n".join(lines) + "\n").encode())
     return path

@@ -111,11 +111,11 @@ def space_of(
     for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name)):
         file = f"{folder / 'recipes' / name}.toml"
         for table in read_recipes(folder, name).spaces:
-            if not (
-                fits_selector(table.setting, setting)
-                and fits_selector(table.variant, variant)
-                and fits_selector(table.backbone, backbone)
-            ):
+            if not fits_selector(table.setting, setting):
+                continue
+            if not fits_selector(table.variant, variant):
+                continue
+            if not fits_selector(table.backbone, backbone):
                 continue
             for key, bounds in table.values.items():
                 if name != plugin.name and recipe.get(key) is None:

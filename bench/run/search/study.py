@@ -226,12 +226,9 @@ def identity_of(study: Study) -> dict[str, Any]:
     A search of an earlier bench may hold absolute paths.
     """
     content = hidden_values(json.loads(msgspec.json.encode(study)))
-    content |= {
-        f"{method}.{key}": fact
-        for method, facts in content.pop("methods").items()
-        for key, fact in facts.items()
-    }
-    return {
-        key: content[key]
-        for key in content.keys() - {"name", "trials", "created", "command", "overlap", "suites"}
-    }
+    for method, facts in content.pop("methods").items():
+        for key, fact in facts.items():
+            content[f"{method}.{key}"] = fact
+    for key in ("name", "trials", "created", "command", "overlap", "suites"):
+        content.pop(key, None)
+    return content

@@ -118,7 +118,7 @@ def inner_kfold(
     fitter: Fitter,
     settings: Settings = SENTEVAL,
 ) -> Probe:
-    """Nested cross-validation, for MR, CR, SUBJ and MPQA.
+    """Score by nested cross-validation: for MR, CR, SUBJ and MPQA.
 
     ``order_N``: the order of the rows in which folds are made. In every outer fold the penalty is
     chosen by an inner cross-validation over the rest, in which a fit's test fold is also its dev
@@ -269,7 +269,7 @@ class Orders:
         self._streams: dict[tuple[int, int | None], tuple[np.random.RandomState, list[Rows]]] = {}
 
     def __call__(self, job: FitJob, epoch: int) -> Rows:
-        """Permutation of 0..len(job.train)-1 in epoch 0, 1, ..."""
+        """Return a permutation of 0..len(job.train)-1 for epoch 0, 1, ..."""
         key = (len(job.train), job.drawn)
         if key not in self._streams:
             state = np.random.RandomState(self.seed)
@@ -283,7 +283,7 @@ class Orders:
 
 
 def accuracy(predicted: Rows, gold: Rows) -> float:
-    """Share of equal rows x 100, rounded to two decimals as SentEval does."""
+    """Return the share of equal rows x 100, rounded to two decimals as SentEval does."""
     return round(100 * float(np.mean(predicted == gold)), 2)
 
 
@@ -310,7 +310,7 @@ def _held_out(train: Rows, penalty: float, settings: Settings) -> FitJob:
 
 
 def _grid(fits: Sequence[Sequence[Fit]]) -> list[float]:
-    """Mean dev accuracy x 100 over jobs, of every penalty."""
+    """Return the mean dev accuracy x 100 over jobs, of every penalty."""
     return [
         round(100 * float(np.mean([fit.dev_accuracy for fit in same])), 2)
         for same in zip(*fits, strict=True)

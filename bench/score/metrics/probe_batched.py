@@ -149,7 +149,8 @@ class _Pool:
     def _epoch(
         self, jobs: Sequence[FitJob], steps: int, epoch: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows of every step (S, G*B), their targets (S, G, 1, R, B), and weights (G, 1, 1, B).
+        """Return the rows of every step (S, G*B), their targets (S, G, 1, R, B), and weights (G, 1,
+        1, B).
 
         The weights belong to the rows of the last, short step.
         """

@@ -64,7 +64,7 @@ _from_files: dict[str, SuitePlugin] = {}
 
 @cache
 def _points() -> Mapping[str, importlib.metadata.EntryPoint]:
-    """Name -> entry point of each suite of an installed package."""
+    """Return name -> entry point of each suite of an installed package."""
     return {
         point.name: point
         for point in importlib.metadata.entry_points(group=GROUP)
@@ -147,7 +147,7 @@ def suite_plugin(name: str) -> SuitePlugin | None:
 
 @cache
 def built_in_code(name: str) -> str | None:
-    """Hash of the code of a suite of this package and its metrics; None for any other suite."""
+    """Hash the code of a suite of this package and its metrics; None for any other suite."""
     if name not in BUILT_IN:
         return None
     return hash_module(BUILT_IN[name].partition(":")[0])

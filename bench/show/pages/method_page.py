@@ -166,5 +166,6 @@ def runs_grid(board: Board, method: str) -> Grid:
                 "" if sender else record.provenance.created[:10],
             )
         )
-    seed, time = GridColumn("seed", right=True), GridColumn("training", right=True)
+    seed = GridColumn("seed", right=True)
+    time = GridColumn("training", right=True)
     return grid(("run", "setting, backbone", seed, "averages", "run by", time, "made"), rows)

@@ -207,5 +207,8 @@ def over_seeds(cell: Cell | None) -> str:
     """Return "60.85 ±1.58"; "" for one seed."""
     if cell is None or len(cell.values) < 2:
         return ""
+    text = score(cell.mean, cell.decimals)
     half = spread_text(cell)
-    return score(cell.mean, cell.decimals) + (f" ±{half}" if half else "")
+    if half:
+        text += f" ±{half}"
+    return text

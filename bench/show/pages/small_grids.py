@@ -66,7 +66,8 @@ def changes_grid(board: Board) -> Grid | None:
     """List the rows that changed since the version before; None if there are none."""
     if board.changes is None or not board.changes.rows:
         return None
-    before, now = GridColumn(board.changes.before, right=True), GridColumn("now", right=True)
+    before = GridColumn(board.changes.before, right=True)
+    now = GridColumn("now", right=True)
     rows = []
     for row in board.changes.rows:
         numbers = (GridCell(number=row.before), GridCell(number=row.now))

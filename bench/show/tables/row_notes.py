@@ -72,7 +72,10 @@ def letters_of(row: int, notes: Iterable[RowNote]) -> str:
 def _letter(number: int) -> str:
     """Return "a" to "z", then "a2", "b2", ..."""
     rounds, place = divmod(number, len(string.ascii_lowercase))
-    return string.ascii_lowercase[place] + (str(rounds + 1) if rounds else "")
+    letter = string.ascii_lowercase[place]
+    if rounds:
+        letter += str(rounds + 1)
+    return letter
 
 
 def _footnotes_of(table: Table, setting: str) -> list[int]:
