@@ -82,7 +82,9 @@ def row_facts(row: PlanRow, device: str, to_fetch: Sequence[Pending]) -> Facts:
     facts = [("backbone", _backbone_text(row, to_fetch))]
     if run.corpus is not None:
         facts.append(("train", _training_text(row)))
-    facts.append(("seeds", seed_ranges(one.seed for one in row.runs) or "any: nothing is random"))
+    facts.append(
+        ("seeds", seed_ranges(known.seed for known in row.runs) or "any: nothing is random")
+    )
     facts.append(("score", scores_text([row])))
     if run.expect:
         facts.append(("published", f"{run.expect['value']:.2f} ({run.expect['source']})"))

@@ -96,17 +96,12 @@ def _precision_notes(table: Table, records: Mapping[str, RunRecord]) -> list[str
 def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
     """Return the recipe keys that name a file, a folder or a model that all these runs share."""
     shared = []
-    every = [(run.provenance.determines or {}).get("places") for run in runs]
-    first = every[0]
-    if not isinstance(first, dict):
+    places_of_runs = [(run.provenance.determines or {}).get("places") for run in runs]
+    if not all(isinstance(places, dict) for places in places_of_runs):
         return []
+    first, *others = places_of_runs
     for key, content in sorted(first.items()):
-        others = [of.get(key) for of in every if isinstance(of, dict)]
-        if (
-            content is not None
-            and len(others) == len(every)
-            and all(one == content for one in others)
-        ):
+        if content is not None and all(places.get(key) == content for places in others):
             shared.append(str(key))
     return shared
 
@@ -201,17 +196,18 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     for name in libraries:
         facts[name] = str(packages.get(name, UNKNOWN))
     has_codes = bool(record.provenance.execution.suites)
-    for one in record.scores:
-        if (one.suite, one.protocol) != (table.suite, table.protocol) or one.task == AVERAGE:
+    for score in record.scores:
+        if (score.suite, score.protocol) != (table.suite, table.protocol) or score.task == AVERAGE:
             continue
-        code = _code_of(one, record) if has_codes else None
+        code = _code_of(score, record) if has_codes else None
         if code:
-            facts[f"code of {one.task}"] = code[:8]
-        if table.text and one.text and (one.text == table.text or one.text.startswith("other-")):
-            facts[f"text of {one.task}"] = one.text
-        sha256 = data.get(data_key(one.task, one.text, table.suite))
-        if one.text == table.text and sha256 is not None:
-            facts[f"data of {one.task}"] = str(sha256)[:8]
+            facts[f"code of {score.task}"] = code[:8]
+        text = score.text or ""
+        if table.text and (text == table.text or text.startswith("other-")):
+            facts[f"text of {score.task}"] = text
+        sha256 = data.get(data_key(score.task, score.text, table.suite))
+        if score.text == table.text and sha256 is not None:
+            facts[f"data of {score.task}"] = str(sha256)[:8]
     kind = kind_of_values(record)
     if kind:
         facts["values"] = kind

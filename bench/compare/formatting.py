@@ -122,13 +122,13 @@ def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
 
     The name is the protocol if the suite was scored under several.
     """
-    forms = dict.fromkeys((one.suite, one.protocol, one.text) for one in record.scores)
+    forms = dict.fromkeys((known.suite, known.protocol, known.text) for known in record.scores)
     for suite, protocol, text in forms:
-        values = {
-            one.task: score(one.value, find_metric(one.suite, one.metric).decimals)
-            for one in record.scores
-            if (one.suite, one.protocol, one.text) == (suite, protocol, text)
-        }
+        values = {}
+        for known in record.scores:
+            if (known.suite, known.protocol, known.text) == (suite, protocol, text):
+                decimals = find_metric(known.suite, known.metric).decimals
+                values[known.task] = score(known.value, decimals)
         average = values.pop(AVERAGE, "")
         protocols = {other for known, other, _ in forms if known == suite}
         several = len(protocols) > 1

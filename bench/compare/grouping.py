@@ -44,7 +44,7 @@ def usual_budgets(records: Iterable[RunRecord]) -> dict[tuple[str, str], str]:
     for record in records:
         place = (record.setting, record.backbone_name)
         counts.setdefault(place, Counter())[_budget(record)] += 1
-    return {place: of.most_common(1)[0][0] for place, of in counts.items()}
+    return {place: budgets.most_common(1)[0][0] for place, budgets in counts.items()}
 
 
 def rarer_budgets(

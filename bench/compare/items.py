@@ -119,16 +119,19 @@ def _disagreement(
         describe = partial(_classed, first.score(key).detail.get("classes"))
         apart_N = 100 * np.abs(_right(a) - _right(b))
     rows = [i for i in np.argsort(-apart_N, kind="stable")[:top].tolist() if apart_N[i] > 0]
+    shown: Texts | None = None
+    no_texts = ""
     try:
-        shown, no_texts = texts(key, values[0]), ""
+        shown = texts(key, values[0])
     except BenchError as error:
-        shown, no_texts = None, error.message
-    gold, one, other = (describe(values_N, rows) for values_N in values)
-    items = tuple(
-        Item(i + 1, shown[i] if shown else None, gold[k], one[k], other[k], float(apart_N[i]))
-        for k, i in enumerate(rows)
-    )
-    return Disagreement(key, a.metric, len(values[0]), int((apart_N > 0).sum()), items, no_texts)
+        no_texts = error.message
+    gold, first, second = (describe(values_N, rows) for values_N in values)
+    items = []
+    for k, i in enumerate(rows):
+        text = shown[i] if shown else None
+        items.append(Item(i + 1, text, gold[k], first[k], second[k], float(apart_N[i])))
+    different = int((apart_N > 0).sum())
+    return Disagreement(key, a.metric, len(values[0]), different, tuple(items), no_texts)
 
 
 def _places(values_N: np.ndarray) -> np.ndarray:

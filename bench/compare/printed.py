@@ -226,7 +226,7 @@ def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[Re
     recipe = {key: value.value for key, value in record.recipe.items()}
     run = RunTerms(row.method, row.setting, record.backbone, row.variant, recipe)
     printed = find_printed(run, task, suite=table.suite, protocol=table.protocol)
-    return [one for one in printed if not one.text or table.text in (None, one.text)]
+    return [cell for cell in printed if not cell.text or table.text in (None, cell.text)]
 
 
 def _with_print(

@@ -87,32 +87,32 @@ def seeds_for(table: Table, runs: Mapping[str, Run], size: float) -> SeedsNeeded
     found = None if table.sender else head_column(table, runs)
     if found is None:
         return None
-    of, places = found
+    head, places = found
     base = next((i for i, place in enumerate(places) if table.rows[place].is_baseline), None)
     if base is None:
         return None
-    items, repeated = of.over_items(base)
+    items, repeated = head.over_items(base)
     over_items = [float(value) for value in items + repeated]
     known = [v for i, v in enumerate(over_items) if i != base and math.isfinite(v)]
-    several = [i for i in range(len(places)) if of.own_freedom_M[i] > 0]
+    several = [i for i in range(len(places)) if head.own_freedom_M[i] > 0]
     if not known or not several:
         return None
-    spreads = [math.sqrt(of.spread_M[i]) for i in several]
+    spreads = [math.sqrt(head.spread_M[i]) for i in several]
     comparisons, critical = _next_comparison(table)
-    plan = _Plan(of, base, size, critical)
+    plan = _Plan(head, base, size, critical)
     rows = [plan.row(MEDIAN, None, median(spreads), median(known))]
     for i, sd in zip(several, spreads, strict=True):
         name = row_name(table.rows[places[i]], table)
         usual = i == base or not math.isfinite(over_items[i])
         rows.append(
-            plan.row(name, int(of.runs_M[i]), sd, median(known) if usual else over_items[i])
+            plan.row(name, int(head.runs_M[i]), sd, median(known) if usual else over_items[i])
         )
     return SeedsNeeded(
         table=headline(table),
         column=str(table.head),
         size=size,
         baseline=str(table.baseline),
-        baseline_seeds=int(of.runs_M[base]) if of.random_M[base] else None,
+        baseline_seeds=int(head.runs_M[base]) if head.random_M[base] else None,
         comparisons=comparisons,
         level=1 - critical,
         rows=tuple(rows),
@@ -132,7 +132,7 @@ def _next_comparison(table: Table) -> tuple[int, float]:
 class _Plan:
     """The facts that new rows of one table have in common."""
 
-    of: Column
+    head: Column
     base: int
     size: float
     critical: float
@@ -142,22 +142,23 @@ class _Plan:
 
         ``sd``: of the new row over seeds. ``items``: the variance of the difference over items.
         """
-        of, base = self.of, self.base
-        random = bool(of.random_M[base])
-        lends = of.own_freedom_M > 0
+        head = self.head
+        base = self.base
+        random = bool(head.random_M[base])
+        lends = head.own_freedom_M > 0
         planned = Planned(
             size=self.size,
             sd=sd,
             items=items,
-            items_freedom=of.freedom,
+            items_freedom=head.freedom,
             critical=self.critical,
-            variance_M=of.spread_M[lends],
-            freedom_M=of.own_freedom_M[lends],
+            variance_M=head.spread_M[lends],
+            freedom_M=head.own_freedom_M[lends],
             base=int(lends[:base].sum()) if lends[base] else None,
         )
         seeds = of_both = None
-        if not random or of.runs_M[base] >= FEWEST_SEEDS:
-            seeds = seeds_needed(planned, int(of.runs_M[base]))
+        if not random or head.runs_M[base] >= FEWEST_SEEDS:
+            seeds = seeds_needed(planned, int(head.runs_M[base]))
         if not random:
             of_both = seeds
         elif lends[base]:

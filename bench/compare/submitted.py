@@ -26,18 +26,23 @@ def publishers_table(table: Table, own: Sequence[Table]) -> Table | None:
     there is none.
     """
 
-    def kind(one: Table) -> tuple[str | None, ...]:
-        return one.suite, one.protocol, one.text, one.chosen_on, one.budget
+    def kind(any_table: Table) -> tuple[str | None, ...]:
+        return (
+            any_table.suite,
+            any_table.protocol,
+            any_table.text,
+            any_table.chosen_on,
+            any_table.budget,
+        )
 
-    alike = [one for one in own if kind(one) == kind(table)]
-    for one in alike:
-        if (one.setting, one.backbone) == (table.setting, table.backbone):
-            return one
-    for (
-        one
-    ) in alike:  # tables of several backbones or settings say None, or what all their rows have
-        if one.setting == table.setting == "none" or one.together:
-            return one
+    alike = [candidate for candidate in own if kind(candidate) == kind(table)]
+    for candidate in alike:
+        if (candidate.setting, candidate.backbone) == (table.setting, table.backbone):
+            return candidate
+    # tables of several backbones or settings have None there, or the one that all their rows have
+    for candidate in alike:
+        if candidate.setting == table.setting == "none" or candidate.together:
+            return candidate
     return None
 
 

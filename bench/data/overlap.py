@@ -165,12 +165,10 @@ def _counted(
             for t in tasks_by_key[keys[i]]:
                 hits.add((number, t))
                 if found is not None:
-                    one, sentence = wanted[t], sets[t][keys[i]][1]
-                    found(
-                        Match(
-                            one.suite, one.task, one.text, kind, similarity, number, text, sentence
-                        )
-                    )
+                    task = wanted[t]
+                    _, sentence = sets[t][keys[i]]
+                    cell = (task.suite, task.task, task.text)
+                    found(Match(*cell, kind, similarity, number, text, sentence))
         rows.update(t for _, t in hits)
         progress(batch[-1][0])
     counts = []
@@ -204,11 +202,12 @@ def overlaps_of(stored: Any) -> list[Overlap]:
 
 def seen_tasks(stored: Any, suite: str) -> list[str]:
     """Return the tasks with at least 10 % of their sentences in the training corpus."""
-    return [
-        one.task
-        for one in overlaps_of(stored)
-        if one.suite == suite and one.exact + one.near >= MUCH * one.sentences > 0
-    ]
+    seen = []
+    for overlap in overlaps_of(stored):
+        shared = overlap.exact + overlap.near
+        if overlap.suite == suite and shared >= MUCH * overlap.sentences > 0:
+            seen.append(overlap.task)
+    return seen
 
 
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:

@@ -162,7 +162,7 @@ class RunsFolder:
             names = [reference]
         elif not names:
             evaluated = self.records()[0] if reference else []
-            names = [one.run_id for one in evaluated if one.evaluated_as == reference]
+            names = [record.run_id for record in evaluated if record.evaluated_as == reference]
         if not names:
             raise self._unknown(reference)
         return [self.folder(name) / RECORD for name in names]

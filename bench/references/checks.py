@@ -49,15 +49,15 @@ def _counts(every: Sequence[PrintedRow]) -> Iterator[Remark]:
             reach = impossible_accuracy(cell, row)
             if reach is not None:
                 items, repeats, near = reach
-                of = f"{items:,} items"
+                tested = f"{items:,} items"
                 if repeats > 1:
-                    of += f" in {repeats} runs"
+                    tested += f" in {repeats} runs"
                 but = "" if cell.runs else ": not the score of one run"
                 nearest = " or ".join(dict.fromkeys(map(format_printed, near)))
                 yield make_remark(
                     "impossible",
                     cell,
-                    f"printed {cell.printed}; right answers among {of} give {nearest}{but}",
+                    f"printed {cell.printed}; right answers among {tested} give {nearest}{but}",
                 )
 
 
@@ -230,12 +230,14 @@ def _claims(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     claims.sort(key=lambda claim: printed[claim.cell])
     for claim in claims:
         if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
-            cell, less = claim.cell, claim.less
+            cell = claim.cell
+            lower = claim.less
+            gain = format_printed(claim.gain, cell.metric)
             yield make_remark(
                 "claim",
                 cell,
-                f"{claim.place} claims {claim.claimed} above {less.label}; the printed "
-                f"{cell.printed} and {less.printed} give {format_printed(claim.gain, cell.metric)}",
+                f"{claim.place} claims {claim.claimed} above {lower.label}; the printed "
+                f"{cell.printed} and {lower.printed} give {gain}",
             )
 
 

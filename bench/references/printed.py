@@ -322,21 +322,21 @@ def claimed_gain(
     from the same paper, its own run or a copied one, or else from SimCSE's paper.
     """
     world = {"setting": setting, "backbone": backbone, "task": "Avg."}
-    averages = [one for one in results(**world) if one.metric.startswith("spearman")]
+    averages = [cell for cell in results(**world) if cell.metric.startswith("spearman")]
     bases: dict[str, float] = {}
-    for one in averages:
-        if _is_base(one) and one.protocol == WHOLE and one.table != README:
-            bases.setdefault(one.paper, one.value)
+    for cell in averages:
+        if _is_base(cell) and cell.protocol == WHOLE and cell.table != README:
+            bases.setdefault(cell.paper, cell.value)
     if method == BASE:
         return None
     found = []
-    for one in averages:
-        named = (one.method, one.variant) == (method, variant)
-        if named and one.protocol == WHOLE and (one.paper in bases or BASE in bases):
-            found.append(one)
+    for cell in averages:
+        named = (cell.method, cell.variant) == (method, variant)
+        if named and cell.protocol == WHOLE and (cell.paper in bases or BASE in bases):
+            found.append(cell)
     if not found:
         return None
-    found.sort(key=lambda one: not one.own_result)
+    found.sort(key=lambda cell: not cell.own_result)
     first = found[0]
     base = bases[first.paper if first.paper in bases else BASE]
     return round(first.value - base, 2), first

@@ -95,8 +95,8 @@ def open_corpus(
         return _open_source(str(text), (), False, data, scored)
     texts = [text] if isinstance(text, str) else text
     parts = []
-    for one in texts:
-        for name in split_corpora(one):
+    for typed in texts:
+        for name in split_corpora(typed):
             parts.append(_open_source(name.source, name.columns, True, data, scored))
     if len(parts) == 1:
         return parts[0]
@@ -235,7 +235,7 @@ def _of_hub(name: str, data: DataFolder) -> Corpus:
 
 def _of_recipes(file: str, data: DataFolder) -> Corpus:
     """Return a corpus that recipes name: from train/ of the data folder, or fetched."""
-    known = next((one for one in data_sets().values() if one.files[0].name == file), None)
+    known = next((known for known in data_sets().values() if known.files[0].name == file), None)
     try:
         path = data.corpus(file)
     except NotFetchedYet:

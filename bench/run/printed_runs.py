@@ -52,21 +52,21 @@ def runs_of(
     checkpoint; ``released``: so is every row with a known one, and what would be trained is left
     out. Raises BenchError for a filter or a backbone that fits no row.
     """
-    printed = {row.first.backbone for row in printed_rows(part)} or {
-        name for one in figure_runs() for name in one.backbones
-    }
-    runs = [
-        _of_row(row, place, registry, released)
-        for row in printed_rows(part, filters)
-        for place in _places(row.first.backbone, printed, backbones)
-    ]
-    for one in [one for one in figure_runs() if one.part == part]:
-        runs += _of_figure(
-            one,
-            [place for name in one.backbones for place in _places(name, printed, backbones)],
-            registry,
-            released,
-        )
+    printed = {row.first.backbone for row in printed_rows(part)}
+    if not printed:
+        for figure in figure_runs():
+            printed.update(figure.backbones)
+    runs = []
+    for row in printed_rows(part, filters):
+        for place in _places(row.first.backbone, printed, backbones):
+            runs.append(_of_row(row, place, registry, released))
+    for figure in figure_runs():
+        if figure.part != part:
+            continue
+        places: list[str] = []
+        for name in figure.backbones:
+            places += _places(name, printed, backbones)
+        runs += _of_figure(figure, places, registry, released)
     if backbones and not runs:
         raise BenchError(
             f"--backbone {','.join(backbones)}: no chosen row of {part.name} has it", part.command

@@ -84,7 +84,7 @@ def read_recipes(folder: Path, method: str) -> RecipeFile:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         common, variants = tables.pop("common", []), tables.get("variants", {})
         convert([table.get("setting") for table in common], list[Settings])
-        tables["recipe"] = [_whole(one, common, str(file)) for one in tables.get("recipe", [])]
+        tables["recipe"] = [_whole(table, common, str(file)) for table in tables.get("recipe", [])]
         tables["variants"] = {name: _triples(values) for name, values in variants.items()}
         return convert(tables, RecipeFile)
     except UNREADABLE as error:

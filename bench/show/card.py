@@ -79,12 +79,12 @@ def _draw_intervals(axes: Axes, drawn: Sequence[dict[str, Any]]) -> None:
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(len(drawn) - 0.5, -0.5)
     axes.axvline(drawn[0]["zero"], color=QUIET, linewidth=1.2)
-    for place, one in enumerate(drawn):
-        colour = ACCENT if one["kind"] in ("better", "worse") else QUIET
-        if one["bar"]:
-            axes.plot(one["bar"], (place, place), color=colour, linewidth=2.4)
-        if one["point"] is not None:
-            axes.plot([one["point"]], [place], "o", color=colour, markersize=7)
-        elif one["bar"]:
-            marker, x = ("<", one["bar"][0]) if one["left"] else (">", one["bar"][1])
+    for place, drawing in enumerate(drawn):
+        colour = ACCENT if drawing["kind"] in ("better", "worse") else QUIET
+        if drawing["bar"]:
+            axes.plot(drawing["bar"], (place, place), color=colour, linewidth=2.4)
+        if drawing["point"] is not None:
+            axes.plot([drawing["point"]], [place], "o", color=colour, markersize=7)
+        elif drawing["bar"]:
+            marker, x = ("<", drawing["bar"][0]) if drawing["left"] else (">", drawing["bar"][1])
             axes.plot([x], [place], marker, color=colour, markersize=7, clip_on=False)

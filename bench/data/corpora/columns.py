@@ -124,7 +124,7 @@ def our_names(names: Sequence[str]) -> tuple[str, ...] | None:
         i for i, meaning in enumerate(meanings) if meaning and meaning.column == "hard_neg"
     ]
     texts = [column for column in ours if column != "hard_neg"]
-    if len(ours) < len(names) or not any(_is_of(one, texts, len(negatives)) for one in KINDS):
+    if len(ours) < len(names) or not any(_is_of(kind, texts, len(negatives)) for kind in KINDS):
         return None
     if len(negatives) == 1 and _is_plural(names[negatives[0]]):
         ours[negatives[0]] = "negatives"
@@ -287,7 +287,7 @@ def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
             )
         same[meaning.place] = name
     negatives = [name for _, name in sorted(found.pop("hard_neg", {}).items())]
-    columns = next((one for one in KINDS if _is_of(one, found, len(negatives))), None)
+    columns = next((kind for kind in KINDS if _is_of(kind, found, len(negatives))), None)
     if columns is None or (others and exact):
         raise _refusal(where, names)
     for name in others:
@@ -329,7 +329,7 @@ def _count_negatives(where: str, head: Record, negatives: Sequence[str]) -> tupl
     plurals = [name for name in negatives if _is_plural(name)]
     if (lists or plurals) and len(negatives) > 1:
         name = (lists or plurals)[0]
-        other = next(one for one in negatives if one != name)
+        other = next(column for column in negatives if column != name)
         raise CorpusError(
             f"{where}: line 1 has two columns for hard_neg: '{name}', a list, and '{other}'",
             "drop one of them",

@@ -58,7 +58,7 @@ class HubName:
         parts = NAME.fullmatch(text)
         columns = [part.strip() for part in (parts and parts["columns"] or "").split(",")]
         negatives = [meaning_of(column.rpartition("=")[2]) for column in columns[2:]]
-        tuples = all(one is not None and one.column == "hard_neg" for one in negatives)
+        tuples = all(meaning is not None and meaning.column == "hard_neg" for meaning in negatives)
         if parts is None or (len(columns) > 3 and not tuples):
             raise CorpusError(
                 f"--corpus {text}: expected {FORM}", "for example --corpus hub:owner/name:text"

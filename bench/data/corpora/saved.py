@@ -43,9 +43,9 @@ def saved_files(folder: Path) -> list[Path]:
     Raises CorpusError.
     """
     named = _read_json(folder, _STATE).get("_data_files")
-    if not isinstance(named, list) or not all(isinstance(one, dict) for one in named):
+    if not isinstance(named, list) or not all(isinstance(entry, dict) for entry in named):
         raise CorpusError(f"{folder}: {_STATE} names no files", "save the data set again")
-    return [folder / Path(str(one.get("filename"))).name for one in named]
+    return [folder / Path(str(entry.get("filename"))).name for entry in named]
 
 
 def read_saved(

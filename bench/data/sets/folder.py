@@ -348,8 +348,8 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
                 f"to get it: {wanted.get}",
             )
     found = tuple(recognise(wanted, file, place / file.path) for file in files)
-    together = hashlib.sha256("\n".join(one.sha256 for one in found).encode()).hexdigest()
-    form = _form_of(wanted, [one for one in found if one.file.varies])
+    together = hashlib.sha256("\n".join(file.sha256 for file in found).encode()).hexdigest()
+    form = _form_of(wanted, [file for file in found if file.file.varies])
     return Copy(place, form, together, found)
 
 

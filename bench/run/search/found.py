@@ -55,11 +55,12 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
     study, best = search.study, best_trial(search.trials[method])
     if best is None:
         return None
-    of, name = study.methods[method], study.name.removeprefix("search-")
+    facts = study.methods[method]
+    name = study.name.removeprefix("search-")
     source = f"search {name}, {plural(study.trials, 'trial')}, {study.select_on} {best.score:.2f}"
-    sources = {key: source + AS_ALL_TRIALS for key in study.fixed if key in of.recipe}
+    sources = {key: source + AS_ALL_TRIALS for key in study.fixed if key in facts.recipe}
     sources |= dict.fromkeys(best.values, source)
-    found = {**of.recipe, **best.values}
+    found = {**facts.recipe, **best.values}
     found |= {key: planned.recipe[key] for key in planned.determines["places"] if key in found}
     corpus: str | tuple[str, ...] | None = None
     if planned.corpus is not None:
@@ -71,8 +72,8 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
         *toml_lines(
             {
                 "method": method,
-                "setting": of.setting,
-                "variant": of.variant,
+                "setting": facts.setting,
+                "variant": facts.variant,
                 "backbone": planned.backbone.name,
                 "corpus": corpus,
             }
