@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bench.base.errors import BenchError
 from bench.base.same_code import suite_code_of
@@ -96,9 +97,12 @@ def _precision_notes(table: Table, records: Mapping[str, RunRecord]) -> list[str
 def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
     """Return the recipe keys that name a file, a folder or a model that all these runs share."""
     shared = []
-    places_of_runs = [(run.provenance.determines or {}).get("places") for run in runs]
-    if not all(isinstance(places, dict) for places in places_of_runs):
-        return []
+    places_of_runs: list[dict[Any, Any]] = []
+    for run in runs:
+        places = (run.provenance.determines or {}).get("places")
+        if not isinstance(places, dict):
+            return []
+        places_of_runs.append(places)
     first, *others = places_of_runs
     for key, content in sorted(first.items()):
         if content is not None and all(places.get(key) == content for places in others):

@@ -125,11 +125,11 @@ def _disagreement(
         shown = texts(key, values[0])
     except BenchError as error:
         no_texts = error.message
-    gold, first, second = (describe(values_N, rows) for values_N in values)
+    gold, of_a, of_b = (describe(values_N, rows) for values_N in values)
     items = []
     for k, i in enumerate(rows):
         text = shown[i] if shown else None
-        items.append(Item(i + 1, text, gold[k], first[k], second[k], float(apart_N[i])))
+        items.append(Item(i + 1, text, gold[k], of_a[k], of_b[k], float(apart_N[i])))
     different = int((apart_N > 0).sum())
     return Disagreement(key, a.metric, len(values[0]), different, tuple(items), no_texts)
 

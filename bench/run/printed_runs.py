@@ -63,7 +63,7 @@ def runs_of(
     for figure in figure_runs():
         if figure.part != part:
             continue
-        places: list[str] = []
+        places: list[Place] = []
         for name in figure.backbones:
             places += _places(name, printed, backbones)
         runs += _of_figure(figure, places, registry, released)

@@ -76,7 +76,7 @@ def recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
 
 
 def backbone_used(run: PlannedRun) -> BackboneUsed:
-    """Return the backbone's name and revision: a hub's commit, or the hash of a folder's weights."""
+    """Return the backbone's name and revision: a hub's commit, or a hash of a folder's weights."""
     return BackboneUsed(
         name=recorded_path(run.backbone.name),
         revision=run.backbone.revision,
