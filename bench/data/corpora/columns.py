@@ -45,8 +45,8 @@ NAMES = {
     "goldlabel": "label",
     "score": "score",
 }
-"""Names without blanks, marks and capitals -> our columns. The names are used by
-sentence-transformers, SNLI, MNLI, STS-B, AnglE and CLAIF on the hub."""
+"""Names without blanks, marks and capitals -> our columns: those of sentence-transformers, SNLI,
+MNLI, STS-B, AnglE and CLAIF on the hub."""
 HARD_NEGATIVE = re.compile(r"(?:hard)?neg(?:ative)?(s?)(\d*)")
 """hard_neg, negative, negatives, negative_1, neg-2, ... in the same form.
 
