@@ -1,4 +1,4 @@
-# ruff: noqa: F405 - the functions are those of bench.library
+# ruff: noqa: F405 - the functions are bench.library's
 """A benchmark harness for sentence embeddings: train a method, score it, keep the record, compare.
 
     import bench

@@ -2,7 +2,7 @@
 
     Summarize sentence "x" in one word:"
 
-The three losses are those of :mod:`methods.angle`; the vector is read as PromptEOL's. The library
+The three losses come from :mod:`methods.angle`; the vector is read as PromptEOL's. The library
 takes the last token of a decoder whatever pooling its command names.
 """
 

@@ -45,6 +45,7 @@ from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
 from bench.methods.pooling import Head
 from bench.methods.templates import (
+    LearnedTokens,
     Template,
     at_mask,
     check_text,
@@ -316,6 +317,5 @@ class ConPVP(TorchMethod):
         if not self.anchor.slots:
             return portable_template(self, self.anchor, head=head)
         places = range(self.anchor.mask - self.anchor.slots, self.anchor.mask)
-        return portable_template(
-            self, self.anchor, vectors=self.prompt, vectors_at=places, head=head
-        )
+        learned = LearnedTokens(self.prompt, places)
+        return portable_template(self, self.anchor, learned=learned, head=head)

@@ -46,7 +46,7 @@ EXTRA = "extra_"
 
 
 class ContrastivePrompting(PromptEOL):
-    """Contrastive Prompting: what a second prompt finds is taken away from a layer's attention.
+    """Contrastive Prompting: a second prompt's attention is subtracted from the main prompt's.
 
     Take it on a decoder if nothing can be trained; a sentence costs one and a part of another pass.
 
@@ -118,7 +118,7 @@ class ContrastivePrompting(PromptEOL):
         return output_projection(layers[number - 1])
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Return the number of ids of the main prompt, then those of both, for each text."""
+        """Return for each text: the number of the main prompt's ids, these, the second's ids."""
         cleaned = [clean_text(text, self.recipe.clean_at_test) for text in sentences]
         main = self.filled(cleaned, None)
         second = prompt_encodings(self.recipe.second_template, cleaned, self.backbone)
@@ -128,7 +128,7 @@ class ContrastivePrompting(PromptEOL):
         return rows
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        """Return the features of the main prompt, and those of the second under other names."""
+        """Return the features of the main prompt, and the second's under other names."""
         main = [row[1 : 1 + int(row[0])] for row in ids]
         second = [row[1 + int(row[0]) :] for row in ids]
         features = dict(super().assemble(main, max_length))

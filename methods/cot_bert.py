@@ -54,6 +54,7 @@ from bench.methods.pooling import Head
 from bench.methods.promptbert import ENDINGS
 from bench.methods.templates import (
     Template,
+    TextEnds,
     at_mask,
     empty,
     gaps,
@@ -211,9 +212,8 @@ class CoTBERT(TorchMethod):
             self.at_dev = False
 
     def portable(self) -> Portable:
-        return portable_template(
-            self, self.scored, blank=self.blank, stop=self.stop, endings=ENDINGS
-        )
+        ends = TextEnds(self.blank, self.stop, ENDINGS)
+        return portable_template(self, self.scored, ends=ends)
 
 
 def two_stage(text: str, backbone: Backbone) -> Template:

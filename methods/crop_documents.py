@@ -44,7 +44,7 @@ SENTENCES = 2  # in a pack
 
 
 class CropDocuments(TorchMethod):
-    """Cropped documents: two pieces of one document are a positive pair, those of others the
+    """Cropped documents: two pieces of one document are a positive pair, pieces of others are
     negatives.
 
     Take it if the corpus has whole documents, one a row, and no sentence pairs.

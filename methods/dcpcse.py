@@ -53,6 +53,7 @@ from bench.methods.masking import (
 from bench.methods.pooling import Head
 from bench.methods.prefix import behind_one_draw, check_prompt, cost_with_prefix, prompt_for
 from bench.methods.templates import (
+    LearnedTokens,
     Template,
     at_mask,
     portable_template,
@@ -115,9 +116,8 @@ class TemplatePrompt(nn.Module):
     def portable(self, method: TorchMethod, head: Head | None) -> Portable:
         first = self.template.specials[0]
         places = range(first, first + len(self.table))
-        return portable_template(
-            method, self.template, vectors=self.table, vectors_at=places, head=head
-        )
+        learned = LearnedTokens(self.table, places)
+        return portable_template(method, self.template, learned=learned, head=head)
 
 
 class DCPCSE(TorchMethod):

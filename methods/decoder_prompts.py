@@ -1,4 +1,4 @@
-"""Prompts in words around a sentence, of which a decoder's state at the last token is the vector.
+"""Prompts in words around a sentence; the decoder's state at the last token is the vector.
 
 A prompt is a text with [X] for the sentence. The sentence is filled in and the whole tokenised
 once: a vocabulary of byte pairs may have one token for a full stop and the quotation mark behind

@@ -4,9 +4,9 @@
     Rewrite the sentence: x, rewritten sentence: x
                                                  ^ pooled
 
-The text stands twice; only the second copy is pooled, by its mean or its last token. There a causal
-model has seen the whole sentence. Twice the tokens. The words of the untrained form are recalled
-from the paper, not read in code: the authors published code for trained checkpoints alone.
+The text is written twice; only the second copy is pooled, by its mean or its last token. There a
+causal model has seen the whole sentence. Twice the tokens. The words of the untrained form are
+recalled from the paper, not read in code: the authors published code for trained checkpoints alone.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ from bench.methods.pooling import Head, portable_of
 
 
 class ESimCSE(TorchMethod):
-    """ESimCSE: SimCSE whose second view repeats some tokens, with a queue of negatives by a
+    """ESimCSE: SimCSE with repeated tokens in the second view, and a queue of negatives from a
     momentum copy.
 
     Take it if sentence length should not tell a pair apart; the copy adds memory of a second

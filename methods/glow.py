@@ -206,7 +206,7 @@ class GlowLayer(nn.Module):
     def save(self, folder: str, **_: Any) -> None:
         (Path(folder) / "config.json").write_text(json.dumps(self.settings), encoding="utf-8")
         save_file(self.state_dict(), Path(folder) / "model.safetensors")
-        # the library puts this file beside the tensors, and looks for it in the folder above
+        # the library puts this file next to the tensors, and looks for it in the folder above
         shutil.copyfile(__file__, Path(folder).parent / Path(__file__).name)
 
     def get_embedding_dimension(self) -> int:

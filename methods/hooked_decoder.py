@@ -86,7 +86,7 @@ def decoded(
 
 
 def adding(cross: Callable[..., Tensor], vectors_nH: Tensor) -> Callable[..., Any]:
-    """Return a forward hook that adds a cross-attention to what a module returns."""
+    """Return a forward hook that adds a cross-attention to a module's output."""
 
     def add(module: nn.Module, inputs: Any, returned: Any) -> Any:
         if isinstance(returned, tuple):  # an attention returns its weights, too

@@ -21,7 +21,7 @@ CODE = "sentence-transformers matryoshka_nli.py"
 
 
 class Matryoshka(SimCSE):
-    """Matryoshka SimCSE: the loss of the whole vectors plus that of their first coordinates.
+    """Matryoshka SimCSE: SimCSE's loss on the whole vectors and again on their first coordinates.
 
     Take it if shorter vectors are to be stored; ``truncated`` scores the cut ones.
 

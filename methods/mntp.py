@@ -1,6 +1,6 @@
 """MNTP, masked next-token prediction: the first step of LLM2Vec (BehnamGhader et al., COLM 2024).
 
-A decoder that attends both ways (``attention=bidirectional``) learns to use what stands behind a
+A decoder that attends both ways (``attention=bidirectional``) learns to use the tokens behind a
 token: some tokens are masked, and each is predicted from the state BEFORE it, as the decoder
 predicts its next token anyway.
 
@@ -149,7 +149,7 @@ class MNTP(TorchMethod):
     def masked(self, features: Features) -> tuple[Tensor, Tensor]:
         """Return the ids to read and the labels to guess, both (n, T).
 
-        Special tokens, padding and a row's first token stay: nothing stands before the first.
+        Special tokens, padding and a row's first token stay: the first has no token before it.
         """
         ids_nT, mask_nT = features["input_ids"], features["attention_mask"]
         special = set(self.backbone.tokenizer.all_special_ids)

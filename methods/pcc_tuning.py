@@ -6,7 +6,7 @@ Li, EMNLP 2024), its second stage.
 
 x and y are PromptEOL's vectors. The first stage is PromptEOL on NLI triplets; the second goes on
 from its run (``--backbone RUN``). The authors' data are the training pairs of STS-B and SICK-R:
-in-domain for two of the seven STS sets, so that its rows are no rows beside models of NLI.
+in-domain for two of the seven STS sets, so its rows do not compare with rows of NLI models.
 
 The authors divide by deviations with n - 1, which makes (n - 1) / n of the correlation:
 ``faithful``.

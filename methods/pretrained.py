@@ -14,7 +14,7 @@ encodes all texts, and a line and the record say so.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,13 +38,26 @@ from bench.method import (
     Value,
     check_choice,
     check_max_length,
-    check_one_vector,
     has_transformer,
     load_sentence_transformer,
     load_without_encoder,
     prompted,
     read_transformer_config,
     unused_prompts,
+)
+from bench.methods.finished_encoder import (
+    POOLINGS,
+    NoTransformer,
+    PromptTooLong,
+    check_padding,
+    check_pooling,
+    default_prompt,
+    encode_by_library,
+    own_pooling,
+    unpadded,
+    unused_prompts_line,
+    with_a_column,
+    with_pooling_layer,
 )
 from bench.methods.library_path import (
     difference_of_vectors,
@@ -59,21 +72,9 @@ from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 if TYPE_CHECKING:
     from bench.method import Reference
 
-POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 UNLIMITED = 1 << 30  # tokens: no text is longer
 BLOCK = 1024  # sentences that a library encodes at once: the user may stop between two blocks
-LIBRARY_BATCH = 32  # the library's own default
-
-
-class PromptTooLong(BenchError):
-    """A prompt that leaves no room for a sentence."""
-
-
-class NoTransformer(BenchError):
-    """A sentence-transformers folder that has word vectors, a router or the like in the place of a
-    transformer.
-    """
 
 
 class Pretrained(TorchMethod):
@@ -114,30 +115,10 @@ class Pretrained(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if recipe.pooling not in {None, *POOLINGS}:
-            raise BenchError(
-                f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLINGS))}"
-            )
-        if recipe.pooling is None and backbone is not None:
-            if not (backbone / "modules.json").exists():
-                raise BenchError(
-                    f"{backbone} is a plain transformers checkpoint: it does not say how to pool",
-                    "--set pooling=cls (unsupervised SimCSE), mlp (supervised SimCSE), mean, "
-                    "last (decoders), ...",
-                )
-            check_one_vector(backbone, str(backbone))
-        for key, choices in (("padding", ("left", "right")), ("dtype", DTYPES)):
-            if key in recipe:
-                check_choice(recipe, key, choices)
-        if recipe.pooling is None and recipe.get("padding") == "left":
-            raise BenchError(
-                "padding=left is for a plain checkpoint; this folder says itself how it pads",
-                "leave padding out",
-            )
-        if recipe.get("padding") == "left" and recipe.pooling not in ("last", "mean", "avg"):
-            raise BenchError(
-                f"padding=left with pooling={recipe.pooling}", "--set pooling=last or mean"
-            )
+        check_pooling(recipe, backbone)
+        if "dtype" in recipe:
+            check_choice(recipe, "dtype", DTYPES)
+        check_padding(recipe)
         if backbone is not None:
             check_max_length(recipe.max_length, read_transformer_config(backbone), str(backbone))
 
@@ -177,7 +158,7 @@ class Pretrained(TorchMethod):
         else:
             self.encoder = backbone.encoder
             if self.pooling == "mlp":
-                self.encoder = _with_pooling_layer(backbone)
+                self.encoder = with_pooling_layer(backbone)
         backbone.encoder = self.encoder  # one copy of the weights
         self._takes_positions = "position_ids" in signature(self.encoder.forward).parameters
         if getattr(getattr(self.encoder, "config", None), "use_cache", False):
@@ -198,9 +179,7 @@ class Pretrained(TorchMethod):
         for line in loaded.notes:
             self.context.reporter.note(line)
         if self.text_prompt is None:
-            self.text_prompt = (
-                self.whole.prompts.get(self.whole.default_prompt_name or "", "") or ""
-            )
+            self.text_prompt = default_prompt(self.whole)
         if not {"prompt", "prompts"} & self.recipe.keys():
             self._mention_prompts()
 
@@ -208,13 +187,7 @@ class Pretrained(TorchMethod):
         """Print one line about the prompts that the folder names and that are not used."""
         self.own_prompts = unused_prompts(self.whole, self.text_prompt or "")
         if self.own_prompts:
-            named = ", ".join(
-                f"{name} ({shorten(text)})" for name, text in self.own_prompts.items()
-            )
-            self.context.reporter.note(
-                f"{self.backbone.name} names prompts that are not used: {named}; "
-                "--prefix TEXT or --prompt TASK TEXT uses one"
-            )
+            self.context.reporter.note(unused_prompts_line(self.backbone.name, self.own_prompts))
 
     @property
     def longest(self) -> int:
@@ -234,7 +207,7 @@ class Pretrained(TorchMethod):
         except PromptTooLong:
             raise
         except Exception as error:
-            # this path cannot do what the library may: a model without token ids, or without a
+            # this path cannot encode what the library may: a model without token ids, or without a
             # fast tokenizer
             line = " ".join(str(error).split())[:80] or type(error).__name__
             self.library = f"no vectors ({line})"
@@ -289,7 +262,7 @@ class Pretrained(TorchMethod):
         """Raise BenchError if the library cannot encode either."""
         try:
             self.dimension = self._by_library(texts_to_encode()).shape[1]
-        except Exception as error:  # the library raises what it likes
+        except Exception as error:  # the library may raise any exception
             line = " ".join(str(error).split())[:200]
             raise BenchError(
                 f"{self.backbone.name} cannot be encoded by its own library: {line}",
@@ -330,12 +303,12 @@ class Pretrained(TorchMethod):
         return difference_of_vectors(ours, theirs, texts, self.dtype)
 
     def _own_ids(self, text: str) -> list[int]:
-        return _unpadded(self.assemble(self.token_ids([text])))
+        return unpadded(self.assemble(self.token_ids([text])))
 
     def _library_ids(self, text: str) -> list[int]:
         if self.pooling is None:
             given, prompt = self._prompt_for_library([text])
-            return _unpadded(self.whole.preprocess(given, prompt=prompt))
+            return unpadded(self.whole.preprocess(given, prompt=prompt))
         return self._ids_by_transformers([text])[0]
 
     def _ids_by_transformers(self, texts: Sequence[str]) -> list[list[int]]:
@@ -377,21 +350,8 @@ class Pretrained(TorchMethod):
         return np.concatenate(rows)
 
     def _by_sentence_transformers(self, texts: list[str]) -> np.ndarray:
-        encode: Callable[..., Any] = self.whole.encode
         given, prompt = self._prompt_for_library(texts)
-        blank = [row for row, text in enumerate(given) if not text.strip()]
-        words = [row for row, text in enumerate(given) if text.strip()]
-        vectors: dict[int, Any] = {}
-        options = {"prompt": prompt, "show_progress_bar": False}
-        if words:
-            encoded = encode([given[row] for row in words], batch_size=LIBRARY_BATCH, **options)
-            vectors |= zip(words, encoded, strict=True)
-        if blank:  # beside a word: alone, a text without a token makes a batch without a column
-            encoded = encode(
-                [*[given[row] for row in blank], "a"], batch_size=len(blank) + 1, **options
-            )
-            vectors |= zip(blank, encoded[:-1], strict=True)
-        return np.stack([np.asarray(vectors[row], dtype=np.float32) for row in range(len(given))])
+        return encode_by_library(self.whole, given, prompt)
 
     def _prompt_for_library(self, texts: list[str]) -> tuple[list[str], str]:
         """Return the texts and the prompt for sentence-transformers, which puts it before them.
@@ -416,7 +376,7 @@ class Pretrained(TorchMethod):
         before, after = self.before, self.after
         self.before, self.after = [], []
         try:
-            return _with_a_column(super().assemble(ids, UNLIMITED), self.pad_id)
+            return with_a_column(super().assemble(ids, UNLIMITED), self.pad_id)
         finally:
             self.before, self.after = before, after
 
@@ -448,8 +408,8 @@ class Pretrained(TorchMethod):
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         if self.pooling is None:
-            return _with_a_column(super().assemble(ids, self.longest), self.pad_id)
-        features = _with_a_column(super().assemble(ids, max_length or self.longest), self.pad_id)
+            return with_a_column(super().assemble(ids, self.longest), self.pad_id)
+        features = with_a_column(super().assemble(ids, max_length or self.longest), self.pad_id)
         if self.recipe.get("padding") != "left":
             return features
         features = on_the_left(features, self.backbone.first_position)
@@ -487,12 +447,11 @@ class Pretrained(TorchMethod):
 
     def about(self) -> dict[str, Any]:
         """Describe the encoder for the record."""
-        parts = [type(part).__name__ for part in self.whole] if self.pooling is None else []
+        parts: list[str] = []
         pooling = {"avg": "mean"}.get(self.pooling or "", self.pooling)
-        if "Pooling" in parts:
-            part: Any = self.whole[parts.index("Pooling")]
-            mode = getattr(part, "pooling_mode", None) or part.get_pooling_mode_str()
-            pooling = mode if isinstance(mode, str) else "+".join(mode)
+        if self.pooling is None:
+            parts = [type(part).__name__ for part in self.whole]
+            pooling = own_pooling(self.whole)
         facts: dict[str, Any] = {
             "pooling": pooling,
             "modules": parts,
@@ -535,38 +494,3 @@ class Pretrained(TorchMethod):
     def write(self, folder: Path) -> None:
         """Write the sentence-transformers model, in float32 and with this maximum length."""
         self.whole.save(str(folder), create_model_card=False)
-
-
-def _unpadded(features: Any) -> list[int]:
-    """Return the token ids of a single text."""
-    ids, mask = features["input_ids"][0], features["attention_mask"][0]
-    return [int(token) for token in ids[mask.bool()]]
-
-
-def _with_a_column(features: Features, pad_id: int) -> Features:
-    """Return features with at least one column, which is padding if no text has a token."""
-    ids = features["input_ids"]
-    if ids.shape[1]:
-        return features
-    return {
-        "input_ids": torch.full((len(ids), 1), pad_id, dtype=ids.dtype),
-        "attention_mask": torch.zeros((len(ids), 1), dtype=ids.dtype),
-    }
-
-
-def _with_pooling_layer(backbone: Backbone) -> Any:
-    """Return the encoder with the pooling layer of its checkpoint.
-
-    Raises BenchError if it has none.
-    """
-    from transformers import AutoModel
-
-    # in a sentence-transformers folder the transformer may be deeper
-    folder = backbone.encoder.name_or_path
-    encoder, info = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-    is_new = any("pooler" in name for name in info["missing_keys"])
-    if getattr(encoder, "pooler", None) is None or is_new:
-        raise BenchError(
-            f"{backbone.name} has no pooling layer, which pooling=mlp needs", "--set pooling=cls"
-        )
-    return encoder.eval()

@@ -51,6 +51,7 @@ from bench.methods.losses import info_nce
 from bench.methods.pooling import Head
 from bench.methods.templates import (
     Template,
+    TextEnds,
     at_mask,
     blank_before,
     check_text,
@@ -258,14 +259,25 @@ class PromptBERT(TorchMethod):
             self.at_dev = False
 
     def portable(self) -> Portable:
-        bias = self.delta_by_length() if self.recipe.debias_at_test else None
-        parts: dict[str, Any] = {"bias": bias}
-        if self.recipe.head_at_test and self.transforms:  # before the subtraction
-            parts = {"transform": self.head, "bias": None if bias is None else self.head(bias)}
+        bias: Tensor | None = None
+        if self.recipe.debias_at_test:
+            bias = self.delta_by_length()
+        transform: Any = None
+        head: Head | None = None
+        if self.recipe.head_at_test and self.transforms:
+            transform = self.head
+            # the state goes through the head before the subtraction, so the bias does, too
+            if bias is not None:
+                bias = self.head(bias)
         elif self.recipe.head_at_test:
-            parts["head"] = self.head
+            head = self.head
         return portable_template(
-            self, self.templates[0], blank=self.blank, stop=self.stop, endings=ENDINGS, **parts
+            self,
+            self.templates[0],
+            ends=TextEnds(self.blank, self.stop, ENDINGS),
+            transform=transform,
+            bias=bias,
+            head=head,
         )
 
     def delta_by_length(self) -> Tensor:
@@ -281,5 +293,5 @@ def mlm_transform(backbone: Backbone) -> Any:
     head: Any = backbone.mlm_head()
     if hasattr(head, "transform"):
         return head.transform
-    # RoBERTa's head, and those of its kind
+    # RoBERTa's head, and heads of its kind
     return nn.Sequential(head.dense, nn.GELU(), head.layer_norm)

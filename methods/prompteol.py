@@ -5,8 +5,8 @@ A decoder reads
 
     This sentence : "x" means in one word:"
 
-and its state at the last token, from which it would write that word, is the vector of x; nothing is
-put on top of it. Trained with SimCSE's InfoNCE on two dropout views of a sentence or on premise,
+and its state at the last token, which would predict that word, is the vector of x; nothing is put
+on top of it. Trained with SimCSE's InfoNCE on two dropout views of a sentence or on premise,
 entailment and contradiction; or read as it is (setting "none"), also behind a demonstration.
 
 Two papers changed the words around the sentence (Pretended CoT, Knowledge Enhancement; PromptSTH,
@@ -150,7 +150,8 @@ class PromptEOL(TorchMethod):
         if (recipe.get("demonstration") is None) != (recipe.get("demonstration_word") is None):
             raise BenchError(
                 "a demonstration is a sentence and its word",
-                "--set demonstration='A jockey riding a horse.' --set demonstration_word=Equestrian",
+                "--set demonstration='A jockey riding a horse.' "
+                "--set demonstration_word=Equestrian",
             )
 
     @classmethod

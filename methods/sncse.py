@@ -45,6 +45,7 @@ from bench.methods.losses import info_nce
 from bench.methods.pooling import Head
 from bench.methods.templates import (
     Template,
+    TextEnds,
     at_mask,
     blank_before,
     check_text,
@@ -72,7 +73,7 @@ class SNCSE(TorchMethod):
     """SNCSE: two templates are views; the sentence's negation is kept a little less similar than
     the positive.
 
-    Take it to study negation: a rule without a parser negates here, where the authors used spaCy.
+    Take it to study negation: a rule without a parser negates here; the authors used spaCy.
 
     Example:
         bench run --method sncse --setting unsupervised --backbone bert-base-uncased
@@ -187,10 +188,7 @@ class SNCSE(TorchMethod):
         return portable_template(
             self,
             self.scored,
-            blank=self.blank,
-            stop=" .",
-            endings=punctuation,
-            trimmed=True,
+            ends=TextEnds(self.blank, stop=" .", endings=punctuation, trimmed=True),
             head=head,
         )
 

@@ -196,12 +196,22 @@ def wrap_sentences(
     * sentence_mask (n, T); prompt_mask (n, T), 1 on the template's tokens, 0 on [CLS], sentence,
       [SEP], padding;
     * slot (n, T), k at the k-th learned vector, counted from 1, else 0;
-    * numbers that would else be asked of a GPU: template_tokens, those of the longest template;
+    * numbers that would else be asked of a GPU: template_tokens, of the longest template;
       gaps, how many lengths the sentences have; gap (n,), which of these, in ascending order, a row
       has.
     """
     if templates and templates[0].filling is not None:
         return wrap_filled(ids, templates, backbone, longest, whole_template=whole_template)
+    return wrap_in_pieces(ids, templates, backbone, longest)
+
+
+def wrap_in_pieces(
+    ids: Sequence[Ids | str],
+    templates: Sequence[Template],
+    backbone: Backbone,
+    longest: int | None,
+) -> Features:
+    """Do as :func:`wrap_sentences` for templates that are tokenised in pieces."""
     cut = []
     rows = []
     for sentence_ids, template in zip(ids, templates, strict=True):
@@ -384,34 +394,57 @@ def portable_transform(
     return tensors, {"activation": activation, "eps": norm.eps}
 
 
+@dataclass(frozen=True)
+class LearnedTokens:
+    """Vectors that replace tokens of a template."""
+
+    # (k, H)
+    vectors: Tensor
+    # the places of the k tokens, counted in before + after
+    places: Sequence[int]
+
+
+@dataclass(frozen=True)
+class TextEnds:
+    """The characters that a method puts around each text before it goes into the template."""
+
+    # put before each text
+    blank: str = ""
+    # put behind a text that does not end in one of ``endings``
+    stop: str = ""
+    endings: str = ""
+    # white space at the ends does not count when the ending is looked for
+    trimmed: bool = False
+
+
 def portable_template(
     method: TorchMethod,
     template: Template,
     *,
-    vectors: Tensor | None = None,
-    vectors_at: Sequence[int] = (),
-    blank: str = "",
-    stop: str = "",
-    endings: str = "",
-    trimmed: bool = False,
+    learned: LearnedTokens | None = None,
+    ends: TextEnds | None = None,
     transform: Any = None,
     bias: Tensor | None = None,
     head: Head | None = None,
 ) -> Portable:
     """Return the parts of a method that scores its template's mask.
 
-    ``vectors`` (k, H) replace the tokens ``vectors_at``, counted in before + after. ``blank`` and
-    ``stop`` are put around each text, ``stop`` not behind one of ``endings`` (``trimmed``: white
-    space there does not count). ``transform`` is the MLM head's dense layer and layer norm over the
-    state; ``bias`` (longest sentence + 1, H) is subtracted from its result, by the sentence's
-    number of tokens.
+    ``transform`` is the MLM head's dense layer and layer norm over the state; ``bias`` (longest
+    sentence + 1, H) is subtracted from its result, by the sentence's number of tokens.
     """
     backbone = method.backbone
-    own: dict[str, Tensor | None] = {"vectors": vectors, "bias": bias}
+    ends = ends or TextEnds()
+    tensors: dict[str, Tensor] = {}
+    vectors_at: list[int] = []
+    if learned is not None:
+        tensors["vectors"] = learned.vectors
+        vectors_at = list(learned.places)
+    if bias is not None:
+        tensors["bias"] = bias
     transform_settings = None
     if transform is not None:
         tensors_of_transform, transform_settings = portable_transform(transform, backbone)
-        own |= tensors_of_transform
+        tensors |= tensors_of_transform
     filling = None
     if template.filling is not None:
         filling = {
@@ -426,14 +459,13 @@ def portable_template(
         "after": template.after,
         "mask": template.mask,
         "first_position": backbone.first_position,
-        "blank": blank,
-        "stop": stop,
-        "endings": endings,
-        "trimmed": trimmed,
-        "vectors_at": list(vectors_at),
+        "blank": ends.blank,
+        "stop": ends.stop,
+        "endings": ends.endings,
+        "trimmed": ends.trimmed,
+        "vectors_at": vectors_at,
         "transform": transform_settings,
     }
-    tensors = {name: tensor for name, tensor in own.items() if tensor is not None}
     reader = ModuleFile(FOLDER / "templated.py", "Templated", settings, tensors)
     layers = () if head is None else (head.portable(),)
     return Portable(

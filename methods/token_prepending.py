@@ -1,7 +1,7 @@
 """Token Prepending: A Training-Free Approach for Eliciting Better Sentence Embeddings from LLMs (Fu
 et al., ACL 2025). Untrained.
 
-A placeholder p stands before the sentence:
+A placeholder p is put before the sentence:
 
     This sentence : <PST> "x" means in one word:"
 

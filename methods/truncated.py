@@ -16,7 +16,7 @@ from bench.methods.pretrained import Pretrained
 
 
 class Truncated(Pretrained):
-    """A finished encoder whose vectors are cut to their first numbers.
+    """A finished encoder; its vectors are cut to their first numbers.
 
     Take it to see how short a vector may be.
 

@@ -129,7 +129,7 @@ class TSDAE(TorchMethod):
         if bias_V is None:
             bias_V = words_VH.new_zeros(len(words_VH))
         self.lm_bias = nn.Parameter(bias_V.detach().clone())
-        # None: the matrix is that of the word embeddings
+        # None: the matrix is the word embeddings
         self.lm_words: nn.Parameter | None = None
         if not getattr(self.encoder.config, "tie_word_embeddings", True):
             self.lm_words = nn.Parameter(words_VH.detach().clone())

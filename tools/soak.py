@@ -104,10 +104,10 @@ main(sys.argv[1:])
 PUBLISH = """
 import sys
 from pathlib import Path
-from bench.publish.build import publish_version
+from bench.publish.build import PublishOptions, publish_version
 done, count = open(sys.argv[1], "a", buffering=1), int(sys.argv[2])
 for _ in range(count):
-    publish_version(runs=Path(sys.argv[3]), out=Path(sys.argv[4]), preview=True)
+    publish_version(Path(sys.argv[3]), Path(sys.argv[4]), PublishOptions(preview=True))
     done.write("x\\n")
 """
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def put_on_adapters(whole: Backbone, reference: Reference, dtype: str, *, merge: bool) -> Backbone:
-    """Make the backbone of ``reference`` out of the one beneath it, which is in float32.
+    """Make the backbone of ``reference`` from its base, ``whole``, which is in float32.
 
-    The weights beneath have the values that the adapters were trained on: rounded, if the run held
-    them in bfloat16 or in 4 bits. ``dtype``: in what the result is held. ``merge``: False leaves
-    the adapters out. Raises NotAModel if the adapters do not fit.
+    The base gets the values that the adapters were trained on: rounded, if the run held them in
+    bfloat16 or in 4 bits. ``dtype``: the format of the result. ``merge``: False leaves the
+    adapters out. Raises NotAModel if the adapters do not fit.
     """
     encoder = whole.encoder
     assert reference.trained is not None

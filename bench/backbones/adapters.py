@@ -21,7 +21,7 @@ from bench.base.extras import install_hint, silence_advice
 KEY = "lora_"
 """In the names of the tensors of an adapter, and of no other tensor."""
 NAME = "default"
-"""The name that peft has for an adapter of which there is only one."""
+"""peft's name for the only adapter of a model."""
 NOT_ADAPTED = ("lm_head", "pooler", "embed_out")
 """Layers behind the encoder's own, which no sentence vector goes through."""
 ALL = "all"
@@ -60,8 +60,8 @@ def has_adapters(encoder: Any) -> bool:
 def add_adapters(encoder: Any, settings: AdapterSettings, seed: int) -> None:
     """Freeze an encoder and put adapters in float32 on it, also on weights in another format.
 
-    ``seed`` alone fixes their initial weights. Raises BenchError if peft is missing, or if a name
-    in ``targets`` is that of no linear layer.
+    ``seed`` alone fixes their initial weights. Raises BenchError if peft is missing, or if no
+    linear layer has a name in ``targets``.
     """
     check_installed()
     import torch

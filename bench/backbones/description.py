@@ -1,8 +1,8 @@
-"""Describe a loaded backbone: what its family's entry says, and what its own files say."""
+"""Describe a loaded backbone from its family's entry and from its own files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,7 +22,6 @@ def describe_family(backbone: Backbone, config: Mapping[str, Any]) -> dict[str, 
     """
     family = FAMILIES.get(backbone.family)
     before, after = backbone.special_tokens()
-    around = backbone.tokenizer.convert_ids_to_tokens
     reads = "both ways"
     if not backbone.reads_ahead:
         reads = "earlier tokens only (causal): its first token has seen none of the others"
@@ -30,21 +29,31 @@ def describe_family(backbone: Backbone, config: Mapping[str, Any]) -> dict[str, 
     entry = UNLISTED
     if family is not None:
         entry = family.title
+    dropout_keys = "none"
+    if _dropout_keys(backbone):
+        dropout_keys = ", ".join(_dropout_keys(backbone))
     return {
         "reads": reads,
-        "before a text": " ".join(around(before)) or "nothing",
-        "after a text": " ".join(around(after)) or "nothing",
+        "before a text": _tokens(backbone, before),
+        "after a text": _tokens(backbone, after),
         "padding": _padding(backbone),
         "position ids": _positions(backbone, family),
         "local attention": _window(config, family),
         "dropout": own_dropout(config),
-        "dropout keys": ", ".join(_dropout_keys(backbone)) or "none",
+        "dropout keys": dropout_keys,
         "MLM head": _mlm_head(backbone),
         "LM head": _lm_head(backbone, family),
         "prompt room": f"{room} tokens for a prompt and its sentence",
         "deep prompt": _deep_prompt(family),
         "entry": entry,
     }
+
+
+def _tokens(backbone: Backbone, ids: Sequence[int]) -> str:
+    """Return the tokens of these ids with blanks between them; "nothing" if there are none."""
+    if not ids:
+        return "nothing"
+    return " ".join(backbone.tokenizer.convert_ids_to_tokens(ids))
 
 
 def _padding(backbone: Backbone) -> str:

@@ -6,7 +6,7 @@ A family that is not listed is not refused: if it lacks something, building the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ class Family:
     # the token that fills a batch; "" if the makers' tokenizer has none: then id 0 does, and its
     # mask is 0
     pad: str = "[PAD]"
-    # the side on which the makers' tokenizer pads; vectors here do not depend on it
+    # the side that the makers' tokenizer pads on; vectors here do not depend on it
     padding_side: str = "right"
     # how a position enters the encoder: by a learned "table", "rotary" or "relative"
     positions: str = "table"
@@ -55,8 +55,8 @@ class Family:
     head: tuple[str, ...] = ()
     # the first part of the names of the tensors in a decoder's head, if it is not tied to the words
     lm_head: str = ""
-    # the module of each layer behind which a decoder's cross-attention is added; "" if that is not
-    # known; BERT's layers are taken apart
+    # the module of each layer that a decoder's cross-attention is added behind; "" if it is not
+    # known; BERT's layers are taken apart instead
     cross: str = ""
     # its first token has position padding_idx + 1
     offset: bool = False
@@ -68,38 +68,38 @@ NO_MLM = "it was trained to continue texts: its head predicts the next word"
 ATTENTION_ALONE = ("attention_dropout",)
 
 
+ROBERTA = Family(
+    "RoBERTa",
+    "roberta-large",
+    before="<s>",
+    after="</s>",
+    pad="<pad>",
+    prefix=True,
+    head=("lm_head.dense.",),
+    offset=True,
+)
+# most decoders: rotary positions, no special tokens, dropout on the attention alone
+DECODER = Family(
+    "decoders",
+    "",
+    causal=True,
+    before="",
+    after="",
+    positions="rotary",
+    dropout=ATTENTION_ALONE,
+    lm_head="lm_head.",
+    without_head=NO_MLM,
+)
+QWEN = replace(DECODER, pad="<|endoftext|>", window="sliding_window")
+LLAMA = replace(DECODER, before="<s>", pad="", padding_side="left")
+GEMMA = replace(DECODER, before="<bos>", pad="<pad>", padding_side="left", window="sliding_window")
+
+
 FAMILIES: Mapping[str, Family] = {
     "bert": Family("BERT", "bert-base-uncased", prefix=True, head=("cls.predictions.transform.",)),
-    "roberta": Family(
-        "RoBERTa",
-        "roberta-large",
-        before="<s>",
-        after="</s>",
-        pad="<pad>",
-        prefix=True,
-        head=("lm_head.dense.",),
-        offset=True,
-    ),
-    "xlm-roberta": Family(
-        "XLM-R",
-        "FacebookAI/xlm-roberta-base",
-        before="<s>",
-        after="</s>",
-        pad="<pad>",
-        prefix=True,
-        head=("lm_head.dense.",),
-        offset=True,
-    ),
-    "camembert": Family(
-        "CamemBERT",
-        "almanach/camembert-base",
-        before="<s>",
-        after="</s>",
-        pad="<pad>",
-        prefix=True,
-        head=("lm_head.dense.",),
-        offset=True,
-    ),
+    "roberta": ROBERTA,
+    "xlm-roberta": replace(ROBERTA, title="XLM-R", example="FacebookAI/xlm-roberta-base"),
+    "camembert": replace(ROBERTA, title="CamemBERT", example="almanach/camembert-base"),
     "electra": Family(
         "ELECTRA",
         "google/electra-base-discriminator",
@@ -178,121 +178,39 @@ FAMILIES: Mapping[str, Family] = {
         placed=False,
         without_head="it was trained with a decoder, which is left out",
     ),
-    "qwen2": Family(
-        "Qwen2",
-        "Qwen/Qwen2.5-0.5B",
-        causal=True,
-        before="",
-        after="",
-        pad="<|endoftext|>",
-        positions="rotary",
-        window="sliding_window",
-        dropout=ATTENTION_ALONE,
-        lm_head="lm_head.",
-        without_head=NO_MLM,
+    "qwen2": replace(QWEN, title="Qwen2", example="Qwen/Qwen2.5-0.5B"),
+    "qwen3": replace(QWEN, title="Qwen3", example="Qwen/Qwen3-0.6B"),
+    "llama": replace(LLAMA, title="Llama", example="meta-llama/Llama-2-7b-hf"),
+    "mistral": replace(
+        LLAMA, title="Mistral", example="mistralai/Mistral-7B-v0.1", window="sliding_window"
     ),
-    "qwen3": Family(
-        "Qwen3",
-        "Qwen/Qwen3-0.6B",
-        causal=True,
-        before="",
-        after="",
-        pad="<|endoftext|>",
-        positions="rotary",
-        window="sliding_window",
-        dropout=ATTENTION_ALONE,
-        lm_head="lm_head.",
-        without_head=NO_MLM,
-    ),
-    "llama": Family(
-        "Llama",
-        "meta-llama/Llama-2-7b-hf",
-        causal=True,
-        before="<s>",
-        after="",
-        pad="",
-        padding_side="left",
-        positions="rotary",
-        dropout=ATTENTION_ALONE,
-        lm_head="lm_head.",
-        without_head=NO_MLM,
-    ),
-    "mistral": Family(
-        "Mistral",
-        "mistralai/Mistral-7B-v0.1",
-        causal=True,
-        before="<s>",
-        after="",
-        pad="",
-        padding_side="left",
-        positions="rotary",
-        window="sliding_window",
-        dropout=ATTENTION_ALONE,
-        lm_head="lm_head.",
-        without_head=NO_MLM,
-    ),
-    "gemma2": Family(
-        "Gemma 2",
-        "google/gemma-2-2b",
-        causal=True,
-        before="<bos>",
-        after="",
-        pad="<pad>",
-        padding_side="left",
-        positions="rotary",
-        window="sliding_window",
-        dropout=ATTENTION_ALONE,
-        lm_head="lm_head.",
-        without_head=NO_MLM,
-    ),
-    "gemma3_text": Family(
-        "Gemma 3",
-        "google/gemma-3-270m",
-        causal=True,
-        before="<bos>",
-        after="",
-        pad="<pad>",
-        padding_side="left",
-        positions="rotary",
-        window="sliding_window",
-        dropout=ATTENTION_ALONE,
-        lm_head="lm_head.",
-        without_head=NO_MLM,
-    ),
-    "opt": Family(
-        "OPT",
-        "facebook/opt-125m",
-        causal=True,
+    "gemma2": replace(GEMMA, title="Gemma 2", example="google/gemma-2-2b"),
+    "gemma3_text": replace(GEMMA, title="Gemma 3", example="google/gemma-3-270m"),
+    "opt": replace(
+        DECODER,
+        title="OPT",
+        example="facebook/opt-125m",
         before="</s>",
-        after="",
         pad="<pad>",
+        positions="table",
         dropout=("dropout", "attention_dropout"),
-        lm_head="lm_head.",
-        without_head=NO_MLM,
     ),
-    "gpt_neox": Family(
-        "GPT-NeoX",
-        "EleutherAI/pythia-160m",
-        causal=True,
-        before="",
-        after="",
+    "gpt_neox": replace(
+        DECODER,
+        title="GPT-NeoX",
+        example="EleutherAI/pythia-160m",
         pad="<|padding|>",
-        positions="rotary",
         dropout=("attention_dropout", "hidden_dropout"),
         lm_head="embed_out.",
-        without_head=NO_MLM,
     ),
-    "gpt2": Family(
-        "GPT-2",
-        "openai-community/gpt2",
-        causal=True,
-        before="",
-        after="",
+    "gpt2": replace(
+        DECODER,
+        title="GPT-2",
+        example="openai-community/gpt2",
         pad="",
+        positions="table",
         dropout=("resid_pdrop", "embd_pdrop", "attn_pdrop"),
         room="n_positions",
-        lm_head="lm_head.",
-        without_head=NO_MLM,
     ),
 }
 BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
@@ -352,7 +270,7 @@ def check_layers(
 
 
 def check_decoder(folder: Path | None, what: str) -> None:
-    """Raise BenchError if it is not known where a cross-attention goes in this backbone's layers.
+    """Raise BenchError if the place of a cross-attention in this backbone's layers is not known.
 
     ``what`` needs one. ``folder`` is None if the backbone is not here yet; then nothing is checked.
     """

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 HELD_IN = "held_in"
-"""The attribute of an encoder that says in what its weights are held: "bf16" or "4bit"."""
+"""The attribute of an encoder that names the format of its weights: "bf16" or "4bit"."""
 WIDENED = "is_widened"
 """The attribute that says if they are float32 while they compute."""
 

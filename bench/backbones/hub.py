@@ -73,7 +73,7 @@ def fetch_backbone(
         from huggingface_hub.constants import HF_HUB_CACHE
 
         reason = "--offline" if offline else "HF_HUB_OFFLINE"
-        folder = "models--" + hub_names(model)[0].replace("/", "--")
+        folder = "models--" + repository_names(model)[0].replace("/", "--")
         raise NotAModel(
             f"backbone '{name}' is not on this machine and {reason} forbids fetching it",
             f"{hint}on a machine with a network, run: bench doctor --backbone {name} --fetch; "
@@ -98,7 +98,7 @@ def split_revision(name: str) -> tuple[str, str | None]:
     return model, revision or None
 
 
-def hub_names(model: str) -> list[str]:
+def repository_names(model: str) -> list[str]:
     """Return the model's names on the hub: with its owner, then the short one of older caches."""
     if model in CANONICAL:
         return [f"{CANONICAL[model]}/{model}", model]
@@ -113,7 +113,7 @@ def find_in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     model, revision = split_revision(name)
-    for repo in hub_names(model):
+    for repo in repository_names(model):
         revisions = [revision] if revision else [PINNED.get(repo, "main"), "main"]
         for wanted in revisions:
             for file in ("config.json", "modules.json"):
@@ -134,7 +134,7 @@ def fetch_from_hub(name: str, *, allow_pickle: bool, near: str, say: Callable[[s
     from huggingface_hub.utils import disable_progress_bars
 
     model, revision = split_revision(name)
-    repo = hub_names(model)[0]
+    repo = repository_names(model)[0]
     revision = revision or PINNED.get(repo, "main")
     where = site("model", repo, revision, "")
     try:
@@ -199,7 +199,7 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
 def describe_pending(name: str) -> Pending:
     """Describe what fetching a model would bring, without a connection to the hub."""
     model, revision = split_revision(name)
-    repo = hub_names(model)[0]
+    repo = repository_names(model)[0]
     commit = revision or PINNED.get(repo)
     where = f"hub model {repo}"
     if commit:

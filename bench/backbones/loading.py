@@ -79,7 +79,7 @@ def load(
     reference = fetch_backbone(reference, offline=offline)
     assert reference.path is not None
     if reference.beneath is not None:
-        # without its path, what lies beneath is on the hub, from where it was fetched just now
+        # a base without a path is on the hub; it was fetched just now, into the reference's path
         beneath = replace(reference.beneath, path=reference.beneath.path or reference.path)
         whole = load(beneath, dropout=dropout, offline=offline, reads=reads)
         return put_on_adapters(whole, reference, dtype, merge=merge)
@@ -93,16 +93,9 @@ def load(
     read = _read_folder(name, folder, dropout, dtype)
     config, encoder = read.config, read.encoder
     tokenizer = read.tokenized.tokenizer
-    if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
-        raise NotAModel(
-            f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {config.vocab_size}",
-            "the tokenizer belongs to another model",
-        )
+    _check_vocabulary(name, tokenizer, config)
     _check_missing(name, read.info["missing_keys"])
-    unused: list[str] = []
-    for tensor in sorted(read.info["unexpected_keys"]):
-        if tensor.split(".")[-1] not in BUFFERS:
-            unused.append(tensor)
+    unused = _without_buffers(read.info["unexpected_keys"])
     strange = _outside_of_heads(unused, encoder, config, reads)
     _check_unused(name, folder, config.model_type, strange)
     if reference.trained is not None:
@@ -181,6 +174,25 @@ def _read_folder(name: str, folder: Path, dropout: float | None, dtype: str) -> 
     except Exception as error:  # transformers raises many kinds for a damaged folder
         raise explain_failure(name, folder, error, read_again) from None
     return _FolderRead(config, tokenized, encoder, info)
+
+
+def _check_vocabulary(name: str, tokenizer: Any, config: Any) -> None:
+    """Raise NotAModel if the tokenizer has tokens that the encoder has no embedding for."""
+    size = getattr(config, "vocab_size", None)
+    if size is not None and len(tokenizer) > size:
+        raise NotAModel(
+            f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {size}",
+            "the tokenizer belongs to another model",
+        )
+
+
+def _without_buffers(tensors: Iterable[str]) -> list[str]:
+    """Return the names of tensors that are weights, sorted; buffers are computed when loading."""
+    weights: list[str] = []
+    for tensor in sorted(tensors):
+        if tensor.split(".")[-1] not in BUFFERS:
+            weights.append(tensor)
+    return weights
 
 
 def _check_missing(name: str, keys: Iterable[str]) -> None:

@@ -48,7 +48,7 @@ class Backbone:
     trained: Path | None = None
     # tensors of the checkpoint's heads, which are not read
     unused: tuple[str, ...] = ()
-    # about its token ids, if they are not simply those of tokenizer.json
+    # a line about its token ids, if they differ from tokenizer.json's
     note: str = ""
 
     @property

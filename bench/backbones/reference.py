@@ -54,8 +54,7 @@ class Reference:
     trained: Path | None = None
     # its name in tables, if that is another one: from its model card, or NAME=FOLDER
     title: str = ""
-    # the name under which the hub has its files, if that is another one: a run's base, a record's
-    # revision
+    # the hub's name of its files, if it is another one: a run's base, a record's revision
     source: str | None = None
     # the backbone under the adapters that ``trained`` holds; None if it holds whole weights
     beneath: Reference | None = None

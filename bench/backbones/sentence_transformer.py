@@ -27,8 +27,7 @@ class LoadedSentenceTransformer:
     transformer: Any
     # tokens of a text, special ones included; None if nothing limits them
     limit: int | None
-    # about its token ids, for the line that reports the model; "" if they are those of
-    # tokenizer.json
+    # about its token ids, for the line that reports the model; "" if they are tokenizer.json's
     token_note: str
     # lines for the user
     notes: tuple[str, ...]

@@ -151,8 +151,8 @@ _BEHIND_SEPARATOR = re.compile(
     r"([;|]\s*)(?=[=@\uff1d\uff20\ufe66\ufe6b]"
     r"|[+\-\u2212\uff0b\uff0d\ufe62\ufe63](?!\d[\d.]*(?:[\s,)\]%]|$)))"
 )
-"""Places where a program that separates cells at ``;`` or ``|`` would see a formula. A plain number
-is none.
+"""The beginnings of formulas for a program that separates cells at ``;`` or ``|``. A plain number
+is no formula.
 """
 
 

@@ -19,7 +19,7 @@ class CodeFile:
     # the name that the others import; "" for the first file
     name: str
     path: Path
-    # the package from which its relative imports start
+    # the package that its relative imports start from
     package: str = ""
 
 

@@ -26,7 +26,7 @@ _SCHEME = r"(?i:(?:file|smb|cifs|nfs|afp|s?ftp|ssh|scp|rsync|vscode[a-z-]*)):[/\
 _VARIABLE = r"(?:\$\{?[A-Z_]{2,}\}?|(?i:\$env:\w+)|%[A-Z_]{2,}%)[\\/]"
 """A folder that the environment names: ``$HOME/``, ``${SCRATCH}/``, ``%USERPROFILE%\\``."""
 _OF_PEOPLE = r"(?i:home|users|root|mnt|media|volumes|scratch)"
-"""Folders at the root of a disk that hold those of people."""
+"""Folders at the root of a disk that hold people's own folders."""
 _ROOT = (
     rf"(?:{_SCHEME}|{_BEFORE}(?:[A-Za-z]:(?:[\\/]|(?=[^\s\\/:]+\\))|~[A-Za-z0-9_.-]*[\\/]"
     rf"|{_VARIABLE}|\\\\(?=[^\s\\]+\\)|{_NOT_IN_ADDRESS}//(?={_PART}+/)))"

@@ -61,9 +61,8 @@ def import_file(file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a third party's code may raise anything
         sys.modules.pop(name, None)
-        raise (PluginFailed if isinstance(error, SystemExit) else BenchError)(
-            f"--plugin {file} does not import: {located(error)}"
-        ) from None
+        kind = PluginFailed if isinstance(error, SystemExit) else BenchError
+        raise kind(f"--plugin {file} does not import: {located(error)}") from None
     for helper in helpers:
         if helper.name in sys.modules:
             _loaded[helper.name] = (helper.path, file_sha256(helper.path))

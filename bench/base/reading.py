@@ -44,9 +44,10 @@ MOST_FILES = 500_000
 LINK = "a link, not a file"
 SPECIAL = "a pipe or a device, not a file"
 
-# Windows has neither; a pipe there is no path in a folder
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_FLAGS |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+# Windows lacks some of these flags; a pipe there is no path in a folder
+_FLAGS = os.O_RDONLY
+for _name in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"):
+    _FLAGS |= getattr(os, _name, 0)
 _STEPWISE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 KEPT_FOLDERS = 64
@@ -104,8 +105,8 @@ def read_plain_file(path: Path | str, limit: int, inside: Path | None = None) ->
 def read_settings_text(path: Path, limit: int = SETTINGS_BYTES) -> str:
     """Return the text of a settings file of a model, in UTF-8.
 
-    The file itself may be a link, as those of the hub's cache are. Raises UnicodeDecodeError, and
-    otherwise as :func:`open_plain_file`.
+    The file itself may be a link, as the files of the hub's cache are. Raises UnicodeDecodeError,
+    and otherwise as :func:`open_plain_file`.
     """
     return read_plain_file(os.path.realpath(path), limit).decode("utf-8")
 
@@ -125,7 +126,7 @@ def _read_on(handle: int, data: bytes, limit: int) -> bytes:
 
 
 def _open_regular(path: Path | str, limit: int | None, inside: Path | None) -> tuple[int, int]:
-    """(an open regular file, its size in bytes). Raises as ``open_plain_file``."""
+    """Return an open regular file and its size in bytes. Raises as ``open_plain_file``."""
     handle = _open_handle(path, inside or Path(path).parent)
     try:
         facts = os.fstat(handle)
@@ -144,10 +145,11 @@ def _open_regular(path: Path | str, limit: int | None, inside: Path | None) -> t
 
 @contextlib.contextmanager
 def kept_folders() -> Iterator[None]:
-    """Open each folder once in this context, however many of its files are read one after another.
+    """Open each folder only once in this context, to read many of its files one after another.
 
-    For the files of thousands of runs. A file is still opened by its name in its folder, without
-    following links. A folder that is moved away in the meantime stays the one that was opened.
+    It is for the files of thousands of runs. A file is still opened by its name in its folder,
+    without following links. A folder that is moved away in the meantime stays the one that was
+    opened.
     """
     folders: OrderedDict[tuple[str, str], int] = OrderedDict()
     before = _kept_folders.set(folders)
@@ -160,7 +162,7 @@ def kept_folders() -> Iterator[None]:
 
 
 def is_plain_file(path: Path) -> bool:
-    """Tell whether the path is a regular file and not a link to one."""
+    """Return True if the path is a regular file and not a link to one."""
     with contextlib.suppress(OSError, ValueError):
         return stat.S_ISREG(os.lstat(path).st_mode)
     return False
@@ -214,7 +216,8 @@ def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def _open_handle(path: Path | str, inside: Path) -> int:
     """Open a file one part of its path after the other, starting at ``inside``. Raises OSError."""
-    top, name = os.fspath(inside), os.fspath(path)
+    top = os.fspath(inside)
+    name = os.fspath(path)
     start = top.rstrip(os.sep) + os.sep
     if name.startswith(start):  # ten times as fast, for the files of thousands of runs
         below = name[len(start) :]
@@ -259,9 +262,9 @@ def _open_folder(top: str, below: str) -> int:
 
 
 def _kept_folder(kept: OrderedDict[tuple[str, str], int], top: str, below: str) -> int:
-    """Return the folder ``below`` from ``top``, open; it is opened now if it is not in ``kept``.
+    """Return the open folder ``below`` from ``top``; it is opened if it is not in ``kept``.
 
-    Of more than ``KEPT_FOLDERS`` the one that was used longest ago is closed.
+    If more than ``KEPT_FOLDERS`` are open, the one that was used longest ago is closed.
     """
     key = (top, below)
     if key in kept:
@@ -275,7 +278,10 @@ def _kept_folder(kept: OrderedDict[tuple[str, str], int], top: str, below: str) 
 
 
 def _open_checked(path: Path, inside: Path, parts: tuple[str, ...]) -> int:
-    """Look at each part first, then open: for systems that cannot open a file from a folder."""
+    """Look at each part first, then open.
+
+    Used on systems that cannot open a file from an open folder.
+    """
     checked = inside
     for part in parts:
         checked = checked / part

@@ -44,7 +44,7 @@ def suite_code_of(suite: str, sha256: str | None) -> str | None:
 
 @cache
 def _suites_today() -> dict[tuple[str, str], str]:
-    """(suite, hash of earlier code) -> hash of the code that gives the same scores today."""
+    """Return (suite, hash of earlier code) -> hash of the code that gives the same scores today."""
     folder = own_packages().get("bench.score.suites")
     if folder is None or not (folder.parent / TABLE).is_file():
         return {}

@@ -47,7 +47,7 @@ def method_page(method: str) -> str:
 
 
 def method_file(method: str) -> str:
-    """ "promcse"; "../Evil" -> "evil-1f2e3d4c" """
+    """Return a name as a part of an address: "promcse"; "../Evil" becomes "evil-1f2e3d4c"."""
     if _PLAIN.fullmatch(method):
         return method
     words = slug(method, longest=60) or "method"

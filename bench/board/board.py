@@ -68,7 +68,7 @@ class Board:
     # date of the newest own run: "2026-11-21"
     date: str
     title: str
-    # what the publisher has to say, such as that it is not the papers' setting
+    # the publisher's note to readers, such as that the setting is not the papers'
     note: str | None
     # the finding in computed sentences
     answer: str
@@ -111,8 +111,7 @@ class Board:
 
     @property
     def alone(self) -> bool:
-        """True for a preview before the first version: there is no page of all versions to go
-        to."""
+        """True for a preview before the first version: no page of all versions exists yet."""
         return self.version == PREVIEW and self.changes is None
 
     @cached_property
@@ -124,14 +123,14 @@ class Board:
     def page_of(self) -> Mapping[str, str]:
         """Run id -> the run on the page with its scores: itself, or the first run of its row."""
         pages = {run_id: run_id for run_id in self.records}
-        for submitted in (False, True):  # how many others sent does not change where own runs are
+        # counted apart, so that submissions never change the pages of own runs
+        for submitted in (False, True):
             alike = [run_id for run_id in pages if (run_id in self.senders) == submitted]
             if len(alike) <= PAGES:
                 continue
             firsts = []
-            for shown, row in reversed(
-                self.rows
-            ):  # a run of several rows has the page of the first
+            # backwards, because a run of several rows has the page of the first of them
+            for shown, row in reversed(self.rows):
                 if bool(shown.table.sender) == submitted:
                     firsts.append(row.runs[0])
                     pages |= dict.fromkeys(row.runs, row.runs[0])
@@ -156,7 +155,7 @@ class Board:
         """Return the rows that a run is in, each with its table."""
         return [(table, row) for table, row in self.rows if run_id in row.runs]
 
-    def finished(self, table: Table) -> list[tuple[Table, Row]]:
+    def rows_for_scale(self, table: Table) -> list[tuple[Table, Row]]:
         """Return the best untrained row of each other backbone, unranked, to show the scale.
 
         They are scored as the table is, the best first.
@@ -191,10 +190,9 @@ class Board:
         return self._single.get((*_form(other), row.runs))
 
     def adjacent_tables(self, table: Table) -> list[BoardTable]:
-        """Return the tables of one column that are shown next to a table's average, which has no
-        part in it.
+        """Return the tables of one column that are shown next to a table's average.
 
-        CxC-STS is next to the seven STS tasks.
+        They have no part in the average: CxC-STS is next to the seven STS tasks.
         """
         wanted = (ADJACENT.get(table.suite), table.setting, table.backbone, table.text)
         found = []
@@ -235,7 +233,7 @@ def _runs_of(
 ) -> dict[ReferenceResult, tuple[str, ...]]:
     """Return printed number -> runs of the row that it is compared with.
 
-    If there are several rows, that with the most seeds, the first in case of a tie.
+    Among several rows it is the one with the most seeds, and the first of equals.
     """
     runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
     for shown, row in board.rows:
@@ -307,11 +305,16 @@ def build_board(
 
 
 def board_headline(tables: Sequence[Table]) -> str:
-    """Return the answer of the publisher's first table that ranks several rows, else of the first
-    that ranks one, as terminals print it; pages have ``board_finding``."""
+    """Return the answer of the publisher's first table that ranks several rows, for terminals.
+
+    If there is none, it is the answer of the first table that ranks one row. Pages have
+    ``board_finding``.
+    """
     of_one_row = ""
     for table in tables:
-        text = "" if table.sender else table_answer(table)
+        if table.sender:
+            continue
+        text = table_answer(table)
         if text and len(table.rows) > 1:
             return text
         of_one_row = of_one_row or text

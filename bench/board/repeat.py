@@ -95,7 +95,8 @@ def _run_words(records: Sequence[RunRecord]) -> list[str]:
         raise NotRepeatable
     words = ["--method", checked_word(first.method_name, METHOD_NAME), "--setting", first.setting]
     words += ["--backbone", checked_word(_backbone(first), PLAIN_NAME)]
-    if seeds := seed_ranges(record.seed for record in records):
+    seeds = seed_ranges(record.seed for record in records)
+    if seeds:
         words += ["--seeds", seeds]
     corpora = _corpora(first)
     for corpus in corpora:
@@ -104,7 +105,8 @@ def _run_words(records: Sequence[RunRecord]) -> list[str]:
         words += ["--precision", checked_precision(determines.get("precision"))]
     for value in _values(first, checked_mapping(determines.get("places"))):
         words += [SET, value]
-    if ranks := determines.get("ranks"):
+    ranks = determines.get("ranks")
+    if ranks:
         words += ["--on", f"torchrun:{_ranks(ranks)}"]
     words += _suites(records)
     for file in _plugins(first):
@@ -126,7 +128,8 @@ def _new_row_words(rows: Sequence[Sequence[RunRecord]], like: Sequence[RunRecord
         return ["evaluate", "MODEL", *suites]
     words = ["run", "--method", ANOTHER, "--setting", first.setting]
     words += ["--backbone", checked_word(_backbone(first), PLAIN_NAME)]
-    if seeds := seed_ranges(record.seed for record in like):
+    seeds = seed_ranges(record.seed for record in like)
+    if seeds:
         words += ["--seeds", seeds]
     corpora = _corpora(first)
     if first.training is None or not corpora:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from bench.cli.options import data_option, runs_option, suite_file_option
 from bench.cli.selection import select_runs, select_scores
 from bench.compare.seeds import check_size
 from bench.compare.tables import TableOptions, make_tables
+from bench.records.run import Run
 from bench.session.values import comma_list
 from bench.show.pages.board import comparison
 from bench.show.tables.forms import format_tables
@@ -139,10 +141,8 @@ def compare(
               bench compare --seeds-for 2.0
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
-    if as_json and form not in ("table", "json"):
-        raise BenchError(f"--json cannot be combined with --format {form}", "one of the two")
     if as_json:
-        form = "json"
+        form = _json_form(form)
     if size is not None:
         _check_seeds_for(size, form, items=items, html=html)
     chosen_tasks = tuple(dict.fromkeys(comma_list(",".join(tasks))))
@@ -171,26 +171,45 @@ def compare(
     if size is not None:
         print_seeds_for(size, selected, options, form, everything=everything)
         return
+    with no_collection():
+        _print_tables(selected, options, form, everything=everything, html=html)
+
+
+def _json_form(form: str) -> str:
+    """Return the form for --json. Raises BenchError if --format names another one."""
+    if form not in ("table", "json"):
+        raise BenchError(f"--json cannot be combined with --format {form}", "one of the two")
+    return "json"
+
+
+def _print_tables(
+    selected: Sequence[Run],
+    options: TableOptions,
+    form: str,
+    *,
+    everything: bool,
+    html: Path | None,
+) -> None:
+    """Print the tables of the runs in a form, and write them as a page if ``html`` names a file."""
     # without an option that changes columns, the first table of the published page is the answer
-    tables_are_usual = options == TableOptions(strict=strict, baseline=baseline)
-    shows_first_only = tables_are_usual and form == "table" and not everything
-    with no_collection(), Console(stderr=True).status("reading predictions"):
+    usual = TableOptions(strict=options.strict, baseline=options.baseline)
+    shows_first_only = options == usual and form == "table" and not everything
+    with Console(stderr=True).status("reading predictions"):
         if shows_first_only:
-            tables = published_tables(selected, strict=strict, baseline=baseline)
+            tables = published_tables(selected, strict=options.strict, baseline=options.baseline)
         else:
             tables = list(make_tables(selected, options))
     page = ""
-    with no_collection():
-        if html is not None or form == "html":
-            page = comparison(selected, tables)
-        if form == "html":
-            click.echo(page, nl=False)
-        elif form != "table":
-            click.echo(format_tables(tables, form), nl=False)
-        elif shows_first_only:
-            print_first_table(tables, {run.record.run_id: run.record for run in selected})
-        else:
-            print_all_tables(tables)
+    if html is not None or form == "html":
+        page = comparison(selected, tables)
+    if form == "html":
+        click.echo(page, nl=False)
+    elif form != "table":
+        click.echo(format_tables(tables, form), nl=False)
+    elif shows_first_only:
+        print_first_table(tables, {run.record.run_id: run.record for run in selected})
+    else:
+        print_all_tables(tables)
     if html is not None:
         write_or_fail(html, page.encode(), hint="--html FILE in another folder")
         click.echo(f"page: {html}", err=form != "table")

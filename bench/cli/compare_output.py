@@ -91,7 +91,7 @@ def print_first_table(tables: Sequence[Table], records: Mapping[str, RunRecord])
 
 
 def print_verdicts(table: Table, records: Mapping[str, RunRecord]) -> int:
-    """Print the finding of a table, the table with verdicts in words, and what its signs mean.
+    """Print the finding of a table, the table with verdicts in words, and a legend of its signs.
 
     Returns the width of the terminal that the scores of its tasks need; 0 if they are shown.
     """

@@ -63,8 +63,8 @@ def doctor(
     are found, and what is next.
 
     With MODEL (a folder, or a name of the hub): its sizes, weights that are missing or
-    unused, how it splits a sentence into tokens, which way it reads, what stands around a text,
-    padding, positions, dropout, heads, and the room for a prompt.
+    unused, how it splits a sentence into tokens, which way it reads, the tokens around a
+    text, padding, positions, dropout, heads, and the room for a prompt.
 
     \b
     Example:  bench doctor --data DIR

@@ -70,7 +70,7 @@ def _short_path(path: str) -> str:
 
 
 def _print_missing_data(states: list[dict[str, Any]]) -> None:
-    """Print the suites that lack data, and how to fetch that of the first one."""
+    """Print the suites that lack data, and the command that fetches the first one's."""
     lacking = [state for state in states if state["missing"]]
     if not lacking:
         return

@@ -25,10 +25,11 @@ from bench.cli.run_options import (
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
 from bench.data.corpora.records import LINES, PARQUET, format_of
-from bench.data.sets import DataFolder
+from bench.data.sets import DataFolder, Pending
 from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import RunConfig
+from bench.run.planned import PlannedRun
 from bench.run.scored_tasks import scored_sentences_of
 from bench.session.needs import PreparedRuns
 from bench.session.options import plan_from_options
@@ -135,16 +136,7 @@ def evaluate(
     Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts
               bench evaluate A B --name mpnet,e5 --prompt transfer "classify: "
     """
-    if bool(models) == (list_sentences is not None):
-        raise BenchError(
-            "expected one or more models, or only --list-sentences FILE",
-            "bench evaluate MODEL --suite sts",
-        )
-    for model in models:
-        if format_of(model) in (*LINES, PARQUET) and Path(model).is_file():
-            raise BenchError(
-                f"{model} is a file of data, and no model", f"--suite {model} scores on it"
-            )
+    _check_models(models, list_sentences)
     session = Session.begin(
         plan_from_options((), typed_options(options)),
         terminal_reporter(plain or as_json),
@@ -155,16 +147,58 @@ def evaluate(
         return
     server = ServerOptions(server_model, batch, dimensions, key_env, empty_text)
     prepared = _prepare_models(session, models, prefix, dict(prompts), server)
-    runs = tuple(run for _, model_runs in prepared for run in model_runs.runs)
-    worst = print_missing_sets(runs)
+    together = _all_runs(prepared)
+    worst = print_missing_sets(together.runs)
+    _warn_of_costs(together.runs)
+    if dry_run:
+        print_plan(together, session, as_json=as_json, everything=True)
+        raise click.exceptions.Exit(worst)
+    code = _score_models(session, prepared, as_json)
+    raise click.exceptions.Exit(max(worst, code))
+
+
+def _check_models(models: Sequence[str], list_sentences: Path | None) -> None:
+    """Raise BenchError without a model, for a file of data, and for a model and a list at once."""
+    if bool(models) == (list_sentences is not None):
+        raise BenchError(
+            "expected one or more models, or only --list-sentences FILE",
+            "bench evaluate MODEL --suite sts",
+        )
+    for model in models:
+        if format_of(model) in (*LINES, PARQUET) and Path(model).is_file():
+            raise BenchError(
+                f"{model} is a file of data, and no model", f"--suite {model} scores on it"
+            )
+
+
+def _all_runs(prepared: Sequence[tuple[RunsFolder, PreparedRuns]]) -> PreparedRuns:
+    """Return the runs of all models together, with everything that they need."""
+    runs: list[PlannedRun] = []
+    to_fetch: list[Pending] = []
+    for _, model_runs in prepared:
+        runs += model_runs.runs
+        to_fetch += model_runs.to_fetch
+    return PreparedRuns(tuple(runs), tuple(to_fetch))
+
+
+def _warn_of_costs(runs: Sequence[PlannedRun]) -> None:
+    """Print a line with the cost of encoding for each model that has one.
+
+    Raises BenchError for one that cannot encode the sentences.
+    """
     for run in runs:
-        line = None if run.provisional else check_model(run)
+        if run.provisional:
+            continue
+        line = check_model(run)
         if line:
             warn(line)
-    if dry_run:
-        to_fetch = tuple(item for _, model_runs in prepared for item in model_runs.to_fetch)
-        print_plan(PreparedRuns(runs, to_fetch), session, as_json=as_json, everything=True)
-        raise click.exceptions.Exit(worst)
+
+
+def _score_models(
+    session: Session, prepared: Sequence[tuple[RunsFolder, PreparedRuns]], as_json: bool
+) -> int:
+    """Score each model into its folder of runs, and print the scores; returns the exit code."""
+    worst = 0
     records: dict[str, RunRecord] = {}
     with session.reporter.display():
         for store, model_runs in prepared:
@@ -174,7 +208,7 @@ def evaluate(
             worst = max(worst, code)
     if records and not as_json:
         print_scores(list(records.values()), session.store)
-    raise click.exceptions.Exit(worst)
+    return worst
 
 
 def _prepare_models(

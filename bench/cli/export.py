@@ -91,8 +91,7 @@ def export(
             raise BenchError(f"--unmerged: {form} is a file of scores", "leave --unmerged out")
         if to is None:
             raise BenchError(f"--format {form} writes a file of scores", "--to FILE")
-        run_id = write_scores(reference, to, form, store)
-        click.echo(json_text({"run": run_id, "to": str(to)}) if as_json else to)
+        _export_scores(reference, to, form, store, as_json)
         return
     wanted = ModelExport(
         reference,
@@ -105,18 +104,31 @@ def export(
     )
     if to is not None:
         exported = write_model(wanted, to)
-        place = {"to": str(to)}
-        line = str(to)
+        _print_export(exported, {"to": str(to)}, str(to), as_json)
     else:
         exported, pushed = push_model(wanted, str(name), private=private, replace=replace)
         place = {"name": str(name), "revision": pushed.revision, "url": pushed.url}
         line = f"{pushed.url}  (revision {pushed.revision})"
+        _print_export(exported, place, line, as_json)
+
+
+def _print_export(exported: Exported, place: dict[str, str], line: str, as_json: bool) -> None:
+    """Print the facts of an export, then its place: ``place`` in JSON, else ``line``."""
     if as_json:
         click.echo(json_text(_export_object(exported) | place))
         return
     for text in describe_export(exported):
         warn(text)
     click.echo(line)
+
+
+def _export_scores(reference: str, to: Path, form: str, store: RunsFolder, as_json: bool) -> None:
+    """Write the file of a run's scores, and print its place."""
+    run_id = write_scores(reference, to, form, store)
+    if as_json:
+        click.echo(json_text({"run": run_id, "to": str(to)}))
+    else:
+        click.echo(to)
 
 
 def _export_object(exported: Exported) -> dict[str, Any]:

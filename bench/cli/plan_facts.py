@@ -15,7 +15,7 @@ from bench.run.planned import PlannedRun
 from bench.session.needs import pending_size
 
 LONG_TRAINING = 6 * 3600
-"""Seconds of training on a CPU from which a plan names cards to estimate for."""
+"""A plan names cards to estimate for if training on a CPU takes this many seconds or more."""
 
 CHOSEN_SETTING = "(no --setting was given)"
 """Ends the note of a plan that chose the setting; the first sentence says it."""
@@ -51,7 +51,7 @@ def _method_name(run: PlannedRun) -> str:
 
 
 def backbone_name(run: PlannedRun) -> str:
-    """Return the name by which a plan shows a backbone."""
+    """Return the name of a backbone in a plan."""
     backbone = run.backbone
     return backbone.title or (backbone.name if backbone.hub else backbone.short)
 
@@ -74,15 +74,17 @@ def notes_of(row: PlanRow) -> list[str]:
 
 
 def row_facts(row: PlanRow, device: str, to_fetch: Sequence[Pending]) -> Facts:
-    """Return what a plan of one row says: backbone, training, scores, time and memory.
+    """Return the facts of a plan with one row: backbone, training, scores, time and memory.
 
-    ``device``: as a plan names it; ``to_fetch``: what the plan lacks.
+    ``device``: as a plan names it. ``to_fetch``: the downloads of the plan.
     """
     run = row.first
     facts = [("backbone", _backbone_text(row, to_fetch))]
     if run.corpus is not None:
         facts.append(("train", _training_text(row)))
-    facts.append(("seeds", seed_ranges(one.seed for one in row.runs) or "any: nothing is random"))
+    facts.append(
+        ("seeds", seed_ranges(known.seed for known in row.runs) or "any: nothing is random")
+    )
     facts.append(("score", scores_text([row])))
     if run.expect:
         facts.append(("published", f"{run.expect['value']:.2f} ({run.expect['source']})"))
@@ -95,7 +97,7 @@ def row_facts(row: PlanRow, device: str, to_fetch: Sequence[Pending]) -> Facts:
 
 
 def _backbone_text(row: PlanRow, to_fetch: Sequence[Pending]) -> str:
-    """Write the backbone's name, and where it would be fetched from."""
+    """Write the backbone's name, and the site that it would be fetched from."""
     name = backbone_name(row.first)
     for item in to_fetch:
         if item.kind == "backbone" and item.name in (name, row.first.backbone.name):

@@ -72,7 +72,9 @@ def _letters_of(row: PrintedRow, has_remark: bool) -> str:
     marks = "" if row.first.own_result else COPIED
     if any(released_for(cell) is not None for cell in row.cells):
         marks += RELEASED
-    return marks + (REMARK if has_remark else "")
+    if has_remark:
+        marks += REMARK
+    return marks
 
 
 def print_letters(letters: PrintedLetters, name: str) -> None:

@@ -138,7 +138,7 @@ def print_printed_tables(numbers: Sequence[ReferenceResult], *, everything: bool
 def _part_name(cell: ReferenceResult) -> str:
     """Return the heading of a row's part of its table: setting and backbone.
 
-    Models that mteb scored each have a backbone of their own; they stand together.
+    Models that mteb scored each have a backbone of their own; they share one part.
     """
     if cell.metric == BY_MTEB:
         return "finished models" if cell.setting == "none" else cell.setting
@@ -146,7 +146,7 @@ def _part_name(cell: ReferenceResult) -> str:
 
 
 def _places_read(table_parts: Mapping[str, Sequence[PrintedRow]]) -> str:
-    """Say from what the rows of a table were read; "" if it is the paper, or not known."""
+    """Return the sources of a table in brackets; "" for the paper itself, or if not known."""
     places: dict[str, None] = {}
     for part in table_parts.values():
         places |= dict.fromkeys(PLACES_READ[row.first.read] for row in part if row.first.read)

@@ -97,6 +97,8 @@ def publish(
     out: Path,
     check: bool,
     as_json: bool,
+    runs: Path | None,
+    submissions: Path | None,
     data: Path | None,
     **options: Any,
 ) -> None:
@@ -117,7 +119,14 @@ def publish(
         context.exit(_check_versions(out, as_json))
     folder = None if data is None else DataFolder(data, offline=True)
     with no_collection(), _status_line() as report:
-        outcome = build.publish_version(out=out, data=folder, report=report, **options)
+        outcome = build.publish_version(
+            runs,
+            out,
+            build.PublishOptions(**options),
+            submissions=submissions,
+            data=folder,
+            report=report,
+        )
     for line in outcome.own_data:
         warn(line)
     lines = [*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out)]

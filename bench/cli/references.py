@@ -59,7 +59,7 @@ def references(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Print the numbers of papers, and where they do not fit.
+    """Print the numbers of papers, and the contradictions in them.
 
     Without a name: the papers and their tables. With one: the table as published, with remarks.
     ``checkpoints``: the models that authors released, the printed row of each, and how it is scored

@@ -32,8 +32,8 @@ from bench.cli.run_options import (
     typed_options,
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets
-from bench.references import NO, RECIPES, SCORES, TEMPLATES, Part, contents, find_part
-from bench.run.config import Plan
+from bench.references import NO, RECIPES, SCORES, TEMPLATES, PaperPart, contents, find_part
+from bench.run.config import Plan, RunConfig
 from bench.run.plugins import Registry
 from bench.run.printed_runs import runs_of
 from bench.run.reproduce import plan_table_runs, runs_in_order, seeds_of, with_set
@@ -116,8 +116,9 @@ def reproduce(
     command share the runs. With --set or --budget a run is a trial, not a reproduction.
 
     \b
-    Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run
-              bench reproduce promcse:5 --rows unsupervised --backbone builtin --corpus builtin --budget 5steps
+    Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --dry-run
+              bench reproduce promcse:5 --rows unsupervised --backbone builtin \\
+                  --corpus builtin --budget 5steps
               bench reproduce promcse:1 --released --allow-pickle
     """
     if name is None:
@@ -136,33 +137,33 @@ def reproduce(
     order = runs_in_order(table_runs)
     if part.how != SCORES and not dry_run:
         _check_drawing_library()
-    session = Session.begin(Plan((config,)), terminal_reporter(plain or as_json), only_look=dry_run)
-    # without --seeds each printed row has its own
-    session = _with_config(session, seeds=options["seeds"] or (), budget=None)
+    session = _begin_session(config, options["seeds"], plain=plain or as_json, only_look=dry_run)
     if dry_run:
-        _print_table_plan(
-            name,
-            session,
-            _prepare_table(session, order, registry),
-            table_runs,
-            everything=everything,
-            as_json=as_json,
-        )
+        prepared = _prepare_table(session, order, registry)
+        if as_json:
+            print_plan(prepared, session, as_json=True)
+        else:
+            _print_table_plan(name, session, prepared, table_runs, everything=everything)
         return
     with session.reporter.display():
         code = _run_stages(session, order, registry)
     if part.how == SCORES:
         print_comparison(table_runs, session.store, session.config.text, as_json)
-    page = html
-    if page is None and part.how != SCORES:
-        page = session.store.path / f"reproduced-{name.replace(':', '-')}.html"
+    page = html or _figure_page(part, name, session)
     if page is not None:
         write_comparison_page(page, part, table_runs, session.store, session.config.text)
         click.echo(f"page: {page}", err=as_json)
     raise click.exceptions.Exit(code)
 
 
-def _find_runnable_part(name: str) -> Part:
+def _figure_page(part: PaperPart, name: str, session: Session) -> Path | None:
+    """Return the page that a figure is drawn on without --html; None for a table of scores."""
+    if part.how == SCORES:
+        return None
+    return session.store.path / f"reproduced-{name.replace(':', '-')}.html"
+
+
+def _find_runnable_part(name: str) -> PaperPart:
     """Return the table or figure of that name. Raises BenchError if it cannot be run again."""
     part = find_part(name)
     if part.how == NO:
@@ -173,13 +174,19 @@ def _find_runnable_part(name: str) -> Part:
     return part
 
 
-def _with_config(session: Session, **values: Any) -> Session:
-    """Return the session with these values in its config; it waits for other processes' runs."""
-    config = replace(session.config, wait_seconds=FOR_EVER, **values)
-    return replace(session, plan=Plan((config,)))
+def _begin_session(
+    config: RunConfig, seeds: Sequence[int] | None, *, plain: bool, only_look: bool
+) -> Session:
+    """Return a session that waits for runs of other processes, with these seeds.
+
+    Without seeds each printed row has its own.
+    """
+    session = Session.begin(Plan((config,)), terminal_reporter(plain), only_look=only_look)
+    settled = replace(session.config, wait_seconds=FOR_EVER, seeds=tuple(seeds or ()), budget=None)
+    return replace(session, plan=Plan((settled,)))
 
 
-def _print_our_recipes(part: Part, registry: Registry) -> None:
+def _print_our_recipes(part: PaperPart, registry: Registry) -> None:
     """Print our recipes or templates for a table of them, with the source of each value."""
     say(f"{part.part} of {part.paper}: {part.shows}")
     print_method_part(describe_method(registry[part.paper]), part.how)
@@ -199,14 +206,8 @@ def _print_table_plan(
     table_runs: Sequence[TableRun],
     *,
     everything: bool,
-    as_json: bool,
 ) -> None:
-    """Print the printed rows with their runs, the plan, and the rows that are not run; as JSON the
-    plan alone.
-    """
-    if as_json:
-        print_plan(prepared, session, as_json=True)
-        return
+    """Print the printed rows with their runs, the plan, and the rows that are not run."""
     order = runs_in_order(table_runs)
     count = sum(len(seeds_of(run, table_runs, session.config.seeds)) for run in order)
     say(f"{name}: {count or 'no'} runs")

@@ -14,7 +14,7 @@ from bench.cli.options import print_columns, print_json, say
 from bench.compare.consistency import verdict_text
 from bench.compare.printed import Beside, Reproduced, judge_rows
 from bench.records import RunsFolder
-from bench.references import SCORES, Part, ReferenceResult
+from bench.references import SCORES, PaperPart, ReferenceResult
 from bench.run.reproduce import finished_runs_of
 from bench.run.table_run import TableRun
 from bench.show.pages.reproduced import paper_figure, render_reproduced
@@ -117,7 +117,7 @@ def _cell_columns(cell: Reproduced) -> tuple[str, str, str, str]:
 
 
 def write_comparison_page(
-    file: Path, part: Part, table_runs: Sequence[TableRun], store: RunsFolder, text: str
+    file: Path, part: PaperPart, table_runs: Sequence[TableRun], store: RunsFolder, text: str
 ) -> None:
     """Write the page of a figure that is drawn from our runs, or of a table's cells next to ours.
 

@@ -70,7 +70,7 @@ def print_scores(records: Sequence[RunRecord], store: RunsFolder) -> None:
 
 
 def _named_averages(records: Sequence[RunRecord]) -> list[str]:
-    """Return a line for each average that is named with what it is a mean of."""
+    """Return a line for each average that has a name: the tasks that it is a mean of."""
     lines: dict[str, None] = {}
     for record in records:
         for score in record.scores:

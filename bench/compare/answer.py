@@ -52,9 +52,9 @@ def table_answer(table: Table) -> str:
     if table.tested is None:
         best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
         names = list_names((row_name(row, table) for row, _ in best), NAMED)
+        verb = "is" if len(best) == 1 else "are"
         return (
-            f"{where}: highest on {column_name} {'is' if len(best) == 1 else 'are'} {names}, "
-            f"{_value(best[0][1])}; "
+            f"{where}: highest on {column_name} {verb} {names}, {_value(best[0][1])}; "
             f"differences were not tested: {_reasons(row for row, _ in rows)}."
         )
     if len(top) == 1:
@@ -74,7 +74,7 @@ def table_answer(table: Table) -> str:
 
 
 def _submitted_rows(table: Table) -> str:
-    """ "2 rows on the STS average, not among the candidates for the best." """
+    """Return "2 rows on the STS average, not among the candidates for the best." """
     return (
         f"{plural(len(table.rows), 'row')} on {name_column(table)}, not among the "
         "candidates for the best."
@@ -82,7 +82,7 @@ def _submitted_rows(table: Table) -> str:
 
 
 def name_table(table: Table) -> str:
-    """ "On the built-in backbone, unsupervised", "Submitted by Ada, on the built-in backbone,
+    """Return "On the built-in backbone, unsupervised", "Submitted by Ada, on the built-in backbone,
     unsupervised"
     """
     backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
@@ -93,7 +93,7 @@ def name_table(table: Table) -> str:
 
 
 def name_column(table: Table) -> str:
-    """ "the STS average", "CxC-STS" """
+    """Return "the STS average", "CxC-STS"."""
     form = "" if table.text in (None, "tokenised") else f" ({table.text})"
     if table.head == AVERAGE:
         return f"the {NAMES.get(table.suite, table.suite)} average{form}"
@@ -101,7 +101,7 @@ def name_column(table: Table) -> str:
 
 
 def describe_untested(table: Table) -> str:
-    """ "Not tested: a and b (no predictions of every task)." "" if all rows were."""
+    """Return "Not tested: a and b (no predictions of every task)." "" if all rows were."""
     reasons: dict[str, list[str]] = {}
     if not (table.tested or table.sender):
         return ""
@@ -113,8 +113,8 @@ def describe_untested(table: Table) -> str:
 
 
 def _compared(table: Table) -> str:
-    """ "Against simcse: of 13 trained rows 0 are better, 10 worse, 3 inconclusive; of all 19: 0
-    better, 16 worse, 3 inconclusive."
+    """Return "Against simcse: of 13 trained rows 0 are better, 10 worse, 3 inconclusive; of all 19:
+    0 better, 16 worse, 3 inconclusive."
     """
     compared = [row for row in table.rows if verdict_of(row)]
     if not compared:
@@ -141,12 +141,15 @@ def _reasons(rows: Iterable[Row]) -> str:
 
 
 def ranked_rows(table: Table) -> list[tuple[Row, Cell]]:
-    """The rows with a value in the column that ranks; a table has them in this order."""
-    return [
-        (row, cell)
-        for row in (table.rows if table.head else ())
-        if (cell := row.cells[-1]) is not None
-    ]
+    """Return the rows with a value in the column that ranks; a table has them in this order."""
+    if not table.head:
+        return []
+    ranked = []
+    for row in table.rows:
+        cell = row.cells[-1]
+        if cell is not None:
+            ranked.append((row, cell))
+    return ranked
 
 
 def _value(cell: Cell) -> str:
@@ -154,10 +157,13 @@ def _value(cell: Cell) -> str:
 
 
 def comparison_of(row: Row) -> Against | None:
-    """How the row was compared with the baseline on the column that ranks; None if it was not."""
+    """Return how the row was compared with the baseline on the column that ranks; None if it was
+    not.
+    """
     cell = row.cells[-1]
-    against = cell.against if cell is not None else None
-    return against if against is not None and against.verdict is not None else None
+    if cell is None or cell.against is None or cell.against.verdict is None:
+        return None
+    return cell.against
 
 
 def verdict_of(row: Row) -> str | None:

@@ -15,6 +15,7 @@ from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.table import (
     AVERAGE,
     COLUMNS,
+    Cell,
     Row,
     Table,
 )
@@ -28,8 +29,8 @@ from bench.score.metrics.metric import Metric
 from bench.score.suites import find_metric
 
 APART = 0.02
-"""Points by which a recorded value may differ from that of its predictions: classifiers' scores are
-rounded within folds."""
+"""Points that a recorded value may differ by from the value of its predictions: classifiers' scores
+are rounded within folds."""
 
 Position = tuple[int, int]
 """Row and column of a table."""
@@ -43,8 +44,8 @@ class Columns:
     """The columns of one table."""
 
     of_place: Mapping[int, tuple[Column, tuple[int, ...]]]
-    """Place of a column -> what its methods say together, and the places of the rows that take
-    part."""
+    """Place of a column -> the predictions of its methods together, and the places of the rows
+    that take part."""
     notes: tuple[str, ...]
     """The reasons why cells have no statistics, and the gaps in the statistics."""
     no_interval: Mapping[int, str]
@@ -63,8 +64,9 @@ class Lenders:
 
 
 def read_columns(table: Table, runs: Mapping[str, Run], lenders: Lenders | None = None) -> Columns:
-    """The columns of a table, from the predictions of its runs as far as there are any. ``lenders``
-    None: all rows lend and borrow."""
+    """Return the columns of a table, from the predictions of its runs as far as there are any.
+    ``lenders`` None: all rows lend and borrow.
+    """
     missing: dict[Position, str] = {}
     stored = any(has_predictions(runs[run].folder) for row in table.rows for run in row.runs)
     no_interval: dict[int, str] = {}
@@ -87,9 +89,15 @@ def _column(
     missing: dict[Position, str],
     lenders: Lenders | None,
 ) -> tuple[Column, tuple[int, ...]]:
-    """Column j of the rows that have it, whether or not their predictions are known. ``tasks``: the
-    columns that it averages, or itself."""
-    having = {i: cell for i, row in enumerate(table.rows) if (cell := row.cells[j])}
+    """Return column j of the rows that have it, also of rows without known predictions.
+
+    ``tasks``: the columns that it averages, or itself.
+    """
+    having: dict[int, Cell] = {}
+    for i, row in enumerate(table.rows):
+        own_cell = row.cells[j]
+        if own_cell is not None:
+            having[i] = own_cell
     answers: list[Answers | None] = []
     for i, cell in having.items():
         known = []
@@ -107,8 +115,12 @@ def _column(
     seeds = None
     if lenders is not None:
         lends = [i in lenders.inside for i in having]
-        others = [cell.values for row in lenders.outside if (cell := row.cells[j])]
-        seeds = Borrowed(lends, [own for own in others if len(own) > 1])
+        others = []
+        for row in lenders.outside:
+            lent = row.cells[j]
+            if lent is not None and len(lent.values) > 1:
+                others.append(lent.values)
+        seeds = Borrowed(lends, others)
     try:
         return column(answers, values, random, seeds), tuple(having)
     except ValueError as error:
@@ -117,7 +129,7 @@ def _column(
 
 
 def _limits(cells: Cells) -> list[str]:
-    """A note if sentences shared by pairs are not taken into account."""
+    """Return a note if sentences shared by pairs are not taken into account."""
     unknown = list_names(
         p.task
         for p in {column: p for (_, column), (p, _) in cells.items()}.values()
@@ -128,7 +140,7 @@ def _limits(cells: Cells) -> list[str]:
 
 
 def _reasons(table: Table, missing: Mapping[Position, str]) -> list[str]:
-    """A line for each reason why cells have no statistics."""
+    """Return a line for each reason why cells have no statistics."""
     lines = []
     for why in dict.fromkeys(missing.values()):
         cells = [place for place, reason in missing.items() if reason == why]
@@ -172,7 +184,9 @@ def _read(
             for (i, p), moved in zip(read.items(), moved_of, strict=True):
                 if isinstance(moved, ValueError):
                     reasons[i] = str(moved)
-                elif problem := _other_score(p, moved, metric):
+                    continue
+                problem = _other_score(p, moved, metric)
+                if problem:
                     reasons[i] = problem
                 else:
                     cells[i, j] = p, moved

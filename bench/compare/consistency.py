@@ -31,8 +31,8 @@ class PrintVerdict:
     difference: float | None = None  # ours minus the print, as printed
     expected: float | None = None  # the middle of the prediction interval
     half: float | None = None  # of its width
-    sd: float | None = None  # over seeds, pooled; 0.0 where nothing is random
-    freedom: float | None = None  # its degrees of freedom; None where nothing is random
+    sd: float | None = None  # over seeds, pooled; 0.0 if nothing is random
+    freedom: float | None = None  # its degrees of freedom; None if nothing is random
     reason: str = ""  # of NOT_TESTED
 
 
@@ -88,27 +88,38 @@ def verdict_text(judged: PrintVerdict, cell: ReferenceResult) -> str:
     """
     if judged.expected is None or judged.half is None:
         return f"{NOT_TESTED}: {judged.reason}"
-    places, (count, best) = metric_named(cell.metric).decimals, printed_runs(cell)
-    half, ours = f"± {judged.half:.{places}f}", f"{judged.expected:.{places}f}"
+    places = metric_named(cell.metric).decimals
+    half = f"± {judged.half:.{places}f}"
     if judged.verdict == DIFFERS:
         return f"differs by {abs(cell.value - judged.expected):.{places}f} ({half})"
-    return f"consistent (ours {ours} {half}{f', as the best of {count}' if best else ''})"
+    text = f"ours {judged.expected:.{places}f} {half}"
+    count, best = printed_runs(cell)
+    if best:
+        text += f", as the best of {count}"
+    return f"consistent ({text})"
 
 
 def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
-    """(runs behind a printed value, whether it is the best of them). 1 if nothing says so;
-    "several" counts as two."""
+    """Return the number of runs behind a printed value, and True if it is the best of them.
+
+    One run if nothing is said; "several" counts as two.
+    """
     stated = re.match(r"(mean|best) of (\d+|several)", cell.runs)
     if stated is None:
         return 1, False
-    return (2 if stated[2] == "several" else max(int(stated[2]), 1)), stated[1] == "best"
+    is_best = stated[1] == "best"
+    if stated[2] == "several":
+        return 2, is_best
+    return max(int(stated[2]), 1), is_best
 
 
 def printed_spread(cell: ReferenceResult) -> tuple[float, int]:
     """Return the number that a paper prints after ±, if it is over seeds and not over draws of the
     protocol; else (0.0, 0)."""
     count, best = printed_runs(cell)
-    return (cell.std, count - 1) if cell.std is not None and count > 1 and not best else (0.0, 0)
+    if cell.std is None or count < 2 or best:
+        return 0.0, 0
+    return cell.std, count - 1
 
 
 @cache

@@ -38,8 +38,9 @@ def _cost(runs: Sequence[RunRecord]) -> RowCost:
 
 
 def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
-    """(seconds, trials) of the one search behind all runs of a row; None if not recorded, or
-    invalid."""
+    """Return (seconds, trials) of the one search behind all runs of a row; None if not recorded, or
+    invalid.
+    """
     searches = [search_of(run) for run in runs]
     if any(search.get("name") != searches[0].get("name") for search in searches):
         return None, None
@@ -51,8 +52,9 @@ def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
 
 
 def _parts(counts: Sequence[Mapping[str, int] | None]) -> dict[str, float] | None:
-    """The mean of each part over runs; None if a run recorded none, or has other parts than the
-    rest."""
+    """Return the mean of each part over runs; None if a run recorded none, or has other parts than
+    the rest.
+    """
     known = [parts for parts in counts if parts is not None]
     if len(known) < len(counts) or any(parts.keys() != known[0].keys() for parts in known):
         return None

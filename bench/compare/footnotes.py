@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bench.base.errors import BenchError
 from bench.base.same_code import suite_code_of
@@ -38,17 +39,17 @@ def with_footnotes(
     table: Table,
     tables: Sequence[Table],
     records: Mapping[str, RunRecord],
-    beside: Table | None = None,
+    published: Table | None = None,
 ) -> Table:
     """Return the table with a footnote for each difference between its runs, and marks at the rows
     that differ.
 
     The value that most runs have is the rule; one footnote names all that differ from it. Rows that
     a suite has only under another protocol or text form, in another one of ``tables``, are named
-    too. ``beside``: the publisher's table that is shown with a submitted one; its runs count when
-    the rule is found.
+    too. ``published``: the publisher's table that is shown with a submitted one; its runs count
+    when the rule is found.
     """
-    table = _seen_in_training(_with_differences(table, records, beside), records)
+    table = _seen_in_training(_with_differences(table, records, published), records)
     runs = [records[run] for row in table.rows for run in row.runs]
     notes = [
         f"checkpoints: {text}"
@@ -57,7 +58,8 @@ def with_footnotes(
     ]
     notes += _same_place_notes(table, records)
     notes += _precision_notes(table, records)
-    if failed := [f"{record.run_id} ({record.error})" for record in runs if record.error]:
+    failed = [f"{record.run_id} ({record.error})" for record in runs if record.error]
+    if failed:
         notes.append(f"not scored in full: {list_names(failed, 3)}")
     return replace(
         table,
@@ -95,25 +97,23 @@ def _precision_notes(table: Table, records: Mapping[str, RunRecord]) -> list[str
 def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
     """Return the recipe keys that name a file, a folder or a model that all these runs share."""
     shared = []
-    every = [(run.provenance.determines or {}).get("places") for run in runs]
-    first = every[0]
-    if not isinstance(first, dict):
-        return []
+    places_of_runs: list[dict[Any, Any]] = []
+    for run in runs:
+        places = (run.provenance.determines or {}).get("places")
+        if not isinstance(places, dict):
+            return []
+        places_of_runs.append(places)
+    first, *others = places_of_runs
     for key, content in sorted(first.items()):
-        others = [of.get(key) for of in every if isinstance(of, dict)]
-        if (
-            content is not None
-            and len(others) == len(every)
-            and all(one == content for one in others)
-        ):
+        if content is not None and all(places.get(key) == content for places in others):
             shared.append(str(key))
     return shared
 
 
 def _with_differences(
-    table: Table, records: Mapping[str, RunRecord], beside: Table | None
+    table: Table, records: Mapping[str, RunRecord], published: Table | None
 ) -> Table:
-    every = table.rows if beside is None else (*table.rows, *beside.rows)
+    every = table.rows if published is None else (*table.rows, *published.rows)
     facts = {run: _facts(records[run], table) for row in every for run in row.runs}
     _leave_out_dev_sets(facts)
     footnotes = list(table.footnotes)
@@ -122,7 +122,8 @@ def _with_differences(
         having = {run: of_run[setting] for run, of_run in facts.items() if setting in of_run}
         counts = Counter(having.values())
         if all(search_of(records[run]) for run in having):
-            counts.pop(SEARCHED, None)  # rows of a search may differ in what it chose
+            # rows of a search may differ in the values that it chose
+            counts.pop(SEARCHED, None)
         if len(counts) < 2:
             continue
         usual = max(counts, key=lambda value: (counts[value], value))
@@ -144,20 +145,12 @@ def _with_differences(
                 names.append(name)
             if names:  # else only rows of the publisher's table have this value
                 footnotes.append(Footnote(setting, value, list_names(names), usual))
-    return replace(
-        table,
-        rows=tuple(
-            replace(
-                row,
-                footnotes=tuple(row_marks),
-                values=", ".join(
-                    filter(None, dict.fromkeys(kind_of_values(records[run]) for run in row.runs))
-                ),
-            )
-            for row, row_marks in zip(table.rows, marks, strict=True)
-        ),
-        footnotes=tuple(footnotes),
-    )
+    rows = []
+    for row, row_marks in zip(table.rows, marks, strict=True):
+        kinds = dict.fromkeys(kind_of_values(records[run]) for run in row.runs)
+        values = ", ".join(kind for kind in kinds if kind)
+        rows.append(replace(row, footnotes=tuple(row_marks), values=values))
+    return replace(table, rows=tuple(rows), footnotes=tuple(footnotes))
 
 
 def _leave_out_dev_sets(facts: Mapping[str, dict[str, str]]) -> None:
@@ -198,47 +191,62 @@ def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
 
 def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     """Return what should be the same in all runs of the table -> its value in this one."""
-    packages, data = record.provenance.packages, record.provenance.data
-    facts = {"bench": record.provenance.bench_version or UNKNOWN} | {
-        name: str(packages.get(name, UNKNOWN))
-        for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))
-    }
+    packages = record.provenance.packages
+    data = record.provenance.data
+    libraries = [*LIBRARIES]
+    if table.suite == "mteb":
+        libraries.append("mteb")
+    facts = {"bench": record.provenance.bench_version or UNKNOWN}
+    for name in libraries:
+        facts[name] = str(packages.get(name, UNKNOWN))
     has_codes = bool(record.provenance.execution.suites)
-    for one in record.scores:
-        if (one.suite, one.protocol) != (table.suite, table.protocol) or one.task == AVERAGE:
+    for score in record.scores:
+        if (score.suite, score.protocol) != (table.suite, table.protocol) or score.task == AVERAGE:
             continue
-        if has_codes and (code := _code_of(one, record)):
-            facts[f"code of {one.task}"] = code[:8]
-        if table.text and one.text and (one.text == table.text or one.text.startswith("other-")):
-            facts[f"text of {one.task}"] = one.text
-        sha256 = data.get(data_key(one.task, one.text, table.suite))
-        if one.text == table.text and sha256 is not None:
-            facts[f"data of {one.task}"] = str(sha256)[:8]
-    if kind := kind_of_values(record):
+        code = _code_of(score, record) if has_codes else None
+        if code:
+            facts[f"code of {score.task}"] = code[:8]
+        text = score.text or ""
+        if table.text and (text == table.text or text.startswith("other-")):
+            facts[f"text of {score.task}"] = text
+        sha256 = data.get(data_key(score.task, score.text, table.suite))
+        if score.text == table.text and sha256 is not None:
+            facts[f"data of {score.task}"] = str(sha256)[:8]
+    kind = kind_of_values(record)
+    if kind:
         facts["values"] = kind
-    if name := search_of(record).get("name"):
-        facts["search"] = str(name)
+    search = search_of(record).get("name")
+    if search:
+        facts["search"] = str(search)
     return facts | terms(record)
 
 
 def _code_of(score: Score, record: RunRecord) -> str | None:
-    """The hash of the code that scored a task; None if it was not recorded."""
+    """Return the hash of the code that scored a task; None if it was not recorded."""
     codes = record.provenance.execution.suites
     code = codes.get(name_in_suites(*score.key), codes.get(score.suite))
     return None if code is None else suite_code_of(score.suite, code.sha256)
 
 
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
-    """A footnote for rows of the same suite that only other tables have, under another protocol or
-    text form."""
+    """Return footnotes for rows of the same suite that only other tables have.
+
+    Those tables have another protocol or text form.
+    """
     here = {run for row in table.rows for run in row.runs}
-    place, form = (table.suite, table.setting, table.backbone), protocol_words(table)
-    return [
-        Footnote("protocol", f"{protocol_words(other)} only", list_names(names), form)
-        for other in tables
-        if (other.suite, other.setting, other.backbone) == place and protocol_words(other) != form
-        if (names := dict.fromkeys(row.name for row in other.rows if not here & set(row.runs)))
-    ]
+    place = (table.suite, table.setting, table.backbone)
+    form = protocol_words(table)
+    footnotes = []
+    for other in tables:
+        if (other.suite, other.setting, other.backbone) != place:
+            continue
+        if protocol_words(other) == form:
+            continue
+        names = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
+        if names:
+            only = f"{protocol_words(other)} only"
+            footnotes.append(Footnote("protocol", only, list_names(names), form))
+    return footnotes
 
 
 def refuse_footnotes(tables: Sequence[Table]) -> None:
@@ -254,17 +262,17 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
 
 
 TERMS = ("learning_rate", "batch_size", "max_seq_length", SELECT_ON)
-"""Recipe values that two methods may have unlike each other without being other methods for it."""
+"""Recipe values that may differ in two rows of a table: they do not make another method."""
 
 SEARCHED = "searched"
-"""What a footnote calls a value that a search chose."""
+"""The words of a footnote for a value that a search chose."""
 
 
 def terms(record: RunRecord) -> dict[str, str]:
-    """Return the training settings of a run besides its method and its corpus: term -> value; empty
-    if nothing was trained. "processes": the number that divides the gradient.
+    """Return the training settings of a run besides its method and its corpus: term -> value.
 
-    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them.
+    Empty if nothing was trained. "processes": the number that divides the gradient. Rows of one
+    table that differ in one of them get a footnote, and ``--strict`` refuses them.
     Values chosen by a search count as equal (SEARCHED): the methods share the search, not the
     value. So does a recipe's learning rate that no trial beat.
     """
@@ -272,17 +280,23 @@ def terms(record: RunRecord) -> dict[str, str]:
     if done is None:
         return {}
     rate = "learning_rate" if search_of(record) else None
-    words = {
-        key: SEARCHED if key == rate or is_tuned(value) else str(value.value)
-        for key in TERMS
-        if (value := record.recipe.get(key)) is not None and value.value is not None
-    }
+    words = {}
+    for key in TERMS:
+        value = record.recipe.get(key)
+        if value is None or value.value is None:
+            continue
+        if key == rate or is_tuned(value):
+            words[key] = SEARCHED
+        else:
+            words[key] = str(value.value)
     if "learning_rate" in record.recipe:
         words["steps"] = f"{done.steps:,}"
     decides = determined_terms(record)
     if PRECISION in decides:
         words[PRECISION] = decides[PRECISION].shown
-        words[PROCESSES] = decides[PROCESSES].shown if PROCESSES in decides else "1"
+        words[PROCESSES] = "1"
+        if PROCESSES in decides:
+            words[PROCESSES] = decides[PROCESSES].shown
     if DEV_SET in decides:
         words[DEV_SET] = decides[DEV_SET].shown
     return words

@@ -22,11 +22,9 @@ def variant_words(row: Row, table: Table) -> str:
     parts += _distinguishing_words(row, table)
     kinds = table.kinds_of_values
     usual = max(kinds, key=lambda kind: (kinds[kind], not kind.startswith(TUNED)), default="")
-    if _told_by_values(row, table) or (
-        row.setting != "none"
-        and row.values not in ("", usual)
-        and (row.values.startswith(TUNED) or usual.startswith(TUNED))
-    ):
+    is_unusual = row.setting != "none" and row.values not in ("", usual)
+    has_tuned = row.values.startswith(TUNED) or usual.startswith(TUNED)
+    if _told_by_values(row, table) or (is_unusual and has_tuned):
         parts.append(row.values)
     return " ".join(parts)
 
@@ -40,7 +38,7 @@ def command_name(row: Row, table: Table) -> str:
 
 
 def _distinguishing_words(row: Row, table: Table) -> list[str]:
-    """Return what sets a row apart from its namesakes, and what the table does not say for all."""
+    """Return values that set a row apart from rows of its name, and facts that the table lacks."""
     by_values = _told_by_values(row, table)
     parts = [f"{key}={value}" for key, value in row.differs if not by_values or key == SENDER]
     if table.backbone is None and not row.model:
@@ -59,11 +57,10 @@ def _values_suffice(row: Row, table: Table) -> bool:
     """Say if the source of the values (paper, recipe, tuned) is enough to tell rows of the same
     name apart."""
     name = (row.method, row.variant, row.setting, row.backbone)
-    kinds = [
-        other.values
-        for other in table.rows
-        if (other.method, other.variant, other.setting, other.backbone) == name
-    ]
+    kinds = []
+    for other in table.rows:
+        if (other.method, other.variant, other.setting, other.backbone) == name:
+            kinds.append(other.values)
     return (
         any(kind.startswith(TUNED) for kind in kinds)
         and all(kinds)
@@ -72,37 +69,37 @@ def _values_suffice(row: Row, table: Table) -> bool:
 
 
 def row_name(row: Row, table: Table) -> str:
-    """ "promcse eh" """
+    """Return the method and its variant: "promcse eh"."""
     return " ".join(filter(None, (row.label, variant_words(row, table))))
 
 
 def setting_words(setting: str | None) -> str:
-    """A setting as printed; None: of several."""
-    return {"none": "nothing trained", None: "several settings"}.get(setting) or setting or ""
+    """Write a setting as tables print it; None means several."""
+    if setting is None:
+        return "several settings"
+    if setting == "none":
+        return "nothing trained"
+    return setting
 
 
 def protocol_words(table: Table) -> str:
-    """ "senteval-all/1 (tokenised)" """
-    return table.protocol + (f" ({table.text})" if table.text else "")
+    """Return the protocol and the text form: "senteval-all/1 (tokenised)"."""
+    if not table.text:
+        return table.protocol
+    return f"{table.protocol} ({table.text})"
 
 
 def headline(table: Table) -> str:
-    """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
+    """Return the heading "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)"."""
     fewest, most = table.seeds
     seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-    return ", ".join(
-        filter(
-            None,
-            (
-                table.sender and f"submitted by {table.sender}",
-                table.setting and setting_words(table.setting),
-                table.backbone,
-                table.budget,
-                seeds,
-                protocol_words(table),
-            ),
-        )
-    )
+    words: list[str | None] = []
+    if table.sender:
+        words.append(f"submitted by {table.sender}")
+    if table.setting:
+        words.append(setting_words(table.setting))
+    words += [table.backbone, table.budget, seeds, protocol_words(table)]
+    return ", ".join(word for word in words if word)
 
 
 def spread(cell: Cell) -> float | None:
@@ -125,25 +122,23 @@ def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
 
     The name is the protocol if the suite was scored under several.
     """
-    forms = dict.fromkeys((one.suite, one.protocol, one.text) for one in record.scores)
+    forms = dict.fromkeys((known.suite, known.protocol, known.text) for known in record.scores)
     for suite, protocol, text in forms:
-        values = {
-            one.task: score(one.value, find_metric(one.suite, one.metric).decimals)
-            for one in record.scores
-            if (one.suite, one.protocol, one.text) == (suite, protocol, text)
-        }
+        values = {}
+        for known in record.scores:
+            if (known.suite, known.protocol, known.text) == (suite, protocol, text):
+                decimals = find_metric(known.suite, known.metric).decimals
+                values[known.task] = score(known.value, decimals)
         average = values.pop(AVERAGE, "")
-        several = len({other for name, other, _ in forms if name == suite}) > 1
+        protocols = {other for known, other, _ in forms if known == suite}
+        several = len(protocols) > 1
         form = "" if text in (None, "tokenised") else f" ({text})"
-        yield (
-            f"{protocol if several else suite}{form}",
-            average,
-            [f"{task} {value}" for task, value in values.items()],
-        )
+        name = protocol if several else suite
+        yield f"{name}{form}", average, [f"{task} {value}" for task, value in values.items()]
 
 
 def heads(record: RunRecord) -> str:
-    """ "sts 76.25, sts (raw) 77.10": each suite's average, or its only task."""
+    """Return each suite's average, or its only task: "sts 76.25, sts (raw) 77.10"."""
     heads = []
     for name, average, tasks in suite_scores(record):
         only = tasks[0].rpartition(" ")[2] if len(tasks) == 1 else f"{len(tasks)} tasks"
@@ -152,7 +147,7 @@ def heads(record: RunRecord) -> str:
 
 
 def signed_number(value: float, decimals: int = 2) -> str:
-    """+1.40, -0.31, 0.00: never -0.00."""
+    """Return +1.40, -0.31, 0.00: never -0.00."""
     text = f"{value:+.{decimals}f}"
     return text[1:] if float(text) == 0 else text
 
@@ -160,10 +155,8 @@ def signed_number(value: float, decimals: int = 2) -> str:
 def with_interval(
     difference: float, low: float | None, high: float | None, decimals: int = 2
 ) -> str:
-    """ "+0.55 [-0.55, +1.65]"; the difference alone if its interval is not known."""
-    between = (
-        ""
-        if low is None or high is None
-        else f" [{signed_number(low, decimals)}, {signed_number(high, decimals)}]"
-    )
-    return f"{signed_number(difference, decimals)}{between}"
+    """Return "+0.55 [-0.55, +1.65]"; the difference alone if its interval is not known."""
+    text = signed_number(difference, decimals)
+    if low is None or high is None:
+        return text
+    return f"{text} [{signed_number(low, decimals)}, {signed_number(high, decimals)}]"

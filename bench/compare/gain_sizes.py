@@ -33,7 +33,7 @@ class SpreadOfRow:
 
     # "promcse"; "the median row"
     name: str
-    # None for a row that stands for several
+    # None for a row that represents several
     row: Row | None
     # over seeds, of the method and of the baseline
     sd: float
@@ -100,26 +100,26 @@ def row_spreads(table: Table, runs: Mapping[str, Run]) -> list[SpreadOfRow]:
     found = None if table.sender else head_column(table, runs)
     if found is None:
         return []
-    of, places = found
+    head, places = found
     base = None
     for i, place in enumerate(places):
-        if table.rows[place].is_baseline and of.own_freedom_M[i] > 0:
+        if table.rows[place].is_baseline and head.own_freedom_M[i] > 0:
             base = i
     if base is None:
         return []
-    items_M, repeated_M = of.over_items(base)
+    items_M, repeated_M = head.over_items(base)
     spreads = []
     for i, place in enumerate(places):
         variance = float(items_M[i] + repeated_M[i])
-        if i == base or of.own_freedom_M[i] <= 0 or not math.isfinite(variance):
+        if i == base or head.own_freedom_M[i] <= 0 or not math.isfinite(variance):
             continue
         row = table.rows[place]
         spreads.append(
             SpreadOfRow(
                 name=row_name(row, table),
                 row=row,
-                sd=math.sqrt(float(of.spread_M[i])),
-                base_sd=math.sqrt(float(of.spread_M[base])),
+                sd=math.sqrt(float(head.spread_M[i])),
+                base_sd=math.sqrt(float(head.spread_M[base])),
                 items=math.sqrt(variance),
             )
         )

@@ -33,18 +33,18 @@ def chosen_on(record: RunRecord) -> str:
 
 
 def _no_dev_set(name: str) -> str:
-    """The name of a set, unless the name marks it as a development set; else ""."""
+    """Return the name of a set, unless the name marks it as a development set; else ""."""
     name = name.strip()
     return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
 
 
 def usual_budgets(records: Iterable[RunRecord]) -> dict[tuple[str, str], str]:
-    """(setting, backbone) -> the budget that most runs have; "" for none."""
+    """Return (setting, backbone) -> the budget that most runs have; "" for none."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for record in records:
         place = (record.setting, record.backbone_name)
         counts.setdefault(place, Counter())[_budget(record)] += 1
-    return {place: of.most_common(1)[0][0] for place, of in counts.items()}
+    return {place: budgets.most_common(1)[0][0] for place, budgets in counts.items()}
 
 
 def rarer_budgets(

@@ -119,25 +119,28 @@ def _disagreement(
         describe = partial(_classed, first.score(key).detail.get("classes"))
         apart_N = 100 * np.abs(_right(a) - _right(b))
     rows = [i for i in np.argsort(-apart_N, kind="stable")[:top].tolist() if apart_N[i] > 0]
+    shown: Texts | None = None
+    no_texts = ""
     try:
-        shown, no_texts = texts(key, values[0]), ""
+        shown = texts(key, values[0])
     except BenchError as error:
-        shown, no_texts = None, error.message
-    gold, one, other = (describe(values_N, rows) for values_N in values)
-    items = tuple(
-        Item(i + 1, shown[i] if shown else None, gold[k], one[k], other[k], float(apart_N[i]))
-        for k, i in enumerate(rows)
-    )
-    return Disagreement(key, a.metric, len(values[0]), int((apart_N > 0).sum()), items, no_texts)
+        no_texts = error.message
+    gold, of_a, of_b = (describe(values_N, rows) for values_N in values)
+    items = []
+    for k, i in enumerate(rows):
+        text = shown[i] if shown else None
+        items.append(Item(i + 1, text, gold[k], of_a[k], of_b[k], float(apart_N[i])))
+    different = int((apart_N > 0).sum())
+    return Disagreement(key, a.metric, len(values[0]), different, tuple(items), no_texts)
 
 
 def _places(values_N: np.ndarray) -> np.ndarray:
-    """(N,) place by mean rank: 0 for the lowest, 100 for the highest."""
+    """Return (N,) place by mean rank: 0 for the lowest, 100 for the highest."""
     return 100 * (mean_ranks(values_N) - 1) / max(len(values_N) - 1, 1)
 
 
 def _right(p: Predicted) -> np.ndarray:
-    """(N,) share of correct answers: 0 or 1, or over the draws in which the item was tested."""
+    """Return (N,) shares of correct answers: 0 or 1, or over the draws that tested the item."""
     predicted = p.prediction_SN[0].reshape(p.n_items, -1)
     right = predicted == np.asarray(p.gold_N)[:, None]
     return right.sum(axis=1) / np.maximum((predicted != -1).sum(axis=1), 1)
@@ -156,7 +159,7 @@ def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
 
 
 def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
-    """The class of each row; with several draws, each class with its count (-1: none)."""
+    """Return the class of each row; with several draws, each class with its count (-1: none)."""
 
     def name(value: float) -> str:
         if isinstance(names, list) and 0 <= value < len(names):
@@ -167,9 +170,12 @@ def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[I
     for i in rows:
         every = np.atleast_1d(values_N[i])
         counts = Counter(every[every != -1].tolist() if every.size > 1 else every.tolist())
-        texts = [
-            name(v) + (f" x{n}" if counts.total() > 1 else "") for v, n in counts.most_common()
-        ]
+        texts = []
+        for value, times in counts.most_common():
+            text = name(value)
+            if counts.total() > 1:
+                text += f" x{times}"
+            texts.append(text)
         classes.append(ItemValue(", ".join(texts), float(next(iter(counts), -1))))
     return classes
 
@@ -186,10 +192,12 @@ def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
     texts: Texts = []
     gold = None
     if hasattr(about, "sentences1"):
-        texts, gold = list(zip(about.sentences1, about.sentences2, strict=True)), about.gold
+        texts = list(zip(about.sentences1, about.sentences2, strict=True))
+        gold = about.gold
     elif hasattr(about, "labels") and hasattr(about, "split"):
         rows = (about.split == "test").nonzero()[0]
-        texts, gold = [tuple(side[i] for side in about.texts) for i in rows], about.labels[rows]
+        texts = [tuple(side[i] for side in about.texts) for i in rows]
+        gold = about.labels[rows]
     if gold is None or not np.array_equal(gold, gold_N):
         raise BenchError("the data here differs from the data that the runs were scored on")
     return texts

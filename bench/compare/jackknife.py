@@ -25,7 +25,7 @@ from bench.score.suites import Arrays, find_task, rescore, suite_names
 BLOCKS = 500
 
 TOLERANCE = 1e-6
-"""Points by which the recorded value may differ from that of its predictions."""
+"""Points that the recorded value may differ by from the value of its predictions."""
 
 
 class NoInterval(BenchError):

@@ -48,17 +48,19 @@ def judge(table: Table, runs: Mapping[str, Run]) -> Table:
 
 
 def head_column(table: Table, runs: Mapping[str, Run]) -> tuple[Column, tuple[int, ...]] | None:
-    """(the column that ranks, the places of its rows in the table); None if the table has none."""
+    """Return (the column that ranks, the places of its rows in the table); None if the table has
+    none.
+    """
     if table.head is None:
         return None
     return read_columns(table, runs).of_place.get(len(table.columns) - 1)
 
 
 def with_intervals(table: Table, columns: Columns) -> Table:
-    """The table with the interval of every cell, and the notes of its columns."""
+    """Return the table with the interval of every cell, and the notes of its columns."""
     cells = [list(row.cells) for row in table.rows]
-    for j, (of, places) in columns.of_place.items():
-        for i, half, se, covers in zip(places, *of.half_widths(), strict=True):
+    for j, (column, places) in columns.of_place.items():
+        for i, half, se, covers in zip(places, *column.half_widths(), strict=True):
             cell = cells[i][j]
             if cell is None or not covers:
                 continue
@@ -78,13 +80,14 @@ def _with_cell(row: Row, column: int, cell: Cell) -> Row:
 
 
 def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Table:
-    """The table with verdicts on its head column, which ``columns`` have, and the rows that may be
-    the best."""
-    of, places = columns.of_place[len(table.columns) - 1]
+    """Return the table with verdicts on its head column, which ``columns`` have, and the rows that
+    may be the best.
+    """
+    head, places = columns.of_place[len(table.columns) - 1]
     same = _same_as_baseline(table, runs)
     base_row = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     base = places.index(base_row) if base_row in places else None
-    why = dict(zip(places, why_untested(of), strict=True))
+    why = dict(zip(places, why_untested(head), strict=True))
     for i, reason in columns.no_interval.items():
         if why.get(i) == NO_PREDICTIONS:
             why[i] = reason
@@ -100,8 +103,8 @@ def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Tab
         return replace(table, rows=tuple(rows))
     if base is not None and not tested_M[base]:
         base = None
-    verdicts = apply_rule(of, tested_M, base)
-    difference = of.minus(base) if base is not None else None
+    verdicts = apply_rule(head, tested_M, base)
+    difference = head.minus(base) if base is not None else None
     for place, i in enumerate(places):
         rows[i] = replace(rows[i], may_be_best=verdicts.may_be_best[place])
         cell, verdict = rows[i].cells[-1], verdicts.verdicts[place]
@@ -125,7 +128,8 @@ def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Tab
 
 def _tested(difference: Differences, place: int, critical: float, verdict: str) -> Against:
     """Return the comparison of one row with the baseline."""
-    value, half = float(difference.value_P[place]), float(difference.half_P(critical)[place])
+    value = float(difference.value_P[place])
+    half = float(difference.half_P(critical)[place])
     freedom = float(difference.freedom_P[place])
     return Against(
         difference=value,
@@ -149,13 +153,13 @@ FEW_SEEDS = "fewer than three seeds"
 NO_PREDICTIONS = "no predictions of every task"
 
 
-def why_untested(of: Column) -> list[str]:
+def why_untested(column: Column) -> list[str]:
     """Say for each row of the column why it takes no part in the tests; "" if it does."""
     reasons = []
-    for i, seeds in enumerate(of.runs_M):
-        if not np.isfinite(of.items[0][i, i]):
+    for i, seeds in enumerate(column.runs_M):
+        if not np.isfinite(column.items[0][i, i]):
             reasons.append(NO_PREDICTIONS)
-        elif of.random_M[i] and seeds < FEWEST_SEEDS:
+        elif column.random_M[i] and seeds < FEWEST_SEEDS:
             reasons.append(FEW_SEEDS)
         else:
             reasons.append("")

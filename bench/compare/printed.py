@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import fmean
 
 import msgspec
@@ -30,6 +31,7 @@ from bench.references import (
     WEIGHTED,
     WHOLE,
     ReferenceResult,
+    RunTerms,
     find_printed,
     meaning,
 )
@@ -67,11 +69,11 @@ def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Scor
     average = score_of(record, whole, text)
     tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
     scores = [score_of(record, replace(whole, task=task), text) for task in tasks]
-    known = [
-        float(value)
-        for score in scores
-        if score is not None and isinstance(value := score.detail.get("wmean"), int | float)
-    ]
+    known = []
+    for score in scores:
+        value = None if score is None else score.detail.get("wmean")
+        if isinstance(value, int | float):
+            known.append(float(value))
     if average is None or len(known) < len(tasks):
         return None
     return msgspec.structs.replace(
@@ -80,7 +82,7 @@ def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Scor
 
 
 def _dev_score(record: RunRecord) -> Score | None:
-    """The score of the selected checkpoint, on the set that selected it."""
+    """Return the score of the selected checkpoint, on the set that selected it."""
     trained = record.training
     if trained is None or trained.dev_score is None or trained.dev_task != DEV_SET:
         return None
@@ -114,7 +116,7 @@ class Reproduced(PrintVerdict):
     runs: tuple[str, ...] = ()
     protocol: str | None = None  # of ours
     text: str | None = None  # form of ours
-    notes: tuple[str, ...] = ()  # what the audit says of the print
+    notes: tuple[str, ...] = ()  # the audit's remarks on the published value
 
     @property
     def decimals(self) -> int:
@@ -130,10 +132,14 @@ def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
     Spreads are pooled over all rows that were scored on the same task, each run once."""
     scored = [[_scored(row, cell, text) for cell in row.cells] for row in rows]
     samples: dict[ScoreKey, dict[tuple[str, ...], list[float]]] = {}
-    for of_cell in (one for cells in scored for one in cells):
-        if of_cell and of_cell[0][0].seed is not None:
-            runs = tuple(record.run_id for record, _ in of_cell)
-            samples.setdefault(of_cell[0][1].key, {})[runs] = [one.value for _, one in of_cell]
+    for of_cell in chain.from_iterable(scored):
+        if not of_cell:
+            continue
+        first_record, first_score = of_cell[0]
+        if first_record.seed is None:
+            continue
+        runs = tuple(record.run_id for record, _ in of_cell)
+        samples.setdefault(first_score.key, {})[runs] = [score.value for _, score in of_cell]
     spreads = {key: pooled_sd(values.values()) for key, values in samples.items()}
     return [
         [
@@ -145,11 +151,13 @@ def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
 
 
 def _scored(row: Beside, cell: ReferenceResult, text: str) -> Scored:
-    return [
-        (record, score)
-        for record in row.records
-        if (score := score_of(record, cell, text)) is not None
-    ]
+    """Return the records of a row that have a score for a printed cell, each with the score."""
+    scored = []
+    for record in row.records:
+        score = score_of(record, cell, text)
+        if score is not None:
+            scored.append((record, score))
+    return scored
 
 
 def _reproduced(
@@ -184,16 +192,19 @@ def _reproduced(
 
 
 def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with the printed value in each cell for which a paper has one; a note names the
-    rows without any.
+    """Return the table with the printed value in each cell that a paper has one for.
 
-    Only numbers of the table's own protocol are taken, and of its text form.
+    A note names the rows without any. Only numbers of the table's own protocol and text form are
+    taken.
     """
-    random = [row for row in table.rows if row.seeds[0] is not None]
-    pooled = [
-        pooled_sd(cell.values for row in random if (cell := row.cells[i]) is not None)
-        for i in range(len(table.columns))
-    ]
+    pooled = []
+    for i in range(len(table.columns)):
+        samples = []
+        for row in table.rows:
+            cell = row.cells[i]
+            if row.seeds[0] is not None and cell is not None:
+                samples.append(cell.values)
+        pooled.append(pooled_sd(samples))
     rows = []
     for row in table.rows:
         spreads = pooled if row.seeds[0] is not None else [(0.0, math.inf)] * len(pooled)
@@ -212,17 +223,10 @@ def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[Re
     """Find what papers printed for a row on a task, in the table's protocol and text form.
 
     The value to compare with comes first. ``record``: the record of one of the row's runs."""
-    printed = find_printed(
-        row.method,
-        task,
-        suite=table.suite,
-        setting=row.setting,
-        backbone=record.backbone,
-        variant=row.variant,
-        protocol=table.protocol,
-        recipe={key: value.value for key, value in record.recipe.items()},
-    )
-    return [one for one in printed if not one.text or table.text in (None, one.text)]
+    recipe = {key: value.value for key, value in record.recipe.items()}
+    run = RunTerms(row.method, row.setting, record.backbone, row.variant, recipe)
+    printed = find_printed(run, task, suite=table.suite, protocol=table.protocol)
+    return [cell for cell in printed if not cell.text or table.text in (None, cell.text)]
 
 
 def _with_print(

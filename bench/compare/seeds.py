@@ -30,7 +30,7 @@ class SeedsOfRow:
     name: str
     """Of the row that it spreads like; ``MEDIAN``."""
     n: int | None
-    """Seeds from which its spread is known; None for the median."""
+    """Number of seeds that its spread was computed from; None for the median."""
     sd: float
     """Over seeds, in points."""
     items_sd: float
@@ -76,8 +76,8 @@ def check_size(size: float) -> None:
 
 
 def seeds_for(table: Table, runs: Mapping[str, Run], size: float) -> SeedsNeeded | None:
-    """How many seeds of a new row of the table find a true difference of ``size`` points from the
-    baseline in 80 of 100 tables.
+    """Return how many seeds of a new row of the table find a true difference of ``size`` points
+    from the baseline in 80 of 100 tables.
 
     ``table``: as ``compare_runs`` judged it. The new row is tested as one more comparison. None if
     the table has no column that ranks, no baseline with a value and predictions, or no row with two
@@ -87,32 +87,32 @@ def seeds_for(table: Table, runs: Mapping[str, Run], size: float) -> SeedsNeeded
     found = None if table.sender else head_column(table, runs)
     if found is None:
         return None
-    of, places = found
+    head, places = found
     base = next((i for i, place in enumerate(places) if table.rows[place].is_baseline), None)
     if base is None:
         return None
-    items, repeated = of.over_items(base)
+    items, repeated = head.over_items(base)
     over_items = [float(value) for value in items + repeated]
     known = [v for i, v in enumerate(over_items) if i != base and math.isfinite(v)]
-    several = [i for i in range(len(places)) if of.own_freedom_M[i] > 0]
+    several = [i for i in range(len(places)) if head.own_freedom_M[i] > 0]
     if not known or not several:
         return None
-    spreads = [math.sqrt(of.spread_M[i]) for i in several]
+    spreads = [math.sqrt(head.spread_M[i]) for i in several]
     comparisons, critical = _next_comparison(table)
-    plan = _Plan(of, base, size, critical)
+    plan = _Plan(head, base, size, critical)
     rows = [plan.row(MEDIAN, None, median(spreads), median(known))]
     for i, sd in zip(several, spreads, strict=True):
         name = row_name(table.rows[places[i]], table)
         usual = i == base or not math.isfinite(over_items[i])
         rows.append(
-            plan.row(name, int(of.runs_M[i]), sd, median(known) if usual else over_items[i])
+            plan.row(name, int(head.runs_M[i]), sd, median(known) if usual else over_items[i])
         )
     return SeedsNeeded(
         table=headline(table),
         column=str(table.head),
         size=size,
         baseline=str(table.baseline),
-        baseline_seeds=int(of.runs_M[base]) if of.random_M[base] else None,
+        baseline_seeds=int(head.runs_M[base]) if head.random_M[base] else None,
         comparisons=comparisons,
         level=1 - critical,
         rows=tuple(rows),
@@ -120,8 +120,9 @@ def seeds_for(table: Table, runs: Mapping[str, Run], size: float) -> SeedsNeeded
 
 
 def _next_comparison(table: Table) -> tuple[int, float]:
-    """(comparisons of the table with one more row, the level of each): the rule's share, worse rows
-    having passed theirs on."""
+    """Return (comparisons of the table with one more row, the level of each): the rule's share,
+    worse rows having passed theirs on.
+    """
     compared = [verdict_of(row) for row in table.rows if verdict_of(row)]
     comparisons = len(compared) + 1
     return comparisons, ALPHA / (comparisons - compared.count(WORSE))
@@ -131,30 +132,33 @@ def _next_comparison(table: Table) -> tuple[int, float]:
 class _Plan:
     """The facts that new rows of one table have in common."""
 
-    of: Column
+    head: Column
     base: int
     size: float
     critical: float
 
     def row(self, name: str, n: int | None, sd: float, items: float) -> SeedsOfRow:
-        """``sd``: of the new row over seeds; ``items``: variance over items of its difference from
-        the baseline."""
-        of, base = self.of, self.base
-        random = bool(of.random_M[base])
-        lends = of.own_freedom_M > 0
+        """Return the difference of a planned row from the baseline.
+
+        ``sd``: of the new row over seeds. ``items``: the variance of the difference over items.
+        """
+        head = self.head
+        base = self.base
+        random = bool(head.random_M[base])
+        lends = head.own_freedom_M > 0
         planned = Planned(
             size=self.size,
             sd=sd,
             items=items,
-            items_freedom=of.freedom,
+            items_freedom=head.freedom,
             critical=self.critical,
-            variance_M=of.spread_M[lends],
-            freedom_M=of.own_freedom_M[lends],
+            variance_M=head.spread_M[lends],
+            freedom_M=head.own_freedom_M[lends],
             base=int(lends[:base].sum()) if lends[base] else None,
         )
         seeds = of_both = None
-        if not random or of.runs_M[base] >= FEWEST_SEEDS:
-            seeds = seeds_needed(planned, int(of.runs_M[base]))
+        if not random or head.runs_M[base] >= FEWEST_SEEDS:
+            seeds = seeds_needed(planned, int(head.runs_M[base]))
         if not random:
             of_both = seeds
         elif lends[base]:

@@ -59,11 +59,12 @@ def row_labels(
 def _groups_of(
     records: Sequence[RunRecord], together: Mapping[str, frozenset[str]]
 ) -> list[list[RunRecord]]:
-    """The runs of one row and name, in groups that may share it."""
+    """Return the runs of one row and name, in groups that may share it."""
     came: dict[frozenset[str], list[RunRecord]] = {}
     groups: list[list[RunRecord]] = []
     for record in records:
-        if others := together.get(record.run_id):
+        others = together.get(record.run_id)
+        if others:
             came.setdefault(others, []).append(record)
         else:
             groups.append([record])
@@ -78,7 +79,7 @@ def _groups_of(
 
 
 def _hash_of(records: Sequence[RunRecord]) -> str:
-    """Eight digits that differ for any two groups of records: fingerprints may be copied."""
+    """Return eight digits that differ for any two groups of records: fingerprints may be copied."""
     digests = []
     for record in records:
         content = json.dumps(record.to_json(), sort_keys=True)
@@ -89,7 +90,9 @@ def _hash_of(records: Sequence[RunRecord]) -> str:
 
 
 def _next_label(name: str, taken: set[str]) -> str:
-    """The name, or if the board has runs under it, the name with the first number that is free."""
+    """Return the name, or if the board has runs under it, the name with the first number that is
+    free.
+    """
     if not any(plain_name(label) == name for label in taken):
         return name
     number = 2

@@ -52,8 +52,9 @@ def sender_of(record: RunRecord) -> str:
 
 
 def with_sender(run: Run, name: str | None) -> Run:
-    """The run with its sender in the recipe, which sets its row apart; the run itself if ``name``
-    is None."""
+    """Return the run with its sender in the recipe, which sets its row apart; the run itself if
+    ``name`` is None.
+    """
     if name is None:
         return run
     entry = RecipeValue(value=name, source="the submission")
@@ -89,8 +90,9 @@ def with_senders(runs: Sequence[Run]) -> list[Run]:
 
 
 def read_sender(folder: Path) -> str | None:
-    """The name in a submission's folder, on one line; None if the folder is no submission. A file
-    that holds no name still makes it one."""
+    """Return the name in a submission's folder, on one line; None if the folder is no submission. A
+    file that holds no name still makes it one.
+    """
     try:
         text = read_plain_file(f"{folder}{os.sep}{SENDER_FILE}", 4 * LONGEST_NAME, folder).decode(
             "utf-8"

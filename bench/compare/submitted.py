@@ -22,27 +22,34 @@ NO_BASELINE = "the publisher's runs have no tested baseline"
 
 
 def publishers_table(table: Table, own: Sequence[Table]) -> Table | None:
-    """The publisher's table with which the rows of a submitted one are compared; None if there is
-    none."""
+    """Return the publisher's table with which the rows of a submitted one are compared; None if
+    there is none.
+    """
 
-    def kind(one: Table) -> tuple[str | None, ...]:
-        return one.suite, one.protocol, one.text, one.chosen_on, one.budget
+    def kind(any_table: Table) -> tuple[str | None, ...]:
+        return (
+            any_table.suite,
+            any_table.protocol,
+            any_table.text,
+            any_table.chosen_on,
+            any_table.budget,
+        )
 
-    alike = [one for one in own if kind(one) == kind(table)]
-    for one in alike:
-        if (one.setting, one.backbone) == (table.setting, table.backbone):
-            return one
-    for (
-        one
-    ) in alike:  # tables of several backbones or settings say None, or what all their rows have
-        if one.setting == table.setting == "none" or one.together:
-            return one
+    alike = [candidate for candidate in own if kind(candidate) == kind(table)]
+    for candidate in alike:
+        if (candidate.setting, candidate.backbone) == (table.setting, table.backbone):
+            return candidate
+    # tables of several backbones or settings have None there, or the one that all their rows have
+    for candidate in alike:
+        if candidate.setting == table.setting == "none" or candidate.together:
+            return candidate
     return None
 
 
 def beside_publishers(table: Table, own: Table | None) -> Table:
-    """The submitted table with the columns of the publisher's, and each cell minus the cell of its
-    baseline; itself if ``own`` is None."""
+    """Return the submitted table with the columns of the publisher's, and each cell minus the cell
+    of its baseline; itself if ``own`` is None.
+    """
     if own is None:
         return table
     baseline = next((row for row in own.rows if row.is_baseline), None)
@@ -53,7 +60,8 @@ def beside_publishers(table: Table, own: Table | None) -> Table:
             cells = tuple(map(_minus, cells, baseline.cells))
         rows.append(replace(row, cells=cells))
     notes = table.notes
-    if others := [name for name in table.columns if name not in own.columns]:
+    others = [name for name in table.columns if name not in own.columns]
+    if others:
         notes = (
             *notes,
             f"not shown, for the publisher's runs do not have it: {list_names(others)}",
@@ -68,8 +76,9 @@ def beside_publishers(table: Table, own: Table | None) -> Table:
 
 
 def judge_submitted(table: Table, own: Table | None, runs: Mapping[str, Run]) -> Table:
-    """The table, as ``beside_publishers`` made it, with intervals and with verdicts against the
-    publisher's baseline."""
+    """Return the table, as ``beside_publishers`` made it, with intervals and with verdicts against
+    the publisher's baseline.
+    """
     lenders = () if own is None else own.rows
     baseline = next((row for row in lenders if row.is_baseline), None)
     if baseline is None or baseline.untested:

@@ -35,7 +35,8 @@ class TableOptions:
 
     baseline: str | None = None
     together: bool = False
-    tasks: tuple[str, ...] = ()  # only these; a single one is what a table ranks by
+    # only these tasks; a table ranks by a single one
+    tasks: tuple[str, ...] = ()
     with_paper: bool = False
     cost: bool = False
     strict: bool = False
@@ -66,7 +67,7 @@ def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]
     tables = list(own)
     for sender, theirs in sorted(by_sender.items()):
         usual = usual_budgets(theirs) | budgets
-        sent = _summarised(theirs, options, usual, beside=own_records)
+        sent = _summarised(theirs, options, usual, others=own_records)
         sent = [replace(table, sender=sender) for table in sent]
         tables += [_submitted(table, own, sent, by_id) for table in sent]
     if options.with_paper:
@@ -80,9 +81,9 @@ def _summarised(
     records: Sequence[RunRecord],
     options: TableOptions,
     usual: Mapping[tuple[str, str], str],
-    beside: Sequence[RunRecord] = (),
+    others: Sequence[RunRecord] = (),
 ) -> list[Table]:
-    """Make the tables of one sender's runs, before anything is compared. ``beside``: as for
+    """Make the tables of one sender's runs, before anything is compared. ``others``: as for
     ``summarise``."""
     rarer = {} if options.together else rarer_budgets(records, usual)
     groups: dict[tuple[str, str], list[RunRecord]] = {}
@@ -94,7 +95,7 @@ def _summarised(
             group,
             together=options.together,
             tasks=options.tasks,
-            beside=beside,
+            others=others,
             code=CODE_HERE,
         )
         made += [replace(table, chosen_on=name, budget=budget) for table in tables]
@@ -104,8 +105,9 @@ def _summarised(
 def _submitted(
     table: Table, own: Sequence[Table], sent: Sequence[Table], runs: Mapping[str, Run]
 ) -> Table:
-    """A table of one sender's runs, compared with the publisher's. ``sent``: all tables of the
-    sender."""
+    """Return a table of one sender's runs, compared with the publisher's. ``sent``: all tables of
+    the sender.
+    """
     publishers = publishers_table(table, own)
     records = {run_id: run.record for run_id, run in runs.items()}
     table = with_footnotes(beside_publishers(table, publishers), sent, records, publishers)

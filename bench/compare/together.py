@@ -31,7 +31,9 @@ def write_together(folders: Iterable[Path]) -> None:
         return
     hashes = sorted(file_sha256(folder / RECORD, inside=folder) for folder in places)
     for folder in places:
-        (folder / TOGETHER_FILE).write_text("".join(f"{one}\n" for one in hashes), encoding="ascii")
+        (folder / TOGETHER_FILE).write_text(
+            "".join(f"{sha256}\n" for sha256 in hashes), encoding="ascii"
+        )
 
 
 def read_together(folder: Path) -> frozenset[str]:
@@ -43,6 +45,6 @@ def read_together(folder: Path) -> frozenset[str]:
     except (OSError, ValueError):
         return frozenset([own])
     hashes = frozenset(text.split())
-    if own not in hashes or not all(_HASH.fullmatch(one) for one in hashes):
+    if own not in hashes or not all(_HASH.fullmatch(sha256) for sha256 in hashes):
         return frozenset([own])
     return hashes

@@ -42,7 +42,7 @@ def result_of(about: str, check: str, function: Callable[[], str]) -> Finding:
             return Finding(check, about, AGREES, function())
     except Failed as error:
         return Finding(check, about, DIFFERS, str(error))
-    except RunFailed as error:  # what a run of it would say
+    except RunFailed as error:  # a run of it would end with this error
         return Finding(check, about, DIFFERS, "; ".join(filter(None, (error.message, error.hint))))
     except BenchError:
         raise

@@ -72,17 +72,21 @@ def check_method(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Find
             case = Case(plugin, setting, backbone, overrides, Path(folder) / name, variant)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
             if variant:
-                try:
-                    built = result_of(name, "can be built", partial(can_be_built, case))
-                except BenchError as error:  # not every setting needs to have every variant
-                    built = Finding("may be refused", name, AGREES, f"refused: {error.message}")
+                built = build_variant(case, name)
                 results.append(built)
-                if built.kind == "can be built" and built.passed:
-                    checks = tuple(known for known in checks if known in OF_VARIANTS)
-                else:
-                    checks = ()
-            results += [result_of(name, kind, partial(function, case)) for kind, function in checks]
+                is_built = built.kind == "can be built" and built.passed
+                checks = tuple(known for known in checks if is_built and known in OF_VARIANTS)
+            for kind, function in checks:
+                results.append(result_of(name, kind, partial(function, case)))
     return once_each(results)
+
+
+def build_variant(case: Case, name: str) -> Finding:
+    """Check that a variant can be built; a setting may also refuse it."""
+    try:
+        return result_of(name, "can be built", partial(can_be_built, case))
+    except BenchError as error:  # not every setting needs to have every variant
+        return Finding("may be refused", name, AGREES, f"refused: {error.message}")
 
 
 def can_be_built(case: Case) -> str:
@@ -118,8 +122,10 @@ def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
             max_position_embeddings=256,
         )
     )
-    for matrix in (p for p in model.parameters() if p.ndim > 1):
-        torch.nn.init.normal_(matrix, std=0.1)  # with the library's weights mistakes hardly show
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            # with the library's smaller weights mistakes hardly show
+            torch.nn.init.normal_(parameter, std=0.1)
     model.save_pretrained(folder)
     if prefix:
         weights = folder / WEIGHTS[0]
@@ -147,22 +153,18 @@ class Case:
     variant: str = ""
 
     def build(self, seed: int = 1) -> Method:
-        cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
-        own = cls.own_backbone
-        backbone = (
-            Reference(name=own, revision="unknown", path=None) if own else resolve(self.backbone)
-        )
-        entry = choose_entry(
-            read_recipes(self.plugin.folder, self.plugin.name).recipes,
-            self.setting,
-            self.backbone,
-            self.variant,
-        )
+        cls = self.plugin.cls
+        trained = learns(cls, self.setting)
+        if cls.own_backbone:
+            backbone = Reference(name=cls.own_backbone, revision="unknown", path=None)
+        else:
+            backbone = resolve(self.backbone)
+        recipes = read_recipes(self.plugin.folder, self.plugin.name).recipes
+        entry = choose_entry(recipes, self.setting, self.backbone, self.variant)
         recipe = merge_recipe(cls, entry, self.variant, self.overrides, trained=trained)
         cls.check(recipe, backbone.path)
-        return build_method(
-            cls, backbone, recipe, Context(seed=seed, folder=self.folder), learns=trained
-        )
+        context = Context(seed=seed, folder=self.folder)
+        return build_method(cls, backbone, recipe, context, learns=trained)
 
     def trained(self) -> TorchMethod:
         method = self.build()
@@ -175,19 +177,20 @@ class Case:
         return checked_loss(method, method(self.batch(method, step)))
 
     def batch(self, method: TorchMethod, step: int = 0) -> Batch:
-        """A batch of the sentences, in another order at every step."""
+        """Return a batch of the sentences, in another order at every step."""
         kind = method.needs(self.setting, method.recipe)[-1]
-        texts: list[Any] = (
-            SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
-        )
-        columns: dict[str, Any] = {
-            name: texts[i:] + texts[:i] for i, name in enumerate(COLUMNS_OF[kind], step)
-        }
-        numbers: dict[str, Any] = {
-            "labelled": {"label": [[i % 3] for i in range(len(SENTENCES))]},
-            "graded": {"score": [[i % 3 / 2] for i in range(len(SENTENCES))]},
-        }
-        columns |= numbers.get(kind, {})
+        texts: list[Any] = SENTENCES
+        if method.trains_on != "text":
+            texts = method.backbone.ids(SENTENCES)
+        columns: dict[str, Any] = {}
+        # each column has another sentence in a row, and each step moves all of them on by one
+        for shift, name in enumerate(COLUMNS_OF[kind], step):
+            columns[name] = texts[shift:] + texts[:shift]
+        rows = range(len(SENTENCES))
+        if kind == "labelled":
+            columns["label"] = [[row % 3] for row in rows]
+        elif kind == "graded":
+            columns["score"] = [[row % 3 / 2] for row in rows]
         return Batch(method.collate(columns, np.arange(len(SENTENCES)), step), step)
 
 
@@ -326,7 +329,9 @@ def nothing_frozen_moves(case: Case) -> str:
     return f"{len(moved)} tensors moved, {len(before) - len(moved)} did not"
 
 
-STEPS, STOPPED = 6, 3
+STEPS = 6
+STOPPED = 3
+"""Steps of a training, and the one that it is stopped after."""
 
 
 def training_goes_on(case: Case) -> str:
@@ -338,19 +343,20 @@ def training_goes_on(case: Case) -> str:
     optimizer = first.optimizer()
     losses = [_step(first, case, optimizer, step) for step in range(STOPPED)]
     state = {name: tensor.clone() for name, tensor in first.training_state().items()}
-    stopped = copy.deepcopy(optimizer.state_dict()), torch.get_rng_state()
+    optimizer_state = copy.deepcopy(optimizer.state_dict())
+    generator_state = torch.get_rng_state()
     losses += [_step(first, case, optimizer, step) for step in range(STOPPED, STEPS)]
     second = case.trained()
     again = second.optimizer()
     second.load_state_dict(state, strict=False)
-    again.load_state_dict(stopped[0])
-    torch.set_rng_state(stopped[1])
+    again.load_state_dict(optimizer_state)
+    torch.set_rng_state(generator_state)
     for step in range(STOPPED, STEPS):
         loss = _step(second, case, again, step)
         fail_if(
             abs(loss - losses[step]) > TOLERANCE * max(1.0, abs(loss)),
             f"the loss of step {step + 1} is {losses[step]:.5f}, and {loss:.5f} if the training "
-            f"was stopped after step {STOPPED}: what is kept in a plain attribute is lost; "
+            f"was stopped after step {STOPPED}: a plain attribute loses its value; "
             "register_buffer keeps it "
             "(list it in training_only if the checkpoint does not need it)",
         )
@@ -404,13 +410,13 @@ def a_batch_can_be_cut(case: Case) -> str:
 
 def space_is_sound(case: Case) -> str:
     """Check that the method accepts every value of its own search spaces."""
-    plugin, recipe = case.plugin, case.build().recipe
+    plugin = case.plugin
+    recipe = case.build().recipe
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
     searched: list[tuple[str, Any]] = []
     for table in read_recipes(plugin.folder, plugin.name).spaces:
-        if fits_selector(table.setting, case.setting) and fits_selector(
-            table.variant, case.variant
-        ):
+        fits_setting = fits_selector(table.setting, case.setting)
+        if fits_setting and fits_selector(table.variant, case.variant):
             searched += table.values.items()
     for key, bounds in searched:
         check_searched_key(key, recipe, plugin, f"in a space of {plugin.name}")

@@ -29,8 +29,8 @@ DIMENSIONS = 32
 
 
 def stand_in(sentences: Sequence[str], seed: int = 0) -> np.ndarray:
-    """(n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence, unrelated
-    between two.
+    """Return (n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence,
+    unrelated between two.
     """
     digests = [hashlib.sha256(sentence.encode()).digest()[:8] for sentence in sentences]
     rows = [np.random.default_rng([seed, *bits]).standard_normal(DIMENSIONS) for bits in digests]

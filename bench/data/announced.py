@@ -114,7 +114,7 @@ def _is_inside(name: Any) -> bool:
 
 
 def announced_hash(about: Any) -> tuple[str, str] | None:
-    """(kind, hash) of a file in a listing:
+    """Return (kind, hash) of a file in a listing:
 
     ("sha256", ...) of a large one, ("git", ...) of a small one; None if none is announced.
     """
@@ -127,8 +127,9 @@ def announced_hash(about: Any) -> tuple[str, str] | None:
 
 
 def hash_of_blob(name: str) -> tuple[str, str] | None:
-    """(kind, hash) that the name of a file in the hub's cache states: 64 digits are a sha256, 40
-    are git's name of a blob."""
+    """Return (kind, hash) that the name of a file in the hub's cache states: 64 digits are a
+    sha256, 40 are git's name of a blob.
+    """
     if re.fullmatch("[0-9a-f]{64}", name):
         return "sha256", name
     if re.fullmatch("[0-9a-f]{40}", name):

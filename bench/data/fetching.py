@@ -1,7 +1,7 @@
-"""Fetches files from the network, complete and checked or not at all, with the Hugging Face hub's
+"""Fetch files from the network, complete and checked or not at all, with the Hugging Face hub's
 client.
 
-So proxies (SOCKS too) and certificates are the same for data and models: those in the environment.
+So data and models use the same proxies (SOCKS too) and certificates, which the environment names.
 Nothing here depends on data sets or models.
 """
 
@@ -31,11 +31,11 @@ Say = Callable[[str], object]
 WAITS = (1.0, 2.0, 4.0)
 """Seconds before each further try, unless the server asks for another wait."""
 TIMEOUT = 30.0
-"""Seconds without a byte after which a connection is considered dead."""
+"""A connection counts as dead after so many seconds without a byte."""
 LONGEST_WAIT = 120.0
 """The longest Retry-After, in seconds, that is waited for; beyond it the command ends."""
 PASSING = (408, 425, 429, 500, 502, 503, 504)
-"""Statuses after which the same request may succeed."""
+"""Statuses that the same request may succeed after."""
 MOST_BYTES = 10_000_000_000
 """Largest size of a file outside the hub, unless a smaller limit is known."""
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
@@ -77,26 +77,28 @@ class Passing(FetchFailed):
 
 
 def silent(line: str) -> None:
-    """Shows nothing."""
+    """Show nothing."""
 
 
 def offline_now() -> bool:
-    """Return whether HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) forbids connections."""
-    return any(
-        os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE")
-        for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-    )
+    """Return True if HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) forbids connections."""
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        if os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE"):
+            return True
+    return False
 
 
 def endpoint() -> str:
-    """The hub's address: $HF_ENDPOINT if that is set."""
+    """Return the hub's address: $HF_ENDPOINT if that is set."""
     return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 
 
 def site(kind: str, repo: str, revision: str, path: str) -> Site:
-    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "model" (one of
-    its models, as a whole), "github" or "web" (``repo`` is the address of its folder; without one,
-    ``path`` is the whole address).
+    """Return the address of a file.
+
+    ``kind``: "hub" (a data set of the Hugging Face hub), "model" (one of its models, as a whole),
+    "github" or "web" (``repo`` is the address of its folder; without one, ``path`` is the whole
+    address).
 
     $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server with the other sites' files
     below their host names: MIRROR/raw.githubusercontent.com/owner/name/commit/path.
@@ -113,18 +115,24 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
         )
     if kind == "model":
         return Site(f"{endpoint()}/{repo}/tree/{revision}", "model", repo, revision)
-    if kind == "github":  # which answers about 60 requests per hour; jsDelivr serves the same files
+    if kind == "github":
+        # GitHub answers about 60 requests per hour; jsDelivr serves the same files
         return Site(
             mirrored(f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"),
             second_url=mirrored(f"https://cdn.jsdelivr.net/gh/{repo}@{revision}/{quoted}"),
         )
-    return Site(mirrored(f"{repo}/{quoted}" if repo else path))
+    if repo:
+        return Site(mirrored(f"{repo}/{quoted}"))
+    return Site(mirrored(path))
 
 
 def mirrored(url: str) -> str:
-    """The address on $BENCH_MIRROR, if that is set."""
+    """Return the address on $BENCH_MIRROR if that is set, else the address itself."""
     mirror = (os.environ.get("BENCH_MIRROR") or "").rstrip("/")
-    return f"{mirror}/{url.split('://', 1)[1]}" if mirror else url
+    if not mirror:
+        return url
+    _, _, without_scheme = url.partition("://")
+    return f"{mirror}/{without_scheme}"
 
 
 def host(url: str) -> str:
@@ -132,8 +140,11 @@ def host(url: str) -> str:
 
 
 def innermost(reason: object) -> str:
-    """Why a connection failed at the lowest level, in one line without the error's number."""
-    while isinstance(reason, BaseException) and (inner := reason.__cause__ or reason.__context__):
+    """Say why a connection failed at the lowest level, in one line without the error's number."""
+    while isinstance(reason, BaseException):
+        inner = reason.__cause__ or reason.__context__
+        if inner is None:
+            break
         reason = inner
     text = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
     return " ".join(str(text).split())[:160]
@@ -155,27 +166,28 @@ def download(
     most_bytes: int = MOST_BYTES,
     say: Say = silent,
 ) -> str:
-    """Fetch ``where`` into the file ``to`` and return its sha256. An existing file with the
-    checksum ``sha256`` stays.
+    """Fetch ``where`` into the file ``to`` and return its sha256.
+
+    An existing file with the checksum ``sha256`` stays.
 
     Two processes take turns. Failures that may pass are retried, after the time in Retry-After.
     Raises FetchFailed (refused, unreachable, disk full, larger than ``most_bytes`` outside the hub)
     or DataDamaged (wrong checksum); then ``to`` is unchanged.
     """
     arriving = to.with_name(to.name + ".part")
+
+    def fetch() -> None:
+        if where.repo:
+            _from_hub(where, arriving, say)
+        else:
+            _from_either(where, arriving, most_bytes)
+
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
         with lock(to.with_name(to.name + ".lock")):
             if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
                 return sha256
-            retry(
-                lambda: (
-                    _from_hub(where, arriving, say)
-                    if where.repo
-                    else _from_either(where, arriving, most_bytes)
-                ),
-                say,
-            )
+            retry(fetch, say)
             arrived = file_sha256(arriving)
             if sha256 not in (None, arrived):
                 raise DataDamaged(
@@ -197,7 +209,7 @@ def download(
 
 
 def _from_either(where: Site, to: Path, most_bytes: int) -> None:
-    """From the address, or from the second one if that fails. Raises the first failure."""
+    """Fetch from the address, or from the second one if that fails. Raises the first failure."""
     failures: list[FetchFailed] = []
     for url in filter(None, (where.url, where.second_url)):
         try:
@@ -208,7 +220,7 @@ def _from_either(where: Site, to: Path, most_bytes: int) -> None:
 
 
 def _from_web(url: str, to: Path, most_bytes: int) -> None:
-    """One GET.
+    """Fetch with one GET.
 
     Raises FetchFailed for a final refusal, Passing for a failure that may pass, OSError if the disk
     fails.
@@ -226,7 +238,8 @@ def _from_web(url: str, to: Path, most_bytes: int) -> None:
         with get_session().stream("GET", url, **options) as answer:
             if not answer.is_success:
                 raise refusal(Site(url), answer.status_code, answer.headers)
-            total, arrived = int(answer.headers.get("Content-Length", 0)), 0
+            total = int(answer.headers.get("Content-Length", 0))
+            arrived = 0
             with tqdm(total=total or None, **bar) as shown, to.open("wb") as file:
                 for block in answer.iter_bytes(BLOCK):
                     arrived += len(block)
@@ -243,7 +256,7 @@ def _from_web(url: str, to: Path, most_bytes: int) -> None:
 
 
 def _from_hub(where: Site, to: Path, say: Say) -> None:
-    """With the hub's client, which continues a download that was cut.
+    """Fetch with the hub's client, which continues a download that was cut.
 
     Raises as :func:`_from_web`.
     """
@@ -269,8 +282,10 @@ def _from_hub(where: Site, to: Path, say: Say) -> None:
 
 
 def repository_info(where: Site, say: Say = silent) -> Any:
-    """The hub's DatasetInfo or ModelInfo at a revision or branch: its commit, files with their
-    sizes, card. Raises FetchFailed."""
+    """Return the hub's DatasetInfo or ModelInfo at a revision or branch.
+
+    It has the commit, the files with their sizes, and the card. Raises FetchFailed.
+    """
     from huggingface_hub import HfApi
 
     def call(token: str | bool | None) -> Any:
@@ -282,10 +297,10 @@ def repository_info(where: Site, say: Say = silent) -> Any:
 
 
 def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
-    """The result of a call of the hub's client, which gets the token; repeated without one if the
-    hub refuses the token itself.
+    """Return the result of a call of the hub's client, which gets the token.
 
-    Raises as :func:`_from_web`.
+    The call is repeated without a token if the hub refuses the token itself. Raises as
+    :func:`_from_web`.
     """
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
@@ -299,7 +314,9 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
             say(REFUSED_TOKEN)
             return call(False)
     except Exception as error:  # the client's own HTTP library has errors of its own
-        cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
+        cause: BaseException | None = error
+        if isinstance(error, LocalEntryNotFoundError):
+            cause = error.__cause__
         if isinstance(cause, HfHubHTTPError) and cause.response is not None:
             raise refusal(where, cause.response.status_code, cause.response.headers) from None
         if isinstance(error, FetchFailed) or of_the_disk(error):
@@ -308,8 +325,10 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
 
 
 def retry(call: Callable[[], T], say: Say) -> T:
-    """The result of a call that may raise Passing; retried after the time that the server asks for,
-    else 1, 2, 4 seconds."""
+    """Return the result of a call that may raise Passing.
+
+    It is tried again after the time that the server asks for, else after 1, 2, 4 seconds.
+    """
     for usual in WAITS:
         try:
             return call()
@@ -321,39 +340,34 @@ def retry(call: Callable[[], T], say: Say) -> T:
 
 
 def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed:
-    """The error for a status other than success; Passing if the same request may succeed soon."""
-    if status in PASSING:
-        retry_after = headers.get("Retry-After", "")
-        wait = float(retry_after) if retry_after.isdigit() else None
-        return (
-            Passing(f"{host(where.url)} answered {status}", wait)
-            if wait is None or wait <= LONGEST_WAIT
-            else FetchFailed(
-                f"{where.url} answered {status}",
-                f"the server asks to wait {wait:.0f} s; run the command again after that",
-            )
+    """Return the error for a status other than success; Passing if the request may succeed soon."""
+    if status not in PASSING:
+        hint = "bench data list NAME shows other sources, and where the file belongs"
+        if where.repo:
+            hint = LOGIN
+        return FetchFailed(f"{where.url} is not there, or not public (status {status})", hint)
+    retry_after = headers.get("Retry-After", "")
+    wait = float(retry_after) if retry_after.isdigit() else None
+    if wait is not None and wait > LONGEST_WAIT:
+        return FetchFailed(
+            f"{where.url} answered {status}",
+            f"the server asks to wait {wait:.0f} s; run the command again after that",
         )
-    return FetchFailed(
-        f"{where.url} is not there, or not public (status {status})",
-        LOGIN
-        if where.repo
-        else "bench data list NAME shows other sources, and where the file belongs",
-    )
+    return Passing(f"{host(where.url)} answered {status}", wait)
 
 
 def check_network(urls: Iterable[str]) -> None:
-    """Raises FetchFailed if none of these servers answers at all to a request for its front
-    page.
-    """
+    """Raise FetchFailed if none of these servers answers a request for its front page."""
     from huggingface_hub import get_session
 
     problems: dict[str, str] = {}
-    for parts in dict.fromkeys(urllib.parse.urlsplit(url)[:2] for url in urls):
+    servers = dict.fromkeys(urllib.parse.urlsplit(url)[:2] for url in urls)
+    for scheme, server in servers:
         try:
-            get_session().head("{}://{}/".format(*parts), timeout=8.0)
+            get_session().head(f"{scheme}://{server}/", timeout=8.0)
             return
         except Exception as error:  # the client's own HTTP library has errors of its own
-            problems[parts[1]] = innermost(error)
+            problems[server] = innermost(error)
     if problems:
         raise FetchFailed(
             f"no network: {list_names(problems)} cannot be reached "

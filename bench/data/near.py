@@ -25,8 +25,8 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def words_of(sentence: str) -> list[str]:
-    """Runs of letters and digits, lower-cased, in their order; of compatibility forms (full-width,
-    ligatures) the plain ones.
+    """Return runs of letters and digits, lower-cased, in their order; of compatibility forms
+    (full-width, ligatures) the plain ones.
 
     What a tokeniser puts between or takes from words is not among them: joined, "Don't!" and "do
     n't !" are both "dont".
@@ -55,13 +55,13 @@ class NearIndex:
         self._keys, self._numbers = keys[order], numbers[order]
 
     def near(self, batch: Sequence[Iterable[str]]) -> list[tuple[int, int, float]]:
-        """(place in the batch, number of the sentence here, Jaccard similarity) of every two that
-        are nearly equal, in order."""
+        """Return (place in the batch, number of the sentence here, Jaccard similarity) of every two
+        that are nearly equal, in order.
+        """
         sets = [set(words) for words in batch]
-        known = [
-            sorted(rank for word in words if (rank := self._rank.get(word)) is not None)
-            for words in sets
-        ]
+        known = []
+        for words in sets:
+            known.append(sorted(self._rank[word] for word in words if word in self._rank))
         keys, places = self._signatures(
             (ranks, len(words)) for ranks, words in zip(known, sets, strict=True)
         )
@@ -92,16 +92,16 @@ class NearIndex:
         A set is (the ranks of its words that are known here, rare ones first; how many words it has
         in all).
         """
-        keys, places = array("q"), array("q")
+        keys = array("q")
+        places = array("q")
         base = len(self._rank)
         for place, (ranks, size) in enumerate(sets):
             # words that no sentence here has are the rarest of all, and come before these
             first = ranks[: max(0, size - -(-SHARED * size // OF) + 2 - (size - len(ranks)))]
-            pairs = (
-                [a * base + b for a, b in combinations(first, 2)]
-                if size > 1
-                else [a * base + a for a in first[:1]]
-            )
+            if size > 1:
+                pairs = [a * base + b for a, b in combinations(first, 2)]
+            else:  # a sentence of one word: the word with itself
+                pairs = [a * base + a for a in first[:1]]
             keys.extend(pairs)
             places.extend([place] * len(pairs))
         return np.frombuffer(keys, dtype=np.int64), np.frombuffer(places, dtype=np.int64)

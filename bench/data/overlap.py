@@ -24,7 +24,8 @@ from bench.data.corpora.columns import NUMBERS
 from bench.data.near import NearIndex, words_of
 
 RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
-MUCH = 0.1  # share of a task's sentences from which a row that trained on them is marked
+# a row is marked if it trained on this share of a task's sentences, or more
+MUCH = 0.1
 AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 
@@ -73,14 +74,14 @@ class Match(OfTask):
 
 
 def scored_sentences(task: Any) -> Sequence[str]:
-    """The data's own sentences of a loaded task: of pairs the scored split, without sentences that
-    a task makes of them."""
+    """Return the sentences of a loaded task that its data has.
+
+    For pairs they are the scored split. Sentences that a task makes of others are left out.
+    """
     pairs: Any = getattr(task, "data", None)
-    return (
-        [*pairs.sentences1, *pairs.sentences2]
-        if hasattr(pairs, "sentences1")
-        else list(getattr(task, "original", task.sentences))
-    )
+    if hasattr(pairs, "sentences1"):
+        return [*pairs.sentences1, *pairs.sentences2]
+    return list(getattr(task, "original", task.sentences))
 
 
 def count_overlaps(
@@ -91,8 +92,8 @@ def count_overlaps(
     progress: Callable[[int], None] = lambda rows: None,
     found: Callable[[Match], None] | None = None,
 ) -> list[Overlap]:
-    """The overlap of every task with a corpus, in the order of ``wanted``; each cell of the corpus
-    counts as a sentence.
+    """Return the overlap of every task with a corpus, in the order of ``wanted``; each cell of the
+    corpus counts as a sentence.
 
     Counts are remembered in the cache by the corpus's content and the task's sentences; with
     ``found`` the corpus is always read, and every match is handed over. ``progress(rows)`` counts
@@ -101,9 +102,12 @@ def count_overlaps(
     sets = [_distinct(sentences.sentences) for sentences in wanted]
     entries = [CacheEntry("overlap", _name(corpus, keys), root=cache) for keys in sets]
     known = [None if found else entry.read() for entry in entries]
-    if todo := [i for i, counts in enumerate(known) if counts is None]:
-        some, keys = [wanted[i] for i in todo], [sets[i] for i in todo]
-        for i, counts in zip(todo, _counted(corpus, some, keys, progress, found), strict=True):
+    todo = [i for i, counts in enumerate(known) if counts is None]
+    if todo:
+        some = [wanted[i] for i in todo]
+        keys_of_some = [sets[i] for i in todo]
+        new = _counted(corpus, some, keys_of_some, progress, found)
+        for i, counts in zip(todo, new, strict=True):
             known[i] = counts
             entries[i].write(counts)
     return [
@@ -113,12 +117,13 @@ def count_overlaps(
 
 
 def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
-    """Key -> (words, the sentence as first found); a sentence without a letter or digit is left
-    out.
+    """Return key -> (words, the sentence as first found); a sentence without a letter or digit is
+    left out.
     """
     distinct: dict[str, tuple[list[str], str]] = {}
     for sentence in dict.fromkeys(sentences):
-        if words := words_of(sentence):
+        words = words_of(sentence)
+        if words:
             distinct.setdefault("".join(words), (words, sentence))
     return distinct
 
@@ -130,7 +135,7 @@ def _counted(
     progress: Callable[[int], None],
     found: Callable[[Match], None] | None,
 ) -> list[dict[str, int]]:
-    """``exact``, ``near`` and ``rows`` of each set, in one pass over the corpus."""
+    """Return ``exact``, ``near`` and ``rows`` of each set, in one pass over the corpus."""
     words_by_key: dict[str, list[str]] = {}
     tasks_by_key: dict[str, list[int]] = {}
     for t, task_sentences in enumerate(sets):
@@ -160,12 +165,10 @@ def _counted(
             for t in tasks_by_key[keys[i]]:
                 hits.add((number, t))
                 if found is not None:
-                    one, sentence = wanted[t], sets[t][keys[i]][1]
-                    found(
-                        Match(
-                            one.suite, one.task, one.text, kind, similarity, number, text, sentence
-                        )
-                    )
+                    task = wanted[t]
+                    _, sentence = sets[t][keys[i]]
+                    cell = (task.suite, task.task, task.text)
+                    found(Match(*cell, kind, similarity, number, text, sentence))
         rows.update(t for _, t in hits)
         progress(batch[-1][0])
     counts = []
@@ -199,11 +202,12 @@ def overlaps_of(stored: Any) -> list[Overlap]:
 
 def seen_tasks(stored: Any, suite: str) -> list[str]:
     """Return the tasks with at least 10 % of their sentences in the training corpus."""
-    return [
-        one.task
-        for one in overlaps_of(stored)
-        if one.suite == suite and one.exact + one.near >= MUCH * one.sentences > 0
-    ]
+    seen = []
+    for overlap in overlaps_of(stored):
+        shared = overlap.exact + overlap.near
+        if overlap.suite == suite and shared >= MUCH * overlap.sentences > 0:
+            seen.append(overlap.task)
+    return seen
 
 
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:

@@ -29,7 +29,8 @@ def unpack(
     written: dict[str, Path] = {}
     try:
         for name, size, content in _members(archive):
-            if (to := place(name)) is None:
+            to = place(name)
+            if to is None:
                 continue
             most_bytes -= size
             if most_bytes < 0 or to in written.values():
@@ -50,7 +51,7 @@ def unpack(
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """(name, size, how to open it) of the regular files of an archive."""
+    """Yield (name, size, how to open it) of the regular files of an archive."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened:
             for entry in opened.infolist():

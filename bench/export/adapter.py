@@ -86,7 +86,7 @@ def write_adapter(parts: Portable, folder: Path, base: str) -> None:
 def with_reader_of_both_ways(parts: Portable, name: str) -> Portable:
     """Return the parts with a reader that lets the base attend to both sides, if the decoder does.
 
-    A tool reads the config of the base, which says causal, and no setting beside an adapter changes
+    A tool reads the config of the base, which says causal, and no setting of an adapter changes
     that. Raises BenchError if the method, ``name``, has a reader of its own.
     """
     if not was_switched(parts.encoder):

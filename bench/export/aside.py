@@ -20,7 +20,7 @@ from bench.base.reading import open_plain_file
 OWNED = ".lock"
 """The file that a process locks in the folder that it writes."""
 ABANDONED_SECONDS = 3600
-"""The age from which a folder without that file belongs to a killed process."""
+"""A folder without that file and at least this old belongs to a killed process."""
 
 
 def there_already(to: Path) -> BenchError:

@@ -11,7 +11,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 
 
 class BothWays(Transformer):
-    """A transformer of sentence-transformers whose decoder is told to look both ways."""
+    """A transformer of sentence-transformers with a decoder that attends to both sides."""
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> Any:  # type: ignore[override]

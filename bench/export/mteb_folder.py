@@ -161,7 +161,8 @@ def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Pa
 def _copy_result(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
     """Copy the file that mteb wrote, and its neighbours about the model and the call."""
     paths = foreign_files(score, run_folder)
-    task = score.task.partition(":")[0]  # subsets that were chosen stand behind its name
+    # chosen subsets are written behind the task's name: "TASK:de,en"
+    task = score.task.partition(":")[0]
     file = next((p for p in paths if p.name == f"{task}.json" and p.is_file()), None)
     if file is None:
         raise DataMissing(
@@ -183,7 +184,7 @@ def _copy_result(record: RunRecord, score: Score, run_folder: Path, to: Path) ->
 
 
 def _join_subsets(file: Path, target: Path) -> None:
-    """Add the scores of one result file of mteb to those of another with other subsets."""
+    """Add the scores of one result file of mteb to another file with other subsets."""
     result = json.loads(target.read_text(encoding="utf-8"))
     more = json.loads(file.read_text(encoding="utf-8"))
     for split, parts in more["scores"].items():

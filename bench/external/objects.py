@@ -30,7 +30,7 @@ CHANGES = "nothing: its answers change"
 class Identity:
     """The proof that an object is the same as before, and whether a sentence has one vector."""
 
-    # sha256; random for an object whose answers change, so that every evaluation is another run
+    # sha256; random if the object's answers change, so that every evaluation is another run
     revision: str
     # the things that were hashed: WEIGHTS, ANSWERS, "vectors", or CHANGES
     by: str

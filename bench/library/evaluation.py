@@ -11,7 +11,14 @@ from typing import Any
 
 from bench.base.errors import BenchError
 from bench.base.paths import recorded_word
-from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
+from bench.external import (
+    Model,
+    ServerOptions,
+    check_model,
+    check_prompts,
+    find_model,
+    plan_model,
+)
 from bench.external.identity import tell_apart
 from bench.external.planning import doubt_about
 from bench.library.arguments import (
@@ -28,7 +35,7 @@ from bench.library.arguments import (
 from bench.library.results import Result
 from bench.library.running import choose_reporter, collect_results
 from bench.records.store import RunsFolder
-from bench.run.config import Plan
+from bench.run.config import Plan, RunConfig
 from bench.run.plugins import discover
 from bench.session.session import Session
 
@@ -93,10 +100,7 @@ def evaluate(
         "runs": None if runs is None else str(as_path(runs)),
     }
     config = run_config(options, suites, data)
-    check_is_text(name, "name")
-    check_is_text(prefix, "prefix")
-    check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
-    check_mapping(server, "server", 'server={"model": "NAME"}')
+    _check_types(name, prefix, prompts, server)
     check_prompts(prompts or {}, config.suites)
     encoder = find_model(
         model,
@@ -112,6 +116,21 @@ def evaluate(
         names=(name,) if name else (),
         command=_command(model, encoder.label, config.suites, name),
     )
+    return _score(encoder, config, progress)
+
+
+def _check_types(
+    name: str, prefix: str, prompts: Mapping[str, str] | None, server: Mapping[str, Any] | None
+) -> None:
+    """Raise BenchError for an argument of another type."""
+    check_is_text(name, "name")
+    check_is_text(prefix, "prefix")
+    check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
+    check_mapping(server, "server", 'server={"model": "NAME"}')
+
+
+def _score(encoder: Model, config: RunConfig, progress: bool) -> Result:
+    """Score a model, with a record in its folder of runs; warn if its vectors look wrong."""
     session = Session.begin(Plan((config,)), choose_reporter(progress))
     session = replace(session, store=encoder.store(session.store))
     (run,) = session.prepare(partial(plan_model, encoder, session.config)).runs
@@ -120,7 +139,7 @@ def evaluate(
         run = replace(run, notes=(note, *run.notes))
     doubt = doubt_about(run)
     if doubt:
-        warnings.warn(doubt, stacklevel=2)
+        warnings.warn(doubt, stacklevel=3)
     run = tell_apart(run, session.store, session.config)
     return collect_results(session, [run])[0]
 

@@ -51,15 +51,14 @@ def export_run(
     Returns the path, or the address on the hub. The folder is loaded again and compared with the
     run's own vectors before it is put in its place. Raises BenchError; then nothing is written.
     """
-    formats = [*FOLDERS, *FORMATS]
-    if format not in formats:
-        raise UnknownName("format", format, formats, "of bench.export_run")
+    _check_format(format)
     if (to is None) == (push is None):
         raise BenchError("an export needs either to= or push=", 'to="FOLDER", or push="OWNER/NAME"')
     if push is None and (private or replace):
         raise BenchError("private= and replace= need push=", 'push="OWNER/NAME"')
     reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
-    store, target = RunsFolder(as_path(runs)), as_path(to, "to")
+    store = RunsFolder(as_path(runs))
+    target = as_path(to, "to")
     files = [Path(file) for file in use_plugins(plugins)]
     if format in FORMATS:
         if unmerged:
@@ -69,13 +68,7 @@ def export_run(
         write_scores(reference, target, format, store)
         return target
     wanted = ModelExport(
-        reference,
-        format,
-        store,
-        plugins=files,
-        offline=offline,
-        say=_warn,
-        unmerged=unmerged,
+        reference, format, store, plugins=files, offline=offline, say=_warn, unmerged=unmerged
     )
     if target is not None:
         exported = write_model(wanted, target)
@@ -84,6 +77,12 @@ def export_run(
     exported, pushed = push_model(wanted, str(push), private=private, replace=replace)
     _print_lines(describe_export(exported), progress)
     return pushed.url
+
+
+def _check_format(name: str) -> None:
+    formats = [*FOLDERS, *FORMATS]
+    if name not in formats:
+        raise UnknownName("format", name, formats, "of bench.export_run")
 
 
 def _warn(text: str) -> None:

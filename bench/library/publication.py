@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.base.collector import no_collection
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
-from bench.publish.build import Outcome, publish_version
+from bench.publish.build import Outcome, PublishOptions, publish_version
 from bench.session.values import comma_list
 
 SHOWN = 20
@@ -48,18 +48,21 @@ def publish_runs(
     written.
     """
     files = use_plugins(plugins)
+    options = PublishOptions(
+        title=title,
+        note=note,
+        baseline=baseline,
+        preview=preview,
+        predictions_url=predictions_url,
+        leave_out=comma_list(",".join(listed(leave_out))),
+        plugins=[Path(file) for file in files],
+    )
     with no_collection():
         outcome = publish_version(
-            runs=as_path(runs),
-            out=Path(path_text(out, "out")).expanduser(),
+            as_path(runs),
+            Path(path_text(out, "out")).expanduser(),
+            options,
             submissions=as_path(submissions, "submissions"),
-            baseline=baseline,
-            title=title,
-            note=note,
-            predictions_url=predictions_url,
-            preview=preview,
-            plugins=[Path(file) for file in files],
-            leave_out=comma_list(",".join(listed(leave_out))),
             data=None if data is None else DataFolder(as_path(data, "data"), offline=True),
         )
     lines = [*outcome.own_data, *outcome.refused]

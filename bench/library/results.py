@@ -41,7 +41,7 @@ STYLE = "<style>th, td { text-align: left } th.number, td.number { text-align: r
 def print_to_text(drawn: Any) -> str:
     """Return what rich prints of an object, without colours and blanks at the ends of lines.
 
-    In a notebook, too, where a console of rich would show it instead of writing it.
+    In a notebook, too, although a console of rich would display it there instead of writing it.
     """
     console = Console(
         file=StringIO(),

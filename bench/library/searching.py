@@ -34,7 +34,7 @@ from bench.library.running import choose_reporter
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, Trial, best_trial
 from bench.run.config import Plan, with_recipes
-from bench.run.search.prepare import check_optuna, plan_search, search_options
+from bench.run.search.prepare import SearchOptions, check_optuna, plan_search, search_options
 from bench.run.search.study import TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.session.session import Session
@@ -166,10 +166,7 @@ def search_recipes(
     is not installed.
     """
     check_optuna()
-    _check_choice("sampler", sampler, ("random", "grid", "tpe"))
-    _check_choice("pruner", pruner, ("none", "median", "halving"))
-    if not isinstance(trials, int) or not 1 <= trials <= MOST_TRIALS:
-        raise BenchError(f"trials={trials!r:.60}: expected a number from 1 to {MOST_TRIALS}")
+    _check_effort(trials, sampler, pruner)
     check_mapping(space, "space", 'space={"temperature": [0.03, 0.05]}')
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
@@ -192,17 +189,33 @@ def search_recipes(
     )
     configs = with_recipes(run_config(options, suites, data), options)
     asked = search_options(configs, select, seeds_named=seeds is not None)
-    session = Session.begin(Plan((asked.config,)), choose_reporter(progress))
-    named = dict.fromkeys(method for method, _ in asked.config.named)
     how = TrialSettings(
-        trials=trials,
-        sampler=sampler,
-        pruner=pruner,
-        name=name,
-        command=f"bench.search_recipes({', '.join(map(repr, named))}, trials={trials})",
+        trials=trials, sampler=sampler, pruner=pruner, name=name, command=_command(asked, trials)
     )
+    return _search(asked, _space_texts(space), how, progress)
+
+
+def _check_effort(trials: int, sampler: str, pruner: str) -> None:
+    """Raise BenchError for a wrong number of trials, and for an unknown sampler or pruner."""
+    _check_choice("sampler", sampler, ("random", "grid", "tpe"))
+    _check_choice("pruner", pruner, ("none", "median", "halving"))
+    if not isinstance(trials, int) or not 1 <= trials <= MOST_TRIALS:
+        raise BenchError(f"trials={trials!r:.60}: expected a number from 1 to {MOST_TRIALS}")
+
+
+def _command(asked: SearchOptions, trials: int) -> str:
+    """Return the call as the record of a search holds it."""
+    named = dict.fromkeys(method for method, _ in asked.config.named)
+    return f"bench.search_recipes({', '.join(map(repr, named))}, trials={trials})"
+
+
+def _search(
+    asked: SearchOptions, space: Mapping[str, str], how: TrialSettings, progress: bool
+) -> SearchResult:
+    """Run the trials that are missing, and write the recipes that were found."""
+    session = Session.begin(Plan((asked.config,)), choose_reporter(progress))
     prepared = session.plan_runs().runs
-    planned = plan_search(prepared, session.config, asked, _space_texts(space), how)
+    planned = plan_search(prepared, session.config, asked, space, how)
     worker = planned.begin()
     with session.reporter.display():
         for note in planned.notes:

@@ -57,7 +57,7 @@ class Context:
     should_stop: Callable[[], bool] = lambda: False
     # open no connection
     offline: bool = False
-    # rows of a batch whose activations are held at once; None: all
+    # number of rows of a batch that have their activations in memory at once; None: all
     chunk: int | None = None
     # the processes that train together; None: this one alone
     ranks: Alone | None = None

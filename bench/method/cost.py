@@ -35,7 +35,7 @@ class EncoderShape:
     Biases and layer norms are left out everywhere: they are a thousandth of the weights.
     """
 
-    # layers, each of which is multiplied with every token
+    # layers, each multiplied with every token
     layers: int
     # numbers of a token's state
     hidden: int
@@ -95,7 +95,7 @@ class EncoderShape:
         return self.layers * sum(inputs * outputs for inputs, outputs in self.matrices.values())
 
     def adapter_weights(self, rank: int, targets: str) -> int:
-        """Weights of low-rank adapters on the matrices of all layers.
+        """Count the weights of low-rank adapters on the matrices of all layers.
 
         ``targets``: "all", or the names of matrices with + between them. A name that is not one of
         Llama's counts as a map of attention.
@@ -125,7 +125,7 @@ class TrainingCost:
 
     # texts that are encoded for each row of the corpus
     texts_per_row: int
-    # weights that train, those of the encoder among them if it trains
+    # weights that train, with the encoder's if it trains
     trained: int
     # weights that are held and do not train
     frozen: int = 0

@@ -78,8 +78,8 @@ def check_encoder_values(cls: type[Method], recipe: Mapping[str, Any], *, learns
 def prepare_encoder(backbone: Backbone, recipe: Mapping[str, Any], seed: int) -> None:
     """Change a backbone's encoder as the recipe says, before a method is built on it.
 
-    ``seed``: of the run; it fixes the initial weights of an adapter. Raises BenchError for an
-    encoder that cannot do what the recipe asks for.
+    ``seed``: the run's seed, which fixes the initial weights of an adapter. Raises BenchError for
+    an encoder that cannot do as the recipe asks.
     """
     from bench.backbones.adapters import add_adapters
     from bench.backbones.bidirectional import look_both_ways

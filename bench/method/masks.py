@@ -34,7 +34,7 @@ def whole_mask(mask: Tensor) -> Tensor:
 
 
 def takes_whole_mask(encoder: Any) -> bool:
-    """Return True if the encoder is of a family that takes such masks, with fused attention."""
+    """Return True if the encoder's family takes such masks, and its attention is fused."""
     config = getattr(encoder, "config", None)
     if getattr(config, "model_type", None) not in TAKE_WHOLE_MASKS:
         return False

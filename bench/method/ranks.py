@@ -33,14 +33,14 @@ T = TypeVar("T")
 
 NO_TIMEOUT = timedelta(days=365)
 GPU_TIMEOUT = timedelta(minutes=10)
-"""Limit of an exchange between GPUs, which begins with the last rank."""
+"""Limit of an exchange between GPUs; it begins when the last rank has arrived."""
 MEETING = timedelta(seconds=45)
 """How long after each other ranks of one launcher may start."""
 PATIENCE = 5.0
 """Seconds that a rank waits for the others before it prints a line."""
 BUFFER = 1 << 25
-"""Gradients that are exchanged at once: 128 MiB of float32, so that BERT-base's are four exchanges
-and not 199."""
+"""Numbers of gradients that are exchanged at once: 128 MiB of float32. BERT-base's gradients are
+then four exchanges instead of 199."""
 SETTLE = timedelta(seconds=10)
 """How long a rank that failed waits for the others to fail as well."""
 
@@ -90,7 +90,7 @@ class Alone:
         more.
         """
         whole, rest = divmod(rows, self.count)
-        return [whole + (rank < rest) for rank in range(self.count)]
+        return [whole + 1] * rest + [whole] * (self.count - rest)
 
     def part(self, rows: np.ndarray) -> np.ndarray:
         """Return this rank's part of a batch's row numbers; the parts in the order of the ranks are
@@ -99,8 +99,10 @@ class Alone:
         A rank without rows gets the first row, to have something to compute; it does not count.
         """
         sizes = self.sizes(len(rows))
+        if not sizes[self.rank]:
+            return rows[:1]
         start = sum(sizes[: self.rank])
-        return rows[start : start + sizes[self.rank]] if sizes[self.rank] else rows[:1]
+        return rows[start : start + sizes[self.rank]]
 
 
 ALONE = Alone()
@@ -136,7 +138,12 @@ class Ranks(Alone):
         If rank 0 raises a BenchError, every rank does.
         """
         done: list[T] = []
-        self.first(lambda: done.append(work()) if self.lead else None)
+
+        def work_and_keep() -> None:
+            # the result stays on rank 0: the others make their own
+            done.append(work())
+
+        self.first(work_and_keep)
         if self.lead:
             return done[0]
         try:
@@ -218,8 +225,7 @@ class Ranks(Alone):
 
     def mean_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         used_by_any = self.largest([p.grad is not None for p in parameters])
-        # a parameter without a gradient on every rank stays without: else weight decay would change
-        # it
+        # a parameter that has no gradient on any rank gets none: else weight decay would change it
         for p, used in zip(parameters, used_by_any, strict=True):
             if used and p.grad is None:
                 p.grad = torch.zeros_like(p)
@@ -236,11 +242,9 @@ class Ranks(Alone):
     def settle(self, error: BaseException | None) -> bool:
         """End a training, failed or not on this rank, and say if every rank has ended it.
 
-        Called once.
-
-        If one rank fails alone, such as out of memory, the others wait for it in an exchange that
-        it never reaches. Then this returns False after some seconds, ``broken`` is set, and the
-        process has to end.
+        It is called once for each training. If one rank fails alone, such as out of memory, the
+        others wait for it in an exchange that it never reaches. Then this returns False after some
+        seconds, ``broken`` is set, and the process has to end.
         """
         self.trainings += 1
         if self.broken:
@@ -258,9 +262,9 @@ class Ranks(Alone):
 
     def tell(self, error: BaseException) -> None:
         """Store for the others why this rank ends."""
-        text = (
-            error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
-        )
+        text = f"{type(error).__name__}: {error}"
+        if isinstance(error, BenchError):
+            text = error.message
         with contextlib.suppress(RuntimeError):
             self.store.set(f"failed/{self.rank}", " ".join(text.split())[:2000])
 

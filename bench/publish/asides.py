@@ -19,11 +19,10 @@ from bench.base.locks import lock
 
 @contextlib.contextmanager
 def alone_in(folder: Path, prefix: str) -> Iterator[None]:
-    """One process of a user writes folders into ``folder`` at a time; others wait. What killed ones
-    left there is removed.
+    """Let one process of a user write folders into ``folder`` at a time; others wait.
 
-    ``prefix``: how the names of their temporary folders begin. Raises BenchError if the lock cannot
-    be written.
+    Folders that killed processes left there are removed. ``prefix``: how the names of their
+    temporary folders begin. Raises BenchError if the lock cannot be written.
     """
     home = os.path.expanduser("~")  # "~" for a user without one
     name = sha256(os.fsencode(f"{home}\0{folder.absolute()}")).hexdigest()[:16]
@@ -38,8 +37,11 @@ def alone_in(folder: Path, prefix: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def folder_beside(folder: Path, prefix: str, hint: str) -> Iterator[Path]:
-    """A new folder in ``folder``; removed at the end. ``folder`` is made if it is not there, and
-    removed as well if nothing was put into it. Raises BenchError for what cannot be written."""
+    """Make a new folder in ``folder``, and remove it at the end.
+
+    ``folder`` is made if it is not there, and removed if nothing was put into it. Raises BenchError
+    if it cannot be written.
+    """
     with contextlib.ExitStack() as made:
         if not os.path.lexists(folder):
             made.callback(_remove_empty, folder)

@@ -1,7 +1,7 @@
-"""Writes a version: in a temporary folder first, then renamed to its place. A version that is there
+"""Write a version: in a temporary folder first, then renamed to its place. A version that is there
 never changes.
 
-publish(runs=Path("runs"), out=Path("leaderboards"))
+publish_version(Path("runs"), Path("leaderboards"))
 
 What its files contain (data, Markdown, HTML, figures) are pure functions of the board and of
 published versions: none of them reads a clock or the network.
@@ -47,8 +47,7 @@ TEMPORARY = ".publishing-"
 class Outcome:
     """The result of publishing."""
 
-    # None if nothing changed since the last version; then ``board`` is that of the last version
-    # again
+    # None if nothing changed since the last version; then ``board`` is the last version's again
     folder: Path | None
     # of the new version, or of the last one
     name: str
@@ -59,104 +58,149 @@ class Outcome:
     own_data: Sequence[str] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions:
+    """The texts of a version, its addresses, and the suites that it leaves out."""
+
+    # heading of the pages; None: the last version's; "" is the default
+    title: str | None = None
+    # the first thing that readers should know; None: the last version's; "" is none
+    note: str | None = None
+    # the row that the others are compared with; None: simcse
+    baseline: str | None = None
+    # write ``out``/preview, which the next preview replaces, and no version
+    preview: bool = False
+    # the future address of the predictions, if they are not in the version
+    predictions_url: str | None = None
+    # the future address of ``out``, for links that other sites show
+    address: str | None = None
+    # the address of the documentation, which pages link to
+    docs: str | None = None
+    # suites to publish neither scores nor predictions of
+    leave_out: Sequence[str] = ()
+    # files of methods, which say on the pages what they are
+    plugins: Sequence[Path] = ()
+
+
+DEFAULTS = PublishOptions()
+
+
 def publish_version(
-    *,
     runs: Path | None = None,
     out: Path = Path("leaderboards"),
+    options: PublishOptions = DEFAULTS,
+    *,
     submissions: Path | None = None,
-    title: str | None = None,
-    note: str | None = None,
-    baseline: str | None = None,
     data: DataFolder | None = None,
-    preview: bool = False,
-    predictions_url: str | None = None,
-    address: str | None = None,
-    docs: str | None = None,
-    leave_out: Sequence[str] = (),
-    plugins: Sequence[Path] = (),
     report: Report = lambda activity, done, of: None,
 ) -> Outcome:
     """Publish a version in ``out``, or a preview of one. Raises BenchError if that is impossible;
     then nothing is written.
 
-    ``runs``: a runs folder, also that of a version (leaderboards/v4/runs). ``title``, ``note``:
-    None keeps the last version's, "" takes the default or none. ``predictions_url``: the future
-    address of the predictions, if not in the version. ``address``: the future address of ``out``,
-    for links that other sites show. ``docs``: the address of the documentation, which pages link
-    to. ``leave_out``: suites to publish neither scores nor predictions of. ``plugins``: files of
-    methods, which say on the pages what they are.
+    ``runs``: a runs folder; a version has one, too (leaderboards/v4/runs). ``submissions``:
+    a folder of further runs, each checked. ``data``: the folder with evaluation data, to check
+    them with. ``report`` gets an activity, how many of its things are done, and of how many.
     """
-    _check_options(predictions_url, title, note, baseline)
-    _check_addresses(address, docs)
+    _check_options(options)
     with alone_in(out, TEMPORARY):
         refuse_altered(out)
         before = versions(out)
         last = before[-1] if before else None
-        name = f"v{int(last.name[1:]) + 1 if last else 1}"
-        url = None if preview else predictions_url
-        texts = _Texts(
-            version=PREVIEW if preview else name,
-            title=(last.title if title is None and last else title) or TITLE,
-            note=(last.note if note is None and last else note) or None,
-            baseline=baseline,
-            predictions=url or NAME,
-            address=address.rstrip("/") + "/" if address else "",
-            docs=docs or "",
-            plan=_read_plan(out / PLANS / f"{name}.md"),
-            plugins=plugins,
-        )
+        texts = _version_texts(options, last, out)
 
         def collect(spoilers: Mapping[str, str]) -> Gathered:
             published = last.senders if last else {}
-            return gather(runs, submissions, data, report, published, spoilers, leave_out)
+            return gather(runs, submissions, data, report, published, spoilers, options.leave_out)
 
         gathered, made, files = _draw_all(collect, texts, RunsFolder(runs), last, report)
-        folder = out / made.version if preview or _is_news(made, last) else None
-        if folder is not None:
+        folder = None
+        if options.preview or _is_news(made, last):
+            folder = out / made.version
             for run_id in made.records:
                 files |= gathered.files[run_id]
+            url = None if options.preview else options.predictions_url
             _write_version(folder, files, gathered.predictions, url)
-        if not preview:
+        if not options.preview:
             _write_index(out)
-    own = [record for run_id, record in made.records.items() if run_id not in made.senders]
-    return Outcome(
-        folder=folder,
-        name=made.version if folder is not None or last is None else last.name,
-        board=made,
-        refused=gathered.refused,
-        own_data=own_data_lines(own) if folder is not None else (),
+    return _outcome(made, folder, last, gathered.refused)
+
+
+def _version_texts(options: PublishOptions, last: Version | None, out: Path) -> _Texts:
+    """Return the texts of the next version; None among the options is the last version's text."""
+    number = 1
+    title, note = options.title, options.note
+    if last is not None:
+        number = int(last.name[1:]) + 1
+        title = last.title if title is None else title
+        note = last.note if note is None else note
+    name = f"v{number}"
+    # a preview has its predictions in itself
+    predictions = NAME
+    if options.predictions_url and not options.preview:
+        predictions = options.predictions_url
+    address = ""
+    if options.address:
+        address = options.address.rstrip("/") + "/"
+    return _Texts(
+        version=PREVIEW if options.preview else name,
+        title=title or TITLE,
+        note=note or None,
+        baseline=options.baseline,
+        predictions=predictions,
+        address=address,
+        docs=options.docs or "",
+        plan=_read_plan(out / PLANS / f"{name}.md"),
+        plugins=options.plugins,
     )
 
 
-def _check_options(
-    predictions_url: str | None, title: str | None, note: str | None, baseline: str | None
-) -> None:
+def _outcome(
+    made: Board, folder: Path | None, last: Version | None, refused: Sequence[str]
+) -> Outcome:
+    """Return the result; ``folder`` is None if nothing was written."""
+    if folder is None:
+        name = made.version if last is None else last.name
+        return Outcome(folder=None, name=name, board=made, refused=refused)
+    own = [record for run_id, record in made.records.items() if run_id not in made.senders]
+    return Outcome(
+        folder=folder,
+        name=made.version,
+        board=made,
+        refused=refused,
+        own_data=own_data_lines(own),
+    )
+
+
+def _check_options(options: PublishOptions) -> None:
     """Raise BenchError for a missing library, a bad address, and a text that gives a folder
     away."""
     missing = missing_library("bench publish")
     if missing is not None:
         raise missing
-    if predictions_url and not predictions_url.startswith(("https://", "http://")):
-        raise BenchError(f"--predictions-url {predictions_url}: expected https://...")
-    for option, text in (("--title", title), ("--note", note), ("--baseline", baseline)):
-        refuse_paths(text, option)
+    url = options.predictions_url
+    if url and not url.startswith(("https://", "http://")):
+        raise BenchError(f"--predictions-url {url}: expected https://...")
+    refuse_paths(options.title, "--title")
+    refuse_paths(options.note, "--note")
+    refuse_paths(options.baseline, "--baseline")
+    _check_address("--address", options.address)
+    _check_address("--docs", options.docs)
 
 
-def _check_addresses(address: str | None, docs: str | None) -> None:
+def _check_address(option: str, text: str | None) -> None:
     """Raise BenchError for anything but the address of a folder or a page on the web."""
-    for option, text in (("--address", address), ("--docs", docs)):
-        if not text:
-            continue
-        try:
-            parts = urlsplit(text)
-            known = parts.scheme in ("https", "http") and bool(parts.hostname)
-        except ValueError:
-            known = False
-        if not known or parts.query or parts.fragment or not text.isascii() or " " in text:
-            raise BenchError(
-                f"{option} {text}: expected the address of a folder on the web",
-                f"{option} https://example.org/leaderboards",
-            )
+    if not text:
+        return
+    try:
+        parts = urlsplit(text)
+        is_web = parts.scheme in ("https", "http") and bool(parts.hostname)
+    except ValueError:
+        is_web = False
+    if not is_web or parts.query or parts.fragment or not text.isascii() or " " in text:
+        raise BenchError(
+            f"{option} {text}: expected the address of a folder on the web",
+            f"{option} https://example.org/leaderboards",
+        )
 
 
 def _draw_all(

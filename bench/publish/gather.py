@@ -1,4 +1,4 @@
-"""Gathers the runs of a version, from a runs folder and from submissions, and computes every score
+"""Gather the runs of a version, from a runs folder and from submissions, and compute every score
 again.
 """
 
@@ -75,16 +75,20 @@ class Gathered:
     whole: list[RunRecord] = field(default_factory=list)
 
     def leave_out(self, run: Run, why: str) -> None:
-        """Note why a run is not in the version: a submission for the publisher, an own run for the
-        page."""
+        """Note why a run is not in the version.
+
+        The line on a submission is for the publisher, the line on an own run for the page.
+        """
         if run.record.run_id in self.submitted:
             self.refused.append(left_out(run.folder, f"refused: {why}"))
         else:
             self.left_out.append(left_out(run.folder, f"cannot be published: {why}"))
 
     def add_suites_left_out(self) -> None:
-        """Note of each suite that is left out how many runs had scores of it. Raises BenchError for
-        a name that is no suite."""
+        """Note for each suite that is left out how many runs had scores of it.
+
+        Raises BenchError for a name that is no suite.
+        """
         check_suite_names("--leave-out", self.without, self.whole)
         for suite in self.without:
             count = sum(any(score.suite == suite for score in run.scores) for run in self.whole)
@@ -138,20 +142,14 @@ def gather(
 
 
 def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
-    above = store.path.absolute().parent
-    is_version = store.path.name == RUNS and (above / "tables.json").is_file()
-    senders = read_version(above).senders if is_version else {}
+    """Return the finished runs of a folder that have scores; each other is noted and left out."""
+    senders = _senders_of(store)
     runs: list[Run] = []
     ids: set[str] = set()
-    for folder in map(store.folder, store.ids()):
+    for run_id in store.ids():
+        folder = store.folder(run_id)
         try:
-            if folder.is_symlink():
-                raise RecordDamaged(
-                    "a link, not a folder: publish from the folder that it leads to"
-                )
-            if folder.name.casefold() in ids:
-                raise RecordDamaged("another run's id differs from it only in capital letters")
-            record = store.read(folder.name)
+            record = _read_own(store, folder, ids)
         except (RecordDamaged, UnknownName) as error:  # or removed since it was listed
             gathered.left_out.append(left_out(folder, f"damaged: {error.message}"))
             continue
@@ -160,15 +158,37 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
         shown = leave_out_suites(record, gathered.without)
         if record.status == "finished" and shown.scores:
             runs.append(Run(shown, folder))
-            gathered.senders |= {record.run_id: by} if (by := senders.get(record.run_id)) else {}
-        else:
-            why = f"{record.status}: {record.error or 'it has no scores'}"
-            if store.worked_on_by(record.run_id):
-                why = "in work: a process trains or scores it now"
-            elif record.scores and not shown.scores:
-                why = NOTHING_LEFT
-            gathered.left_out.append(left_out(folder, why))
+            sender = senders.get(record.run_id)
+            if sender:
+                gathered.senders[record.run_id] = sender
+            continue
+        why = f"{record.status}: {record.error or 'it has no scores'}"
+        if store.worked_on_by(record.run_id):
+            why = "in work: a process trains or scores it now"
+        elif record.scores and not shown.scores:
+            why = NOTHING_LEFT
+        gathered.left_out.append(left_out(folder, why))
     return runs
+
+
+def _senders_of(store: RunsFolder) -> Mapping[str, str | None]:
+    """Return run id -> who submitted it, for the runs of a published version; else {}."""
+    above = store.path.absolute().parent
+    is_version = store.path.name == RUNS and (above / "tables.json").is_file()
+    return read_version(above).senders if is_version else {}
+
+
+def _read_own(store: RunsFolder, folder: Path, ids: Collection[str]) -> RunRecord:
+    """Read the record of a run in its folder.
+
+    ``ids``: the ids so far, in small letters. Raises RecordDamaged for a link and for an id that
+    some disks do not tell from another.
+    """
+    if folder.is_symlink():
+        raise RecordDamaged("a link, not a folder: publish from the folder that it leads to")
+    if folder.name.casefold() in ids:
+        raise RecordDamaged("another run's id differs from it only in capital letters")
+    return store.read(folder.name)
 
 
 def _submitted(
@@ -183,11 +203,11 @@ def _submitted(
     """
     if not submissions.is_dir():
         raise BenchError(f"the folder {submissions} does not exist", "--submissions DIR")
-    known = {
-        name: run.record
-        for run in finished
-        for name in (run.record.run_id.casefold(), run.record.fingerprint)
-    }
+    # the id in small letters, or the fingerprint -> record
+    known: dict[str, RunRecord] = {}
+    for run in finished:
+        known[run.record.run_id.casefold()] = run.record
+        known[run.record.fingerprint] = run.record
     names = _names_of(submissions, gathered)
     ids = Counter(name.casefold() for name in names)
     on_board = [name for name in (*gathered.senders.values(), *gathered.published.values()) if name]
@@ -238,8 +258,7 @@ def _names_of(submissions: Path, gathered: Gathered) -> dict[str, str]:
 
 
 def _label(runs: Sequence[Run], names: Mapping[str, str], gathered: Gathered) -> None:
-    """Label submitted runs with their senders: as in the last version, or as they may be called
-    now."""
+    """Label submitted runs with their senders: as in the last version, else as chosen now."""
     new: list[tuple[RunRecord, str]] = []
     together: dict[str, frozenset[str]] = {}
     for run in runs:
@@ -263,11 +282,10 @@ def left_out(folder: Path, why: str) -> str:
 
 
 def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
-    """Return path below the version -> content of the run's record and curve, after every score was
-    computed again.
+    """Compute every score of a run again; return path below the version -> content of its files.
 
-    The parts of its predictions that scores need are added to ``gathered.predictions``. No
-    checkpoint and no vectors are published.
+    They are its record and its curve. The parts of its predictions that scores need are added to
+    ``gathered.predictions``. No checkpoint and no vectors are published.
 
     Raises DataMissing if a score has no predictions; DataDamaged if they are not the recorded ones,
     if a score does not follow from them, or the record changed on disk in the meantime.

@@ -15,7 +15,7 @@ from bench.publish.versions import Version
 from bench.show.card import CARD
 from bench.show.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid
 from bench.show.pages.engine import TEMPLATES, render_template
-from bench.show.pages.intervals import BASELINE, Interval, Scale, draw_rows
+from bench.show.pages.intervals import BASELINE, Interval, Scale, draw_intervals
 from bench.show.pages.run_page import sentences
 
 ERRATA = "ERRATA.md"
@@ -114,7 +114,7 @@ def main_drawings(version: Version) -> tuple[Scale | None, list[dict[str, Any]]]
             continue
         ends = (against["difference"], against["ci_low"], against["ci_high"])
         rows.append((ends, against["verdict"]))
-    return draw_rows(rows)
+    return draw_intervals(rows)
 
 
 def _name(row: Mapping[str, Any], version: Version) -> GridCell:

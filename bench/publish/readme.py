@@ -29,6 +29,13 @@ from bench.show.pages.small_grids import changes_grid
 from bench.show.tables.scores import difference_heading, score_grid
 
 
+def _escaped(value: Any) -> Any:
+    """Escape a value that a template prints, unless it is Markdown already."""
+    if isinstance(value, Markup):
+        return value
+    return escape_markdown(value, limit=None)
+
+
 @cache
 def _templates() -> jinja2.Environment:
     environment = jinja2.Environment(  # noqa: S701 - ``finalize`` escapes, for Markdown
@@ -36,9 +43,7 @@ def _templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: (
-            value if isinstance(value, Markup) else escape_markdown(value, limit=None)
-        ),
+        finalize=_escaped,
     )
     environment.globals |= {
         "link": lambda path: Markup(link(path)),  # noqa: S704 - quoted

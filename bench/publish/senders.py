@@ -54,7 +54,10 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 
 
 def submitter_of(folder: Path) -> str:
-    """Who submits the run in a folder. Raises DataDamaged for anything but a name on one line."""
+    """Return the name of who submits the run in a folder.
+
+    Raises DataDamaged for anything but a name on one line.
+    """
     try:
         text = read_plain_file(folder / SENDER_FILE, MOST_BYTES).decode("utf-8")
     except (OSError, ValueError):
@@ -66,8 +69,8 @@ _EXPECTED = f"a name of at most {LONGEST_NAME} characters, which can be read"
 
 
 def check_name(text: str, must: str = "--by must be") -> str:
-    """The name with single blanks. Raises DataDamaged for one that is empty, too long, or has
-    characters that a reader cannot see.
+    """Return the name with single blanks. Raises DataDamaged for one that is empty, too long, or
+    has characters that a reader cannot see.
     """
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not name or len(name) > LONGEST_NAME:

@@ -77,8 +77,9 @@ def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
 
 
 def read_for_submission(folder: Path, name: str) -> bytes:
-    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more
-    bytes than a submission may have of it."""
+    """Return the content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and
+    more bytes than a submission may have of it.
+    """
     most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), MiB)
     try:
         return read_plain_file(folder / name, most, inside=folder)
@@ -127,11 +128,11 @@ def check_submitted_files(folder: Path) -> None:
 
 
 def refuse_published_paths(run: Run) -> None:
-    """Raise DataDamaged for an absolute path in what is published of a run: the files of its record
-    and its curve, byte by byte as they are.
+    """Raise DataDamaged for an absolute path in the files of a run that are published.
 
-    So what a reader of the record would pass over is refused as well: a field that has two values,
-    a line of the curve that is no entry.
+    They are its record and its curve, read byte by byte. So a path is also found in places that a
+    reader of the record would not see: in a field that has two values, or in a line of the curve
+    that is no entry.
     """
     refuse_paths(run.record.to_json(), RECORD)
     record = _read_published(run, RECORD, RECORD_BYTES)

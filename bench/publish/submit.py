@@ -72,7 +72,7 @@ def submit_runs(
 
 @contextlib.contextmanager
 def _naming(folder: Path) -> Iterator[None]:
-    """While open, a BenchError says which run cannot be submitted."""
+    """Name the run in a BenchError that is raised while the context is open."""
     try:
         yield
     except BenchError as error:

@@ -114,14 +114,14 @@ def check_versions(out: Path) -> list[RunReport]:
     folders = version_folders(out)
     if not folders:
         raise BenchError(f"no version in {out}", "bench publish, or another folder: --out DIR")
-    return [
-        replace(
-            check_manifest(folder)
-            or RunReport("", [Finding("files", MANIFEST, DIFFERS, "missing")], "published"),
-            name=folder.name,
-        )
-        for folder in folders
-    ]
+    reports = []
+    for folder in folders:
+        report = check_manifest(folder)
+        if report is None:
+            missing = Finding("files", MANIFEST, DIFFERS, "missing")
+            report = RunReport("", [missing], "published")
+        reports.append(replace(report, name=folder.name))
+    return reports
 
 
 def refuse_altered(out: Path) -> None:

@@ -53,8 +53,8 @@ def read_arrays(
     *,
     shared: bool = False,
 ) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file; if there is no such file, the arrays that its version has in
-    ``predictions.parquet``. ``only``: these arrays, if they are there. ``inside``: the run's
+    """Return the arrays of an .npz file; if there is no such file, the arrays that its version has
+    in ``predictions.parquet``. ``only``: these arrays, if they are there. ``inside``: the run's
     folder, below which no link is followed; None: the file's own. ``shared``: what comes from the
     data may be one array for many files, which cannot be written to; else each caller has its own.
 
@@ -78,7 +78,7 @@ def read_arrays(
 
 
 def _unpack(data: bytes, only: Container[str] | None, shared: bool) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file's bytes. Raises many kinds of errors for anything else."""
+    """Return the arrays of an .npz file's bytes. Raises many kinds of errors for anything else."""
     arrays: dict[str, np.ndarray] = {}
     names: set[str] = set()
     members = _list_members(data)
@@ -130,8 +130,8 @@ too is left out.
 
 
 def _list_members(data: bytes) -> list[Member]:
-    """The files in an archive, read as zipfile reads them, at a fifth of its time: a table of
-    thousands of runs opens each of their files.
+    """Return the files in an archive, read as zipfile reads them, at a fifth of its time: a table
+    of thousands of runs opens each of their files.
 
     Raises ValueError and struct.error for anything but a plain archive without a comment,
     encryption or sizes of 64 bits.
@@ -180,13 +180,13 @@ def _remembered_array(member: Member) -> np.ndarray:
 
 
 def _array(member: Member) -> np.ndarray:
-    """A member of the file, unpacked.
+    """Return a member of the file, unpacked.
 
     Raises ValueError for anything but a complete array of plain values.
     """
     data = member.packed
     if member.compression == zipfile.ZIP_DEFLATED:
-        # never more than it announces: what it unpacks to may be larger
+        # never more than it announces: a bad file may unpack to more
         data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, member.size + 1)
     if len(data) != member.size or zlib.crc32(data) != member.crc32:
         raise ValueError(f"{member.file} is cut short or altered")

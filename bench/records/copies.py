@@ -59,11 +59,11 @@ def _difference(first: Run, second: Run) -> str:
     for score in first.record.scores:
         if score.task == AVERAGE:
             continue
-        files = first.predictions_file(score.key), second.predictions_file(score.key)
         try:
-            one, other = (read_plain_file(file, PREDICTIONS_BYTES) for file in files)
+            content = read_plain_file(first.predictions_file(score.key), PREDICTIONS_BYTES)
+            other = read_plain_file(second.predictions_file(score.key), PREDICTIONS_BYTES)
         except OSError:  # one may lack it; an unreadable file is reported when it is needed
             continue
-        if one != other:
+        if content != other:
             return f"whose predictions of {score.task} differ"
     return ""

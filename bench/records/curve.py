@@ -15,7 +15,7 @@ from bench.records.names import CURVE
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:
-    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short.
+    """Return the entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short.
 
     Empty without a curve.
 
@@ -32,7 +32,8 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
     entries = []
     for line in lines:
         with contextlib.suppress(ValueError, RecursionError):
-            if isinstance(entry := json.loads(line), dict) and _is_number(entry.get("step")):
+            entry = json.loads(line)
+            if isinstance(entry, dict) and _is_number(entry.get("step")):
                 entries.append(entry)
     return sorted(entries, key=lambda entry: entry["step"])
 

@@ -54,15 +54,18 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
 def prediction_problems(
     record: RunRecord, folder: Path
 ) -> dict[tuple[str, str, str, str | None], str]:
-    """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or
-    "altered".
+    """Return score -> the problem of its stored predictions, for scores that have one.
+
+    The problem is "missing", "cut short or damaged" or "altered".
     """
-    return {
-        score.key: problem
-        for score in record.scores
-        if score.task != AVERAGE
-        and (problem := _prediction_problem(record, score, folder)) is not None
-    }
+    problems: dict[tuple[str, str, str, str | None], str] = {}
+    for score in record.scores:
+        if score.task == AVERAGE:
+            continue
+        problem = _prediction_problem(record, score, folder)
+        if problem is not None:
+            problems[score.key] = problem
+    return problems
 
 
 def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | None:
@@ -81,7 +84,7 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
 
 
 def foreign_files(score: Score, folder: Path) -> list[Path]:
-    """The result files of the tool that scored the task.
+    """Return the result files of the tool that scored the task.
 
     A record may be forged: paths outside of the tool's folder are ignored.
     """

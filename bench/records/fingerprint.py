@@ -22,13 +22,13 @@ it is not the hash of the code that made the run, but of earlier code with the s
 
 
 def fingerprint_of(determines: Mapping[str, Any]) -> str:
-    """sha256 of everything that determines a result, as JSON with sorted keys."""
+    """Return sha256 of everything that determines a result, as JSON with sorted keys."""
     return hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
 
 
 def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None) -> str | None:
-    """The fingerprint computed again from a record; None if an older record does not hold all its
-    inputs.
+    """Return the fingerprint computed again from a record; None if an older record does not hold
+    all its inputs.
 
     ``rest`` replaces ``provenance.determines``.
     """

@@ -44,7 +44,7 @@ def describe_problem(value: Any) -> str:
 
 
 def check_determines(determines: Mapping[str, Any] | None) -> None:
-    """Raises RecordDamaged for a part of the fingerprint's inputs that has another type.
+    """Raise RecordDamaged for a part of the fingerprint's inputs that has another type.
 
     Parts that this version does not know may be anything.
     """

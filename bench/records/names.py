@@ -13,12 +13,12 @@ FOREIGN = ("mteb", OWN_DATA)
 CHECKPOINT = "checkpoint"
 CURVE = "curve.jsonl"
 FAILED_BATCH = "failed-batch.tsv"
-"""The rows on which the loss became NaN or infinite."""
+"""The rows of the batch that made the loss NaN or infinite."""
 
 
 def data_key(task: str, text: str | None, suite: str = "") -> str:
-    """A set's name in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have
-    the same name.
+    """Return a set's name in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its
+    predictions have the same name.
     """
     prefix = f"{suite}/" if suite in FOREIGN else ""
     return f"{prefix}{task}" if text in (None, "tokenised") else f"{prefix}{task}@{text}"
@@ -26,7 +26,7 @@ def data_key(task: str, text: str | None, suite: str = "") -> str:
 
 @lru_cache(maxsize=1 << 10)  # thousands of runs have the same few names
 def predictions_name(task: str, text: str | None, suite: str = "") -> str:
-    """The predictions of a task in a run's folder: "predictions/STS12@raw.npz"."""
+    """Return the predictions of a task in a run's folder: "predictions/STS12@raw.npz"."""
     prefix = f"{suite}/" if suite in FOREIGN else ""
     return (
         f"predictions/{prefix}{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"

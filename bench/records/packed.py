@@ -38,7 +38,7 @@ DIFFERENCES = "d2"
 NARROWER = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}
 """Kind of a numpy type -> the types that may hold its values, narrowest first."""
 REPEATED = ["file", "array", "dtype"]
-"""Columns with few different texts: each text is stored once, however many rows have it."""
+"""Columns with few different texts: each text is stored once for all rows."""
 COLUMNS = [*REPEATED, "shape", "data", "same"]
 
 
@@ -75,6 +75,7 @@ class Packed:
             if dtype == "i2" and values.ndim == 1:
                 base_row, base = self._similar_ranks(file, name, row, values)
                 if base_row != row:
+                    # low bytes, then high bytes: small differences compress better so
                     planes = (values - base).view(np.uint8).reshape(-1, 2).T.tobytes()
                     self.rows.append((file, name, DIFFERENCES, shape, planes, base_row))
                     continue
@@ -194,10 +195,8 @@ def has_predictions(folder: Path) -> bool:
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
     """Read the arrays of the predictions file ``path`` from its version's one file.
 
-    None if that has none of them.
-
-    Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have
-    written.
+    None if it has none of them. Raises PredictionsElsewhere, and DataDamaged for anything that
+    ``Packed`` does not write.
     """
     located = find_packed(path)
     if located is None:
@@ -239,7 +238,8 @@ def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str,
     rows: dict[str, dict[str, int]] = {}
     row = 0
     for batch in batches:
-        files, arrays = _texts(batch["file"]), _texts(batch["array"])
+        files = _texts(batch["file"])
+        arrays = _texts(batch["array"])
         for name, array in zip(files, arrays, strict=True):
             rows.setdefault(name, {})[array] = row
             row += 1
@@ -253,9 +253,15 @@ def _texts(column: Any) -> list[str]:
 
 
 def _values(table: Any, row: int) -> np.ndarray:
-    dtype, shape, same, data = (
-        table[name][row].as_py() for name in ("dtype", "shape", "same", "data")
-    )
+    """Return the array of a row.
+
+    ``same`` is the number of an earlier row with the same values, or with similar ones: then
+    ``data`` are the differences. Raises ValueError for a row that ``Packed`` does not write.
+    """
+    dtype = table["dtype"][row].as_py()
+    shape = table["shape"][row].as_py()
+    same = table["same"][row].as_py()
+    data = table["data"][row].as_py()
     if same is not None:
         values = _values(table, same)
         if dtype == DIFFERENCES:

@@ -17,7 +17,7 @@ HINT = (
 
 
 def paths_in(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """(field, path) of every absolute path in a JSON value; keys of objects count, too."""
+    """Yield (field, path) of every absolute path in a JSON value; keys of objects count, too."""
     if isinstance(value, str):
         for text in _readings(value):
             if where.rpartition(".")[2] == "command":
@@ -51,7 +51,7 @@ def _readings(text: str) -> list[str]:
 
 
 def refuse_paths(value: Any, what: str) -> None:
-    """Raises DataDamaged for the first absolute path in a JSON value.
+    """Raise DataDamaged for the first absolute path in a JSON value.
 
     Its message has the field and the last part of the path alone: pages print it.
     """

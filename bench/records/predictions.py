@@ -120,9 +120,7 @@ class Predicted:
 
 
 def same_items(a: Predicted, b: Predicted) -> None:
-    """Raises ValueError if two methods differ in task, metric, gold values, queries or
-    sentences.
-    """
+    """Raise ValueError if two methods differ in task, metric, gold values, queries or sentences."""
     if (a.task, a.metric) != (b.task, b.metric):
         raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are different tasks")
     if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:

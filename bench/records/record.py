@@ -81,14 +81,18 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         return ScoreKey(self.suite, self.task, self.protocol, self.text)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
-        """The recorded hash of its stored predictions, complete or reduced; None if none is
-        recorded.
+        """Return the recorded hash of its stored predictions; None if none is recorded.
+
+        ``arrays``: the names of the stored arrays, which say if the predictions were reduced.
         """
-        if REDUCED in arrays:
-            return self.reduced_sha256 or (
-                None if self.predictions_sha256 is None else "no hash of them"
-            )
-        return self.predictions_sha256
+        if REDUCED not in arrays:
+            return self.predictions_sha256
+        if self.reduced_sha256:
+            return self.reduced_sha256
+        if self.predictions_sha256 is None:
+            return None
+        # only the complete predictions have a hash: no hash of the reduced ones equals this
+        return "no hash of them"
 
 
 class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -236,7 +240,7 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     # processes that trained together; several numbers, one after the other
     ranks: Count | tuple[Count, ...] | None = None
-    # rows of a batch whose activations were held at once
+    # number of rows of a batch that had their activations in memory at once
     chunk: Count | None = None
     compiled: bool | None = None
     # the precision of vectors, if the weights are not float32: "float32 on weights in bf16"
@@ -338,18 +342,18 @@ class RunRecord(
         """The name of an evaluated object, vectors or server; "" for the run of a method, also if
         a plugin has such a name.
         """
-        return (
-            self.backbone_name
-            if self.method in EVALUATED and self.provenance.plugin.package == "bench"
-            else ""
-        )
+        if self.method in EVALUATED and self.provenance.plugin.package == "bench":
+            return self.backbone_name
+        return ""
 
     @property
     def evaluated_as(self) -> str:
         """The name of an evaluated finished encoder, also from a folder or the hub; "" for all
         other runs.
         """
-        return self.backbone_name if self.method == PRETRAINED else self.model_name
+        if self.method == PRETRAINED:
+            return self.backbone_name
+        return self.model_name
 
     @property
     def label(self) -> str:
@@ -366,26 +370,25 @@ class RunRecord(
     def score(
         self, suite: str, task: str, protocol: str | None = None, text: str | None = None
     ) -> Score | None:
-        """The first score of a task; ``protocol`` and ``text`` narrow it."""
-        return next(
-            (
-                score
-                for score in self.scores
-                if (score.suite, score.task) == (suite, task)
-                and protocol in (None, score.protocol)
-                and text in (None, score.text)
-            ),
-            None,
-        )
+        """Return the first score of a task; None if there is none.
+
+        ``protocol``, ``text``: only a score under this protocol, on this text form.
+        """
+        for score in self.scores:
+            if (score.suite, score.task) != (suite, task):
+                continue
+            if protocol in (None, score.protocol) and text in (None, score.text):
+                return score
+        return None
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object; NumPy's numbers and arrays become plain ones."""
+        """Return the JSON object; NumPy's numbers and arrays become plain ones."""
         content = msgspec.to_builtins(self, enc_hook=_plain, str_keys=True)
         return content | {"scores": list(content["scores"])}
 
     @classmethod
     def from_json(cls, content: Any) -> RunRecord:
-        """The record in a parsed JSON object.
+        """Return the record in a parsed JSON object.
 
         Raises RecordDamaged, naming the path of the first field that does not fit.
         """
@@ -398,12 +401,12 @@ class RunRecord(
 
     @classmethod
     def decode(cls, data: bytes) -> RunRecord:
-        """The record in JSON.
+        """Return the record in JSON.
 
         Raises RecordDamaged, naming the path of the first field that does not fit.
         """
-        # the record has an older schema, or is damaged, if this fails; msgspec raises
-        # UnicodeDecodeError for a key or a schema's name
+        # this fails for a record of an older schema and for a damaged one; msgspec raises
+        # UnicodeDecodeError for bad bytes in a key or in the schema's name
         with contextlib.suppress(
             msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError
         ):
@@ -414,6 +417,7 @@ class RunRecord(
             raise RecordDamaged(f"not JSON: {error}") from None
 
     def _checked(self) -> RunRecord:
+        """Return the record itself. Raises RecordDamaged if its fields do not fit together."""
         first: dict[tuple[Any, ...], int] = {}
         for i, score in enumerate(self.scores):
             if first.setdefault(score.key, i) != i:
@@ -454,8 +458,9 @@ _DECODER = msgspec.json.Decoder(RunRecord)
 
 
 def _message(error: str) -> str:
-    """msgspec's sentence, "Expected `float`, got `str` - at `$.scores[2].value`", with the place
-    first.
+    """Put the place first in msgspec's sentence.
+
+    "Expected `float`, got `str` - at `$.scores[2].value`" becomes "scores[2].value: expected ...".
     """
     reason, _, path = error.partition(" - at `$")
     reason = reason.replace("`", "'").replace("Object", "the object")
@@ -471,7 +476,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_record(path: Path | str, folder: Path | None = None) -> RunRecord:
-    """The record in one file. Raises RecordDamaged, naming the file and the field.
+    """Return the record in one file. Raises RecordDamaged, naming the file and the field.
 
     ``folder``: the file's own, if it is known.
     """

@@ -29,20 +29,20 @@ class Run(NamedTuple):
         return self.folder / CHECKPOINT
 
     def score(self, key: ScoreKey) -> Score:
-        """Raises DataMissing if the record has no such score."""
+        """Raise DataMissing if the record has no such score."""
         for score in self.record.scores:
             if score.task == key.task and score.key == key:
                 return score
         raise DataMissing(f"{self.record.run_id} has no score of {key.task}")
 
     def predictions_file(self, key: ScoreKey) -> Path:
-        """The file with the predictions of a score."""
+        """Return the file with the predictions of a score."""
         return self.folder / predictions_name(key.task, key.text, key.suite)
 
     def predictions(
         self, key: ScoreKey, names: Container[str] | None = None, *, shared: bool = False
     ) -> dict[str, np.ndarray]:
-        """The stored arrays; with ``names`` only these, if they are there; ``shared`` as for
+        """Return the stored arrays; with ``names`` only these, if they are there; ``shared`` as for
         ``read_arrays``.
 
         Raises DataMissing (PredictionsElsewhere), DataDamaged.

@@ -114,7 +114,7 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.study.name
 
     def encode(self) -> bytes:
-        """The content of a file that ``read_search`` reads."""
+        """Return the content of a file that ``read_search`` reads."""
         return msgspec.json.encode(self) + b"\n"
 
     def of(self, record: RunRecord) -> bool:
@@ -127,7 +127,7 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_search(file: Path, inside: Path | None = None) -> Search | None:
-    """The search in a file ``search.json``; None if there is no file.
+    """Return the search in a file ``search.json``; None if there is no file.
 
     ``inside``: a folder above it, below which no link is followed; None: its own.
 
@@ -145,7 +145,7 @@ def read_search(file: Path, inside: Path | None = None) -> Search | None:
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
-    """The highest dev score; of equal ones the first."""
+    """Return the highest dev score; of equal ones the first."""
     return max(
         (trial for trial in trials if trial.score is not None),
         key=lambda trial: (trial.score, -trial.number),
@@ -171,20 +171,23 @@ def drawn_before(trial: Trial, trials: Sequence[Trial], recipe: Mapping[str, Any
 
 
 def expected_best(scores: Sequence[float | None]) -> list[float]:
-    """The expected maximum of n dev scores (Dodge et al. 2019, "Show Your Work", section 3.1), for
-    n from 1 to their number: n draws, with replacement, from the scores of the trials.
+    """Return the expected maximum of n dev scores (Dodge et al. 2019, "Show Your Work", section
+    3.1), for n from 1 to their number: n draws, with replacement, from the scores of the trials.
 
     With N of them sorted, the highest of n draws is the i-th or a lower one with probability (i /
     N)^n. None is a trial without a score, which failed or was pruned: it counts as the lowest
     score. Empty if no trial has a score.
     """
-    if not (known := [score for score in scores if score is not None]):
+    known = [score for score in scores if score is not None]
+    if not known:
         return []
-    ordered, count = sorted(min(known) if score is None else score for score in scores), len(scores)
-    return [
-        sum(
-            score * ((i / count) ** n - ((i - 1) / count) ** n)
-            for i, score in enumerate(ordered, 1)
-        )
-        for n in range(1, count + 1)
-    ]
+    ordered = sorted(min(known) if score is None else score for score in scores)
+    count = len(scores)
+    expected = []
+    for n in range(1, count + 1):
+        # each score times the probability that it is the highest of n draws
+        shares = []
+        for i, score in enumerate(ordered, 1):
+            shares.append(score * ((i / count) ** n - ((i - 1) / count) ** n))
+        expected.append(sum(shares))
+    return expected

@@ -32,7 +32,7 @@ class RunSize:
 
 
 def measure_runs(store: RunsFolder) -> list[RunSize]:
-    """The size of every run that has a record, the largest first."""
+    """Return the size of every run that has a record, the largest first."""
     sizes = []
     for run_id in store.ids():
         folder = store.folder(run_id)
@@ -43,7 +43,7 @@ def measure_runs(store: RunsFolder) -> list[RunSize]:
 
 
 def bytes_below(folder: Path) -> int:
-    """The bytes of all files below a folder; links are not followed. 0 if there is no such
+    """Return the bytes of all files below a folder; links are not followed. 0 if there is no such
     folder.
     """
     total = 0

@@ -40,7 +40,7 @@ _RUN_ID = re.compile(RUN_ID)
 
 
 def default_runs() -> Path:
-    """$BENCH_RUNS, or ``runs`` in the working directory."""
+    """Return $BENCH_RUNS, or ``runs`` in the working directory."""
     return Path(os.environ.get("BENCH_RUNS") or "runs")
 
 
@@ -51,7 +51,9 @@ class RunsFolder:
         self.path = Path(path) if path is not None else default_runs()
 
     def folder(self, run_id: str) -> Path:
-        """The run's folder. Raises BenchError for an id that could lead out of the runs folder."""
+        """Return the run's folder. Raises BenchError for an id that could lead out of the runs
+        folder.
+        """
         if not _RUN_ID.search(run_id):
             raise BenchError(
                 f"'{run_id}' is not a run id: use letters, digits and . _ + @ = - only"
@@ -77,7 +79,7 @@ class RunsFolder:
         return path
 
     def read(self, run_id: str) -> RunRecord:
-        """The record of a run.
+        """Return the record of a run.
 
         Raises UnknownName if there is none, RecordDamaged if it does not fit the schema.
         """
@@ -96,7 +98,7 @@ class RunsFolder:
         return record
 
     def get(self, run_id: str, fingerprint: str | None = None) -> RunRecord | None:
-        """The record of a run; None if there is none, it is damaged, or it has another fingerprint.
+        """Return the record of a run; None if it is missing, damaged, or has another fingerprint.
 
         Reads no other run.
         """
@@ -104,29 +106,21 @@ class RunsFolder:
             record = read_record(self.folder(run_id) / RECORD)
         except RecordDamaged:
             return None
-        return (
-            record
-            if record.run_id == run_id and fingerprint in (None, record.fingerprint)
-            else None
-        )
+        if record.run_id != run_id or fingerprint not in (None, record.fingerprint):
+            return None
+        return record
 
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
-        where = "" if self.path == Path("runs") else f" --runs {self.path}"
-        return UnknownName(
-            "run",
-            name,
-            ids,
-            f"in {self.path}",
-            f"bench runs{where} lists them"
-            if ids
-            else "--runs DIR, if they are in another folder; bench run creates them",
-            begins=True,
-        )
+        hint = "--runs DIR, if they are in another folder; bench run creates them"
+        if ids:
+            where = "" if self.path == Path("runs") else f" --runs {self.path}"
+            hint = f"bench runs{where} lists them"
+        return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
 
     def ids(self) -> list[str]:
-        """Runs that have a record, sorted by name. Raises BenchError if ``path`` is not a
-        folder.
+        """Return the runs that have a record, sorted by name. Raises BenchError if ``path`` is not
+        a folder.
         """
         try:
             names = os.listdir(self.path)
@@ -144,7 +138,7 @@ class RunsFolder:
         )
 
     def records(self) -> tuple[list[RunRecord], list[RecordDamaged]]:
-        """All records, and one error for each that cannot be read."""
+        """Return all records, and one error for each that cannot be read."""
         records: list[RunRecord] = []
         damaged: list[RecordDamaged] = []
         for run_id in self.ids():
@@ -157,8 +151,8 @@ class RunsFolder:
         return records, damaged
 
     def record_files(self, reference: str) -> list[Path]:
-        """The records' files for an id, the beginning of ids, a path, or the name of an evaluated
-        model. Raises UnknownName if there is none.
+        """Return the records' files for an id, the beginning of ids, a path, or the name of an
+        evaluated model. Raises UnknownName if there is none.
         """
         ids = [] if os.sep in reference or not reference else self.ids()
         names = [name for name in ids if name.startswith(reference)]
@@ -168,13 +162,13 @@ class RunsFolder:
             names = [reference]
         elif not names:
             evaluated = self.records()[0] if reference else []
-            names = [one.run_id for one in evaluated if one.evaluated_as == reference]
+            names = [record.run_id for record in evaluated if record.evaluated_as == reference]
         if not names:
             raise self._unknown(reference)
         return [self.folder(name) / RECORD for name in names]
 
     def record_file(self, reference: str) -> Path:
-        """The one record's file for ``reference``. Raises BenchError if there are several."""
+        """Return the record's file for ``reference``. Raises BenchError if there are several."""
         if len(files := self.record_files(reference)) > 1:
             names = list_names(file.parent.name for file in files)
             raise BenchError(
@@ -183,7 +177,7 @@ class RunsFolder:
         return files[0]
 
     def find(self, reference: str) -> RunRecord:
-        """The record of one run, by id, unique prefix, or path."""
+        """Return the record of one run, by id, unique prefix, or path."""
         return read_record(self.record_file(reference))
 
     # --- one process on one run ---
@@ -234,7 +228,7 @@ class RunsFolder:
             held.release()
 
     def worked_on_by(self, run_id: str) -> str | None:
-        """The process that holds the run now, as HOST:PID; None if it is free."""
+        """Return the process that holds the run now, as HOST:PID; None if it is free."""
         try:
             with open_plain_file(self.folder(run_id) / LOCK) as handle:
                 holder = handle.read(200).decode("utf-8", "replace").strip()
@@ -247,8 +241,8 @@ class RunsFolder:
     # --- predictions ---
 
     def predictions_path(self, run_id: str, task: str, text: str | None, suite: str = "") -> Path:
-        """``predictions/STS12.npz`` for the tokenised or only form, ``predictions/STS12@raw.npz``
-        for others.
+        """Return ``predictions/STS12.npz`` for the tokenised or only form,
+        ``predictions/STS12@raw.npz`` for others.
 
         The tasks of a suite that others named have a separate folder:
         ``predictions/mteb/STS12.npz``.
@@ -284,7 +278,7 @@ class RunsFolder:
 
 
 def _by_path(reference: str) -> Path | None:
-    """The record's file when ``reference`` is a path to it or to its folder."""
+    """Return the record's file when ``reference`` is a path to it or to its folder."""
     path = Path(reference)
     with contextlib.suppress(OSError, ValueError):  # a name too long, or with a zero byte
         return next((file for file in (path, path / RECORD) if file.is_file()), None)

@@ -14,19 +14,17 @@ COLUMNS = ("run", "name", *FACTS, *SCORE, *COST)
 
 
 def tidy_rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """One mapping with the keys of ``COLUMNS`` for each run and score, in the runs' order.
+    """Return one mapping with the keys of ``COLUMNS`` for each run and score, in the runs' order.
 
     ``value`` has the papers' scale: correlation and accuracy x 100; a value that was not recorded
     is None.
     """
-    return [
-        {
-            "run": record.run_id,
-            "name": record.backbone_name,
-            **{key: getattr(record, key) for key in FACTS},
-            **{key: getattr(score, key) for key in SCORE},
-            **{key: getattr(record.cost, key) for key in COST},
-        }
-        for record, _ in runs
-        for score in record.scores
-    ]
+    rows = []
+    for record, _ in runs:
+        for score in record.scores:
+            row: dict[str, Any] = {"run": record.run_id, "name": record.backbone_name}
+            for keys, source in ((FACTS, record), (SCORE, score), (COST, record.cost)):
+                for key in keys:
+                    row[key] = getattr(source, key)
+            rows.append(row)
+    return rows

@@ -12,7 +12,7 @@ from bench.references.checkpoints import (
     released_for,
     scored_from,
 )
-from bench.references.finding import find_printed
+from bench.references.finding import RunTerms, find_printed
 from bench.references.mapping import BY_MTEB, DEV, OURS, SUITES, Meaning, meaning
 from bench.references.parts import (
     FORMULA,
@@ -22,7 +22,7 @@ from bench.references.parts import (
     SCORES,
     TEMPLATES,
     FigureRuns,
-    Part,
+    PaperPart,
     PrintedPoint,
     contents,
     figure_runs,
@@ -70,12 +70,13 @@ __all__ = [
     "NO",
     "OURS",
     "PAPERS",
-    "Part",
+    "PaperPart",
     "PrintedGain",
     "PrintedPoint",
     "RECIPES",
     "RUNS",
     "ReferenceResult",
+    "RunTerms",
     "PrintedRow",
     "SCORES",
     "SUITES",

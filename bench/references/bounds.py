@@ -59,8 +59,7 @@ def impossible_accuracy(
     step = 100 / (items * cell.repeats)
     below = math.floor(cell.value / step + TINY) * step
     near = (below, below + step)
-    return (
-        (items, cell.repeats, near)
-        if min(abs(cell.value - v) for v in near) > (unit if cell.repeats == 1 else 2 * unit) + TINY
-        else None
-    )
+    explained = unit if cell.repeats == 1 else 2 * unit
+    if min(abs(cell.value - value) for value in near) <= explained + TINY:
+        return None
+    return items, cell.repeats, near

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from bench.references import (
     UNKNOWN,
@@ -27,7 +28,8 @@ from bench.references.remark import Remark, format_printed, make_remark, name_ce
 
 def _averages(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     for row in every:
-        if row.average is not None and (mean := off_average(row)) is not None:
+        mean = None if row.average is None else off_average(row)
+        if row.average is not None and mean is not None:
             by = row.average.value - mean
             text = (
                 f"printed {row.average.printed}; the mean of its {len(row.parts)} cells is "
@@ -44,21 +46,25 @@ def _averages(every: Sequence[PrintedRow]) -> Iterator[Remark]:
 def _counts(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     for row in every:
         for cell in row.parts:
-            if (reach := impossible_accuracy(cell, row)) is not None:
+            reach = impossible_accuracy(cell, row)
+            if reach is not None:
                 items, repeats, near = reach
-                of = f"{items:,} items" + (f" in {repeats} runs" if repeats > 1 else "")
+                tested = f"{items:,} items"
+                if repeats > 1:
+                    tested += f" in {repeats} runs"
                 but = "" if cell.runs else ": not the score of one run"
                 nearest = " or ".join(dict.fromkeys(map(format_printed, near)))
                 yield make_remark(
                     "impossible",
                     cell,
-                    f"printed {cell.printed}; right answers among {of} give {nearest}{but}",
+                    f"printed {cell.printed}; right answers among {tested} give {nearest}{but}",
                 )
 
 
 def _printed_elsewhere(every: Sequence[PrintedRow]) -> Iterator[Remark]:
-    """Different numbers that rows print for one run of the harness (method, variant, setting,
-    backbone, task, protocol)."""
+    """Yield different numbers that rows print for one run of the harness (method, variant, setting,
+    backbone, task, protocol).
+    """
     groups: dict[tuple[object, ...], list[ReferenceResult]] = {}
     for row in every:
         for cell in row.cells:
@@ -93,8 +99,9 @@ def _printed_elsewhere(every: Sequence[PrintedRow]) -> Iterator[Remark]:
 
 
 def _kind(cell: ReferenceResult) -> str:
-    """How a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", "
-    (rerun)"."""
+    """Say how a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", "
+    (rerun)".
+    """
     ours = (cell.method, meaning(cell.method, cell.variant, cell.setting).method)
     if not cell.own_result:
         origin = "copied"
@@ -123,18 +130,17 @@ def _same_numbers(every: Sequence[PrintedRow]) -> Iterator[Remark]:
 
 
 def _run_name(cell: ReferenceResult) -> tuple[str, str]:
-    """Method and variant by their names here, or by the tables' names if there is no such method
-    here.
-    """
+    """Return method and variant by their names here, or by the table's names for others."""
     means = meaning(cell.method, cell.variant, cell.setting)
     return (means.method, means.variant) if means.method else (cell.method, cell.variant)
 
 
 def _same_text(row: PrintedRow, other: PrintedRow) -> str:
-    here, there = row.first.runs or "not said of what", other.first.runs or "not said of what"
-    text = f"the same {len(row.parts)} cells as {name_cell(other.first)}" + (
-        f", there {there}, here {here}" if here != there else ""
-    )
+    here = row.first.runs or "not said of what"
+    there = other.first.runs or "not said of what"
+    text = f"the same {len(row.parts)} cells as {name_cell(other.first)}"
+    if here != there:
+        text += f", there {there}, here {here}"
     if row.average and other.average and row.average.value != other.average.value:
         text += (
             f"; the average is printed {row.average.printed} here and {other.average.printed} there"
@@ -143,34 +149,35 @@ def _same_text(row: PrintedRow, other: PrintedRow) -> str:
 
 
 def _quotations(every: Sequence[PrintedRow]) -> Iterator[Remark]:
-    for cell in (cell for row in every for cell in row.cells):
-        if cell.source and (there := in_source(cell)) and there[1] != cell.value:
+    for cell in chain.from_iterable(row.cells for row in every):
+        there = in_source(cell) if cell.source else None
+        if not there:
+            continue
+        table, value = there
+        if value != cell.value:
             yield make_remark(
                 "quoted",
                 cell,
-                f"printed {cell.printed}; {cell.source}, table {there[0]}: "
-                f"{format_printed(there[1])}",
+                f"printed {cell.printed}; {cell.source}, table {table}: {format_printed(value)}",
             )
 
 
 def _best_of(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     for row in every:
-        if row.first.runs.startswith("best"):
-            beside: dict[str, list[str]] = {}
-            for other in _neighbours(row, every):
-                if other.first.backbone == row.first.backbone and not other.first.runs.startswith(
-                    "best"
-                ):
-                    beside.setdefault(other.first.runs or "not said what", []).append(
-                        other.first.label
-                    )
-            if beside:
-                neighbours = "; ".join(
-                    f"{', '.join(dict.fromkeys(labels))}: {runs}" for runs, labels in beside.items()
-                )
-                yield make_remark(
-                    "best", row.first, f"{row.first.runs}; beside it {neighbours}", row=True
-                )
+        if not row.first.runs.startswith("best"):
+            continue
+        # how many runs a row is of -> labels of rows of the same table that are no best ones
+        others: dict[str, list[str]] = {}
+        for other in _neighbours(row, every):
+            first = other.first
+            if first.backbone == row.first.backbone and not first.runs.startswith("best"):
+                others.setdefault(first.runs or "not said what", []).append(first.label)
+        parts = []
+        for runs, labels in others.items():
+            parts.append(f"{', '.join(dict.fromkeys(labels))}: {runs}")
+        if parts:
+            text = f"{row.first.runs}; beside it {'; '.join(parts)}"
+            yield make_remark("best", row.first, text, row=True)
 
 
 def _other_conditions(every: Sequence[PrintedRow]) -> Iterator[Remark]:
@@ -196,15 +203,14 @@ def _other_conditions(every: Sequence[PrintedRow]) -> Iterator[Remark]:
 
 
 def _neighbours(row: PrintedRow, every: Sequence[PrintedRow]) -> list[PrintedRow]:
-    """The other rows of the same table and metric."""
-    mine = row.first
-    return [
-        other
-        for other in every
-        if other is not row
-        and (other.first.paper, other.first.table, other.first.metric)
-        == (mine.paper, mine.table, mine.metric)
-    ]
+    """Return the other rows of the same table and metric."""
+    table = (row.first.paper, row.first.table, row.first.metric)
+    found = []
+    for other in every:
+        first = other.first
+        if other is not row and (first.paper, first.table, first.metric) == table:
+            found.append(other)
+    return found
 
 
 def _copied(every: Sequence[PrintedRow]) -> Iterator[Remark]:
@@ -216,27 +222,27 @@ def _copied(every: Sequence[PrintedRow]) -> Iterator[Remark]:
 
 
 def _claims(every: Sequence[PrintedRow]) -> Iterator[Remark]:
-    """Gains that a text claims (``claims.tsv``), if the two printed cells differ by more or less
-    than rounding explains."""
-    printed = {
-        cell: place for place, cell in enumerate(cell for row in every for cell in row.cells)
-    }
-    for claim in sorted(
-        (claim for claim in claimed_gains() if claim.cell in printed),
-        key=lambda claim: printed[claim.cell],
-    ):
+    """Yield gains that a text claims (``claims.tsv``), if the two printed cells differ by more or
+    less than rounding explains."""
+    cells = chain.from_iterable(row.cells for row in every)
+    printed = {cell: place for place, cell in enumerate(cells)}
+    claims = [claim for claim in claimed_gains() if claim.cell in printed]
+    claims.sort(key=lambda claim: printed[claim.cell])
+    for claim in claims:
         if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
-            cell, less = claim.cell, claim.less
+            cell = claim.cell
+            lower = claim.less
+            gain = format_printed(claim.gain, cell.metric)
             yield make_remark(
                 "claim",
                 cell,
-                f"{claim.place} claims {claim.claimed} above {less.label}; the printed "
-                f"{cell.printed} and {less.printed} give {format_printed(claim.gain, cell.metric)}",
+                f"{claim.place} claims {claim.claimed} above {lower.label}; the printed "
+                f"{cell.printed} and {lower.printed} give {gain}",
             )
 
 
 def _trained_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
-    """Shares of trained parameters that a text claims (``trained.tsv``), if the authors' code
+    """Yield shares of trained parameters that a text claims (``trained.tsv``), if the authors' code
     trains a larger share."""
     claims = {
         (row["paper"], row["table"], row["setting"], row["label"]): row
@@ -244,7 +250,8 @@ def _trained_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
     }
     for row in every:
         cell = row.first
-        if (claim := claims.get((cell.paper, cell.table, cell.setting, cell.label))) is None:
+        claim = claims.get((cell.paper, cell.table, cell.setting, cell.label))
+        if claim is None:
             continue
         prompt, head, lm_head = trained_shares(
             cell.backbone, int(claim["prompt_length"]), lm_head=bool(claim["lm_head"])
@@ -255,8 +262,9 @@ def _trained_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
                 f"prompt has {prompt:.2f} %"
                 f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
             )
-            more = f", with the LM head {prompt + head + lm_head:.0f} %" if lm_head else ""
-            yield make_remark("claim", cell, text + more, row=True)
+            if lm_head:
+                text += f", with the LM head {prompt + head + lm_head:.0f} %"
+            yield make_remark("claim", cell, text, row=True)
 
 
 CHECKS: tuple[Callable[[Sequence[PrintedRow]], Iterator[Remark]], ...] = (

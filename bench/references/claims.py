@@ -46,7 +46,7 @@ class ClaimedGain:
 
 @cache
 def claimed_gains() -> tuple[ClaimedGain, ...]:
-    """Every gain that is recorded, true or not.
+    """Return every gain that is recorded, true or not.
 
     Raises BenchError, naming the file, for a cell that is not printed.
     """
@@ -84,9 +84,9 @@ SIZES = {  # layers, width, vocabulary, parameters without the heads of pretrain
 def trained_shares(
     backbone: str, prompt_length: int, *, lm_head: bool
 ) -> tuple[float, float, float]:
-    """(prompt, head, LM head) in percent of the backbone's parameters: DCPCSE's prompt is a key and
-    a value of every layer and position, its head a linear layer, its LM head a linear layer, a
-    norm, and a decoder with a bias that shares nothing with the embeddings.
+    """Return (prompt, head, LM head) in percent of the backbone's parameters: DCPCSE's prompt is a
+    key and a value of every layer and position, its head a linear layer, its LM head a linear
+    layer, a norm, and a decoder with a bias that shares nothing with the embeddings.
     """
     layers, width, vocabulary, parameters = SIZES[backbone]
     linear = width * (width + 1)

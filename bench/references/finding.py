@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from bench.references.backbones import printed_names
 from bench.references.checkpoints import find_checkpoint, released_for
@@ -10,43 +11,46 @@ from bench.references.mapping import SUITES, meaning
 from bench.references.printed import WEIGHTED, ReferenceResult, results
 
 
+@dataclass(frozen=True)
+class RunTerms:
+    """The terms of a run that decide which printed numbers belong to it.
+
+    ``backbone`` may be a folder or a full name of the hub: its last part counts.
+    """
+
+    method: str
+    setting: str
+    backbone: str
+    variant: str = ""
+    # recipe key -> value; it adds rows that were printed with these values
+    recipe: Mapping[str, object] | None = None
+
+
 def find_printed(
-    method: str,
-    task: str,
-    *,
-    suite: str,
-    setting: str,
-    backbone: str,
-    variant: str = "",
-    protocol: str | None = None,
-    recipe: Mapping[str, object] | None = None,
+    run: RunTerms, task: str, *, suite: str, protocol: str | None = None
 ) -> tuple[ReferenceResult, ...]:
     """Return the printed numbers for a run, the one to compare with first; () if there are none.
 
-    ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol``
-    leaves out what was scored by another one (without it, only the weighted means, which are no
-    suite's score); ``recipe`` adds rows that were printed with the recipe values of the run.
+    ``protocol`` leaves out the scores of any other protocol; without it, only the weighted means
+    are left out, which are no suite's score.
 
     Order: the paper's own number for its method (mean before best), then copies of it, then reruns
     by others. For a released checkpoint that is scored as its authors score it, they are the
     published numbers of that checkpoint.
     """
-    names = printed_names(backbone)
-    checkpoint = find_checkpoint(backbone)
-    if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
+    checkpoint = find_checkpoint(run.backbone)
+    if checkpoint is not None and checkpoint.is_scored_by(run.method, run.recipe):
         candidates = [
             cell
             for cell in results(checkpoint.method, task=task)
             if released_for(cell) == checkpoint
         ]
     else:
-        candidates = [
-            cell
-            for cell in results(task=task)
-            if cell.backbone in names
-            and setting in (cell.setting, "none")
-            and _means(cell, method, variant, recipe)
-        ]
+        names = printed_names(run.backbone)
+        candidates = []
+        for cell in results(task=task):
+            if cell.backbone in names and _belongs_to(cell, run):
+                candidates.append(cell)
     printed = [
         cell
         for cell in candidates
@@ -61,20 +65,20 @@ def _is_scored_so(cell: ReferenceResult, protocol: str | None) -> bool:
     return cell.protocol != WEIGHTED
 
 
-def _means(
-    cell: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None
-) -> bool:
-    """Return True if a printed number belongs to this method, with these values in its recipe."""
+def _belongs_to(cell: ReferenceResult, run: RunTerms) -> bool:
+    """Return True if a printed number belongs to a run's method, setting and recipe."""
+    if run.setting not in (cell.setting, "none"):
+        return False
     means = meaning(cell.method, cell.variant, cell.setting, cell.backbone)
-    if means.method != method or means.on:
+    if means.method != run.method or means.on:
         return False
     names = {means.variant}
     if means.holds:
         names.add(cell.variant)
-    if variant not in names:
+    if run.variant not in names:
         return False
     for key, value in {**means.set, **means.holds}.items():
-        if recipe is None or key not in recipe or not _equals(recipe[key], value):
+        if run.recipe is None or key not in run.recipe or not _equals(run.recipe[key], value):
             return False
     return True
 

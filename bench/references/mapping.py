@@ -22,7 +22,7 @@ from bench.references.reading import HERE, read_rows
 OURS = HERE / "ours.tsv"
 
 DEV = "spearman-dev"
-"""The metric of STS-B dev: no suite's score, but what a training selects its checkpoint by."""
+"""The metric of STS-B dev: no suite's score; training selects its checkpoint by it."""
 BY_MTEB = "cosine_spearman"
 """The metric of STS as mteb scores it: SICK-R on all pairs, most models with an instruction."""
 SUITES = {
@@ -58,7 +58,7 @@ class Meaning:
     # recipe key -> the method that trains the model which is its value
     uses: Mapping[str, str] = field(default_factory=dict)
     why_not: str = ""
-    # what the print leaves open
+    # questions that the paper leaves open
     doubt: str = ""
 
     @property

@@ -24,7 +24,7 @@ not.
 
 
 @dataclass(frozen=True)
-class Part:
+class PaperPart:
     """A table or figure of a paper."""
 
     paper: str
@@ -53,13 +53,13 @@ class Part:
 class FigureRuns:
     """The runs that a figure is drawn from. ``series`` is as ``--set`` takes it."""
 
-    part: Part
+    part: PaperPart
     draws: str  # the kind of our figure: "ablation", "shift", ...
     backbones: tuple[str, ...]
     suites: tuple[str, ...]
     runs: tuple[tuple[str, str, str], ...]  # (setting, method, variant)
     series: Mapping[str, str]  # recipe key -> values; empty without one
-    open: str  # what the sources leave open
+    open: str  # questions that the sources leave open
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ class PrintedPoint:
 
 
 @cache
-def contents() -> tuple[Part, ...]:
-    """Every table and figure of the papers, in the papers' order."""
-    return tuple(Part(**row) for row in read_rows(HERE / "contents.tsv"))
+def contents() -> tuple[PaperPart, ...]:
+    """Return every table and figure of the papers, in the papers' order."""
+    return tuple(PaperPart(**row) for row in read_rows(HERE / "contents.tsv"))
 
 
 @cache
 def figure_runs() -> tuple[FigureRuns, ...]:
-    """The runs of every figure that is drawn from runs."""
+    """Return the runs of every figure that is drawn from runs."""
     parts = {(part.paper, part.part): part for part in contents()}
     return tuple(
         FigureRuns(
@@ -98,14 +98,14 @@ def figure_runs() -> tuple[FigureRuns, ...]:
 
 
 def _figure_run(text: str) -> tuple[str, str, str]:
-    """ "supervised:simcse+eh" as (setting, method, variant)."""
+    """Split "supervised:simcse+eh" into (setting, method, variant)."""
     setting, _, name = text.partition(":")
     method, _, variant = name.partition("+")
     return setting, method, variant
 
 
-def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
-    """The points of a figure that a source gives; empty for most."""
+def printed_points(part: PaperPart) -> tuple[PrintedPoint, ...]:
+    """Return the points of a figure that a source gives; empty for most."""
     return tuple(
         PrintedPoint(row["panel"], row["key"], float(row["x"]), float(row["y"]), row["read"])
         for row in read_rows(HERE / "points.tsv")
@@ -113,8 +113,8 @@ def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
     )
 
 
-def find_part(name: str) -> Part:
-    """ "promcse:6", "promcse:figure2", "promcse:table 6": the part.
+def find_part(name: str) -> PaperPart:
+    """Return the part that "promcse:6", "promcse:figure2" or "promcse:table 6" names.
 
     Raises UnknownName for one that is not listed.
     """
@@ -128,7 +128,7 @@ def find_part(name: str) -> Part:
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None).
+    """Split "promcse:1" into ("promcse", "1"), and "promcse" into ("promcse", None).
 
     Raises BenchError for one that has no printed scores here.
     """

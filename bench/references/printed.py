@@ -26,7 +26,7 @@ size (SimCSE, appendix B)."""
 
 
 README = "README"
-"""The ``table`` of numbers that stand in the README of a paper's repository."""
+"""The ``table`` of numbers that were read from the README of a paper's repository."""
 
 
 UNKNOWN = "unknown"
@@ -138,7 +138,7 @@ class ReferenceResult:
     # training text that its neighbours did not have, such as the scored sentences; "" for all
     # others
     corpus: str
-    # the footnote, the place, and what a reader of the print should know
+    # the footnote, the place, and remarks for readers of the published table
     note: str
     # from what the value was read, if that is known and not the paper itself: "README", "model
     # card", "picture" (read by eye), "conversion" (of the paper, by a third party), "transcription"
@@ -314,28 +314,29 @@ def noise_of_single_runs(sd: float) -> float:
 def claimed_gain(
     method: str, variant: str, setting: str, backbone: str
 ) -> tuple[float, ReferenceResult] | None:
-    """Return the gain on the STS average over SimCSE that a paper reports for a method, and the
-    result that it is of; None if no paper reports both.
+    """Return a method's gain on the STS average over SimCSE and the result that it comes from.
 
-    A paper's own result comes before one that another paper copied. SimCSE's number is that of the
-    same paper, its own run or a copied one; if it has none, that of SimCSE's paper.
+    Both are from one paper; None if no paper reports both.
+
+    A paper's own result comes before one that another paper copied. SimCSE's number is
+    from the same paper, its own run or a copied one, or else from SimCSE's paper.
     """
     world = {"setting": setting, "backbone": backbone, "task": "Avg."}
-    averages = [one for one in results(**world) if one.metric.startswith("spearman")]
+    averages = [cell for cell in results(**world) if cell.metric.startswith("spearman")]
     bases: dict[str, float] = {}
-    for one in averages:
-        if _is_base(one) and one.protocol == WHOLE and one.table != README:
-            bases.setdefault(one.paper, one.value)
+    for cell in averages:
+        if _is_base(cell) and cell.protocol == WHOLE and cell.table != README:
+            bases.setdefault(cell.paper, cell.value)
     if method == BASE:
         return None
     found = []
-    for one in averages:
-        named = (one.method, one.variant) == (method, variant)
-        if named and one.protocol == WHOLE and (one.paper in bases or BASE in bases):
-            found.append(one)
+    for cell in averages:
+        named = (cell.method, cell.variant) == (method, variant)
+        if named and cell.protocol == WHOLE and (cell.paper in bases or BASE in bases):
+            found.append(cell)
     if not found:
         return None
-    found.sort(key=lambda one: not one.own_result)
+    found.sort(key=lambda cell: not cell.own_result)
     first = found[0]
     base = bases[first.paper if first.paper in bases else BASE]
     return round(first.value - base, 2), first

@@ -19,8 +19,9 @@ KEY = ("source", "metric", "setting", "method", "backbone", "variant")
 
 
 def in_source(cell: ReferenceResult) -> tuple[str, float] | None:
-    """(table, value) of a copied cell in the paper that it was copied from; None if that table is
-    not here."""
+    """Return (table, value) of a copied cell in the paper that it was copied from; None if that
+    table is not here.
+    """
     return _cells().get((*(getattr(cell, name) for name in KEY), cell.task))
 
 

@@ -34,7 +34,7 @@ class Remark(Finding):
 
 
 ROW = ("paper", "table", "label", "setting", "method", "backbone", "variant", "metric")
-"""The fields that name a row: those of ``line_of``, and the metric."""
+"""The fields that name a row: the fields of ``line_of``, and the metric."""
 
 
 def make_remark(kind: str, cell: ReferenceResult, text: str, *, row: bool = False) -> Remark:

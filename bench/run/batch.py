@@ -31,7 +31,7 @@ class JobBatch:
         return self.folder.name
 
     def command(self, run_id: str) -> list[str]:
-        """The worker's command line for one run."""
+        """Return the worker's command line for one run."""
         return ["sh", str(self.folder / "worker.sh"), run_id]
 
     @property
@@ -80,7 +80,7 @@ class ClusterJob:
 
     engine: str
     state: str  # "queued" or "running"
-    name: str  # "12_3" for Slurm; Ray's has that of its driver, "HOST:PID"
+    name: str  # "12_3" for Slurm; for Ray its driver's, "HOST:PID"
     detail: str  # the node, or why it is queued
     cancel: str
     log: Path

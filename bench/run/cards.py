@@ -72,7 +72,8 @@ def planned_device(text: str) -> str:
 
     "cuda" on a machine without a GPU means an A100. Raises BenchError for anything else.
     """
-    if (card := card_named(text)) is not None:
+    card = card_named(text)
+    if card is not None:
         return f"cuda:{card.name}"
     try:
         return devices.choose_device(text)
@@ -88,7 +89,8 @@ def speed_of(device: str, precision: str) -> tuple[float, str]:
     """Return the floating point operations per second of a training step, and the source of that
     number.
     """
-    if (card := card_named(device)) is not None:
+    card = card_named(device)
+    if card is not None:
         return SHARE * card.tflops[precision] * 1e12, "time from its published speed"
     speed = EFFICIENCY[precision] * matrix_speed(precision, device)
     return speed, "time from arithmetic and measured matrix products"
@@ -109,7 +111,8 @@ def matrix_speed(precision: str, device: str) -> float:
 
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
     queued = device.startswith("cuda")
-    size, most = (8192, 20) if queued else (512, 100)
+    size = 8192 if queued else 512
+    most = 20 if queued else 100
     drawn = torch.Generator().manual_seed(0)  # not the generator that a run seeds
     a = torch.randn(size, size, generator=drawn).to(device, kind)
     with float32_products(tf32=precision == "tf32"):
@@ -127,7 +130,8 @@ def memory_here(device: str) -> int:
     """Return the bytes of memory of a device or a card; for a CPU and for Apple's GPU, the
     machine's.
     """
-    if (card := card_named(device)) is not None:
+    card = card_named(device)
+    if card is not None:
         return card.gib * 2**30
     if device.startswith("cuda"):
         import torch

@@ -23,7 +23,7 @@ import re
 import tomllib
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields, replace
-from itertools import product, starmap
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ from bench.run.target import Target, parse_target
 
 
 def seconds_between_states() -> float:
-    """$BENCH_SAVE_SECONDS: how much training a crash may lose; 60 if it is not set."""
+    """Return $BENCH_SAVE_SECONDS, the training that a crash may lose; 60 if it is not set."""
     text = os.environ.get("BENCH_SAVE_SECONDS") or "60"
     try:
         return float(text)
@@ -81,7 +81,8 @@ class RunConfig:
     save_seconds: float = field(default_factory=seconds_between_states)
     data: str | None = None
     runs: str | None = None
-    command: str = ""  # what a record says made it; "": this process's command line
+    # the command that records name; "": this process's command line
+    command: str = ""
 
     @property
     def target(self) -> Target:
@@ -98,10 +99,11 @@ class RunConfig:
     @property
     def named(self) -> list[tuple[str, str]]:
         """Every method with its variant, "" for none."""
-        return [
-            (method, variant or self.variant)
-            for method, variant in map(split_variant, self.methods)
-        ]
+        named = []
+        for name in self.methods:
+            method, variant = split_variant(name)
+            named.append((method, variant or self.variant))
+        return named
 
     @property
     def values(self) -> dict[str, str]:
@@ -138,7 +140,8 @@ class RunConfig:
         for name in FIELDS:
             value = getattr(self, name)
             if value != getattr(default, name):
-                options["set" if name == "overrides" else name] = msgspec.to_builtins(value)
+                key = "set" if name == "overrides" else name
+                options[key] = msgspec.to_builtins(value)
         if self.recipes:
             # else a recipe file would decide
             options["backbones"] = list(self.backbones)
@@ -160,16 +163,14 @@ def split_variant(name: str) -> tuple[str, str]:
 
 
 def combinations_of(overrides: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return every combination of the values of ``--set``, the last key moving first: {"a": "1,2",
-    "b": "3"} -> a=1 b=3, a=2 b=3.
+    """Return every combination of the values of ``--set``; the last key changes first.
 
-    A comma that belongs to a value is written ``\\,``; the name of a file or folder that exists is
-    one value. Raises BenchError if there is nothing between two commas.
+    {"a": "1,2", "b": "3"} -> a=1 b=3, a=2 b=3. A comma that belongs to a value is written ``\\,``;
+    the name of a file or folder that exists is one value. Raises BenchError if there is nothing
+    between two commas.
     """
-    return [
-        dict(zip(overrides, values, strict=True))
-        for values in product(*starmap(_values_of, overrides.items()))
-    ]
+    series = [_values_of(key, text) for key, text in overrides.items()]
+    return [dict(zip(overrides, values, strict=True)) for values in product(*series)]
 
 
 def _values_of(key: str, text: str) -> list[str]:
@@ -181,7 +182,9 @@ def _values_of(key: str, text: str) -> list[str]:
             f"--set {key}={text}: a value is missing between two commas",
             f"--set {key}=A,B,C, or \\, for a comma of the value",
         )
-    return values if len(values) == 1 else [value.strip() for value in values]
+    if len(values) == 1:
+        return values
+    return [value.strip() for value in values]
 
 
 def as_typed(value: Any) -> str:
@@ -227,7 +230,7 @@ class Plan:
                 raise ValueError(f"expected [[run]], [common], question; found {found}")
             runs: list[RunConfig] = []
             for table in tables:
-                # a table's values win over the common ones; those of `set` one by one
+                # a table's values win over the common ones, and in `set` each key by itself
                 values = {**common.get("set", {}), **table.get("set", {})}
                 options = {**common, **table, "set": values}
                 runs += with_recipes(RunConfig.from_options(options), options)

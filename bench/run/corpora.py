@@ -48,7 +48,7 @@ SHARED_TEXT = {
     TARGET: "transductive: trained on the text of the sets that are scored",
     STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
 }
-"""Corpus -> what a reader of its scores should know."""
+"""Corpus -> a remark for readers of its scores."""
 NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)
 
 
@@ -94,11 +94,10 @@ def open_corpus(
     if not requested:
         return _open_source(str(text), (), False, data, scored)
     texts = [text] if isinstance(text, str) else text
-    parts = [
-        _open_source(name.source, name.columns, True, data, scored)
-        for one in texts
-        for name in split_corpora(one)
-    ]
+    parts = []
+    for typed in texts:
+        for name in split_corpora(typed):
+            parts.append(_open_source(name.source, name.columns, True, data, scored))
     if len(parts) == 1:
         return parts[0]
     if not any(isinstance(part, AbsentCorpus) for part in parts):
@@ -200,7 +199,7 @@ def name_with_content(corpus: Corpus) -> str:
 
 
 def stsb_train(data: DataFolder) -> Corpus:
-    """The pairs of STS-B's train split, with scores divided by 5 as on the hub."""
+    """Return the pairs of STS-B's train split, with scores divided by 5 as on the hub."""
     try:
         pairs = read_sts(data, "STS-B", text="any", split="train")
     except NotFetchedYet:
@@ -235,8 +234,8 @@ def _of_hub(name: str, data: DataFolder) -> Corpus:
 
 
 def _of_recipes(file: str, data: DataFolder) -> Corpus:
-    """A corpus that recipes name: from train/ of the data folder, or fetched."""
-    known = next((one for one in data_sets().values() if one.files[0].name == file), None)
+    """Return a corpus that recipes name: from train/ of the data folder, or fetched."""
+    known = next((known for known in data_sets().values() if known.files[0].name == file), None)
     try:
         path = data.corpus(file)
     except NotFetchedYet:
@@ -276,16 +275,16 @@ def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
     If a task also scores sentences that it makes (with words removed), only the sentences of its
     data count (``original``).
     """
-    sentences = dict.fromkeys(
-        " ".join(sentence.split()) or " "
-        for known in scored
-        for sentence in getattr(known.task, "original", known.task.sentences)
-    )
-    return written_corpus(TARGET, ".txt", "".join(f"{s}\n" for s in sentences))
+    distinct: dict[str, None] = {}
+    for known in scored:
+        for sentence in getattr(known.task, "original", known.task.sentences):
+            # an empty line is no row, so an empty sentence is a blank
+            distinct[" ".join(sentence.split()) or " "] = None
+    return written_corpus(TARGET, ".txt", "".join(f"{sentence}\n" for sentence in distinct))
 
 
 def written_corpus(name: str, suffix: str, text: str) -> Corpus:
-    """A text as a corpus with that name: a file in the cache."""
+    """Return a text as a corpus with that name: a file in the cache."""
     cache, key = default_cache(), hashlib.sha256(text.encode()).hexdigest()[:16]
     path = cache / name / f"{key}{suffix}"
     if not path.exists():

@@ -33,7 +33,7 @@ LANGUAGE_DEV_SETS: Mapping[str, str] = {
 
 
 def open_dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
-    """The set that selects the checkpoint; None for "last". Raises DataMissing, DataDamaged."""
+    """Return the set that selects the checkpoint, or None. Raises DataMissing, DataDamaged."""
     if select_on == "last":
         return None
     if select_on in LANGUAGE_DEV_SETS:

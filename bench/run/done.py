@@ -28,8 +28,8 @@ def has_weights(run: PlannedRun, record: RunRecord) -> bool:
 def unscored_tasks(
     run: PlannedRun, record: RunRecord, folder: Path, reporter: Reporter
 ) -> tuple[KnownTask, ...]:
-    """The tasks without a score or with damaged predictions; in the second case the vectors may be
-    damaged, too, and are removed.
+    """Return the tasks without a score or with damaged predictions; in the second case the vectors
+    may be damaged, too, and are removed.
     """
     damaged = prediction_problems(record, folder)
     tasks: list[KnownTask] = []
@@ -48,7 +48,7 @@ def unscored_tasks(
 
 
 def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
-    """Is there a finished record with a score for every task?"""
+    """Return True if there is a finished record with a score for every task."""
     record = store.get(run.run_id, run.fingerprint)
     return (
         record is not None
@@ -84,7 +84,7 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
 
 
 def code_of_suite(name: str) -> Code:
-    """The code that scores a suite: of a plugin, or of this package."""
+    """Return the code that scores a suite: of a plugin, or of this package."""
     plugin = suite_plugin(name)
     if plugin is not None:
         return recorded_code(plugin)

@@ -67,7 +67,7 @@ def settle_encoder_values(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _refuse_adapter_value(key: str, value: Value, adapter: Value | None) -> None:
-    """Raise BenchError for a value of an adapter where there is no new one."""
+    """Raise BenchError for a value of an adapter if the recipe adds none."""
     if adapter is None:
         raise BenchError(
             f"{key}={value.value} is about an adapter, and this recipe has none",

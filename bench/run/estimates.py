@@ -167,11 +167,16 @@ def known_steps(recipe: Recipe, rows: int | None) -> int | None:
 
     None: tokens or a clock decide, or the rows are not known and no limit of steps is given.
     """
-    if rows is None:
-        budget = budget_of(recipe)
-        limit = budget.amount if budget and budget.unit == STEPS else recipe.get("max_steps")
-        return total_steps(recipe, int(limit * recipe.batch_size)) if limit else None
-    return total_steps(recipe, rows)
+    if rows is not None:
+        return total_steps(recipe, rows)
+    limit = recipe.get("max_steps")
+    budget = budget_of(recipe)
+    if budget is not None and budget.unit == STEPS:
+        limit = budget.amount
+    if not limit:
+        return None
+    # a corpus that is just long enough, so that the limit decides
+    return total_steps(recipe, int(limit * recipe.batch_size))
 
 
 def trained_rows(recipe: Recipe, rows: int | None, steps: int) -> int:
@@ -228,26 +233,26 @@ def encoding_seconds(run: PlannedRun, shape: EncoderShape, sentences: float, spe
 def memory_of(run: PlannedRun, shape: EncoderShape, device: str, chunk: int | None = None) -> int:
     """Return the bytes, at most, that a method takes while it trains.
 
-    ``chunk``: the rows of a batch that are held at once. While later ones are computed, the
-    gradients of earlier ones are held, too.
+    ``chunk``: number of rows of a batch in memory at once. While later chunks are computed, the
+    gradients of earlier ones are in memory, too.
     """
     rows = run.recipe.batch_size
     half = run.precision in ("bf16", "fp16")
-    adapted = has_adapter(run)
-    frozen = run.plugin.cls.encoder_is_frozen or adapted
+    frozen = run.plugin.cls.encoder_is_frozen or has_adapter(run)
     cost = cost_of(run, shape)
     tokens = min(rows, chunk or rows) * cost.texts_per_row * run.recipe.max_seq_length
     forward = tokens * activation_bytes(run, shape, half=half)
-    if (
-        half and run.recipe.get("base_dtype") is None
-    ):  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
-        forward += 2 * shape.layer_weights * (cost.passes if frozen else 1)
+    if half and run.recipe.get("base_dtype") is None:
+        # autocast copies trained weights once, frozen ones in each pass
+        copies = cost.passes if frozen else 1
+        forward += 2 * shape.layer_weights * copies
     gradients = GRADIENT * cost.trained
     peak = max(forward, gradients)
     if chunk and chunk < rows:
         peak = forward + gradients
     weights = VALUE_AND_MOMENTS * cost.trained + held_bytes(run, shape, cost)
-    return int(weights + peak + PROCESS["cuda" if device.startswith("cuda") else "cpu"])
+    process = PROCESS["cuda" if device.startswith("cuda") else "cpu"]
+    return int(weights + peak + process)
 
 
 def activation_bytes(run: PlannedRun, shape: EncoderShape, *, half: bool) -> float:
@@ -302,7 +307,8 @@ def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
             with suppress(OSError):  # another process may be at work there
                 needed -= file.stat().st_size
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if (free := shutil.disk_usage(existing).free) < needed:
+    free = shutil.disk_usage(existing).free
+    if free < needed:
         raise BenchError(
             f"training takes up to {printed_size(needed)} in {store.path}, "
             f"whose disk has {printed_size(free)} free",

@@ -40,7 +40,7 @@ class TrainedRun:
 
 
 def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
-    """The run that an id, the beginning of an id, or a path names.
+    """Return the run that an id, the beginning of an id, or a path names.
 
     ``plugins`` are files given with --plugin. Raises UnknownName for an unknown run or method,
     RecordDamaged, and NotAModel if the run has no finished checkpoint.
@@ -54,14 +54,14 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
             "model is not",
             "bench verify computes its scores again",
         )
-    made_by, registry = record.provenance.plugin, discover(plugins)
+    made_by = record.provenance.plugin
+    registry = discover(plugins)
     plugin = registry.of_run(record.run_id, record.method, made_by)
     trains = learns(plugin.cls, record.setting)
-    problem = (
-        f"it has no finished checkpoint (status {record.status})"
-        if trains and record.training is None
-        else checkpoint_problem(record, folder)
-    )
+    if trains and record.training is None:
+        problem: str | None = f"it has no finished checkpoint (status {record.status})"
+    else:
+        problem = checkpoint_problem(record, folder)
     if problem is not None:
         hint = AGAIN
         if UNREADABLE in problem:  # it may be somebody else's run
@@ -97,7 +97,7 @@ def recipe_of_record(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
 
 
 def backbone_of(record: RunRecord, plugin: Plugin, runs: Path | None = None) -> Reference:
-    """The backbone that a run was made with; from the hub, the same commit.
+    """Return the backbone that a run was made with; from the hub, the same commit.
 
     ``runs``: the folder of the run's folder, which knows where this machine has it. Raises
     NotAModel if a folder has changed since, or is not here.
@@ -124,7 +124,7 @@ def load_finished_run(
     reporter: Reporter | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Method:
-    """The run's method, in evaluation mode on ``device``, ready to ``encode``.
+    """Return the run's method, in evaluation mode on ``device``, ready to ``encode``.
 
     Nothing is written to the run's folder.
 

@@ -13,7 +13,7 @@ from bench.run.plugins import Plugin
 
 
 def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
-    """Raises BenchError if dropout should make two views of a sentence differ, but the backbone has
+    """Raise BenchError if dropout should make two views of a sentence differ, but the backbone has
     none.
     """
     if own_dropout(backbone.config()) == 0:
@@ -21,7 +21,7 @@ def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Ref
 
 
 def check_kind(corpus: Corpus, plugin: Plugin, setting: str, recipe: Recipe) -> None:
-    """Raises BenchError if a corpus does not have the columns that the method trains on."""
+    """Raise BenchError if a corpus does not have the columns that the method trains on."""
     needed = plugin.cls.needs(setting, recipe)
     if corpus.kind == "n-tuples" and "triplets" in needed:
         if plugin.cls.several_negatives:

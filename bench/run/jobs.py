@@ -71,7 +71,7 @@ def queued_jobs(store: RunsFolder) -> dict[str, ClusterJob]:
 def to_submit(
     planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
 ) -> Sequence[PlannedRun]:
-    """The runs that are not finished and not queued.
+    """Return the runs that are not finished and not queued.
 
     With ``fresh`` all of them, and their results are removed now, because a requeued run resumes.
     Raises BenchError for ``fresh`` if one is queued.
@@ -96,9 +96,14 @@ def check_target(target: Target, connect: bool) -> None:
 
     Raises BenchError for options that it lacks; with ``connect`` also if it cannot be reached.
     """
-    (check_slurm if target.name == "slurm" else check_ray)(target, connect)
+    if target.name == "slurm":
+        check_slurm(target, connect)
+    else:
+        check_ray(target, connect)
 
 
 def script_of(batch: JobBatch) -> str:
     """Return the text of what would be submitted, for ``--dry-run``."""
-    return (slurm_script if batch.target.name == "slurm" else ray_script)(batch)
+    if batch.target.name == "slurm":
+        return slurm_script(batch)
+    return ray_script(batch)

@@ -35,9 +35,9 @@ def language_notes(backbone: Reference, scored: ScoredTasks) -> list[str]:
 
 
 def languages_by_task(scored: ScoredTasks) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return (suite, task) -> the codes of its languages, for the tasks of which they are known.
+    """Return (suite, task) -> the codes of its languages, for tasks with known languages.
 
-    Those of an mteb task are known once its data is here.
+    The languages of an mteb task are known once its data is here.
     """
     found = {}
     for task in scored.tasks:

@@ -75,8 +75,8 @@ def process_limit(target: Target, cards: Sequence[str]) -> int:
 def order_by_importance(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
     """Put the first run of every row first, then each second, and so on.
 
-    A row is what differs in the seed alone. Whoever stops early has few seeds of all rows, and not
-    all seeds of few rows. Otherwise the order is the plan's.
+    Runs of one row differ in their seed alone. If the plan is stopped early, all rows have a few
+    seeds, instead of a few rows all seeds. Otherwise the order is the plan's.
     """
     seen: Counter[object] = Counter()
     numbered = []
@@ -183,12 +183,11 @@ def least_used(cards: Sequence[str], working: Sequence[Worker]) -> str:
 def start_worker(batch: JobBatch, run_id: str, card: str, attempt: int, is_shared: bool) -> Worker:
     """Start the process of a run; its output is appended to the run's log."""
     node = socket.gethostname()
-    environment = {
-        **os.environ,
-        "BENCH_JOB": f"local {batch.name} {node} {attempt}",
-        **({"CUDA_VISIBLE_DEVICES": card} if card else {}),
-        **({SHARED_CARD: "1"} if is_shared else {}),
-    }
+    environment = {**os.environ, "BENCH_JOB": f"local {batch.name} {node} {attempt}"}
+    if card:
+        environment["CUDA_VISIBLE_DEVICES"] = card
+    if is_shared:
+        environment[SHARED_CARD] = "1"
     with _log_of(batch.folder / "logs" / f"{run_id}.log") as log:
         log.write(f"\nattempt {attempt} on card {card or 'as here'}\n".encode())
         log.flush()

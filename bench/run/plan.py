@@ -91,7 +91,7 @@ def _each_once(planned: Iterable[PlannedRun]) -> list[PlannedRun]:
 
 
 def check_config(config: RunConfig) -> None:
-    """Raises BenchError if nothing is named, and for a backbone's name, a text form or a suite that
+    """Raise BenchError if nothing is named, and for a backbone's name, a text form or a suite that
     is not valid.
     """
     for kind in ("methods", "backbones", "suites", "seeds"):

@@ -87,12 +87,12 @@ def determinants(run: PlannedRun) -> dict[str, Any]:
 
 
 def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
-    """A new run: this one with another recipe value."""
+    """Return a new run: this one with another recipe value."""
     return with_fingerprint(
         replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None)
     )
 
 
 def learns(cls: type[Method], setting: str) -> bool:
-    """Does a method take a corpus in a setting, to be trained or fitted?"""
+    """Return True if a method takes a corpus in a setting, to be trained or fitted."""
     return setting != NOT_TRAINED or cls.fitted is not None

@@ -66,7 +66,7 @@ class Planner:
     config: RunConfig
     scored: ScoredTasks
     data: DataFolder
-    # may fetch a backbone whose revision is not known yet
+    # gets a backbone onto this machine; it may fetch one, if its revision is not known yet
     ready: Callable[[Reference], Reference]
     # method -> its recipe of --recipe
     recipes: Mapping[str, CustomRecipe]

@@ -75,7 +75,7 @@ class Registry:
         return iter(sorted(self.plugins))
 
     def of_run(self, run_id: str, method: str, made_by: Code) -> Plugin:
-        """The method of a run.
+        """Return the method of a run.
 
         ``made_by``: the package or file that its record names. Raises BenchError if it is not here.
         """
@@ -172,7 +172,7 @@ def register_class(cls: Any) -> Plugin:
 
 
 def _name_for(cls: type) -> str:
-    """ "MyLoss" -> "my-loss": a name for a method."""
+    """Return the name of a method by its class: "MyLoss" becomes "my-loss"."""
     return re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower())
 
 
@@ -213,7 +213,7 @@ def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
 
 
 def from_file(file: Path) -> list[Plugin]:
-    """The methods that a Python file defines.
+    """Return the methods that a Python file defines.
 
     Raises BenchError if it does not import, or defines no method and no suite.
     """
@@ -235,7 +235,7 @@ def from_file(file: Path) -> list[Plugin]:
 def _plugins_of(
     loaded: Any, package: str, version: str = "", file: Path | None = None
 ) -> list[Plugin]:
-    """The plugins of a method class, or of the classes that a module defines.
+    """Return the plugins of a method class, or of the classes that a module defines.
 
     Raises TypeError and ValueError for a bad class.
     """

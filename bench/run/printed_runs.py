@@ -12,7 +12,7 @@ from bench.references import (
     SUITES,
     Checkpoint,
     FigureRuns,
-    Part,
+    PaperPart,
     PrintedRow,
     figure_runs,
     meaning,
@@ -35,7 +35,7 @@ RELEASED = "the authors' released checkpoint is scored and nothing is trained"
 
 
 def runs_of(
-    part: Part,
+    part: PaperPart,
     registry: Registry,
     *,
     filters: Sequence[str] = (),
@@ -52,21 +52,21 @@ def runs_of(
     checkpoint; ``released``: so is every row with a known one, and what would be trained is left
     out. Raises BenchError for a filter or a backbone that fits no row.
     """
-    printed = {row.first.backbone for row in printed_rows(part)} or {
-        name for one in figure_runs() for name in one.backbones
-    }
-    runs = [
-        _of_row(row, place, registry, released)
-        for row in printed_rows(part, filters)
-        for place in _places(row.first.backbone, printed, backbones)
-    ]
-    for one in [one for one in figure_runs() if one.part == part]:
-        runs += _of_figure(
-            one,
-            [place for name in one.backbones for place in _places(name, printed, backbones)],
-            registry,
-            released,
-        )
+    printed = {row.first.backbone for row in printed_rows(part)}
+    if not printed:
+        for figure in figure_runs():
+            printed.update(figure.backbones)
+    runs = []
+    for row in printed_rows(part, filters):
+        for place in _places(row.first.backbone, printed, backbones):
+            runs.append(_of_row(row, place, registry, released))
+    for figure in figure_runs():
+        if figure.part != part:
+            continue
+        places: list[Place] = []
+        for name in figure.backbones:
+            places += _places(name, printed, backbones)
+        runs += _of_figure(figure, places, registry, released)
     if backbones and not runs:
         raise BenchError(
             f"--backbone {','.join(backbones)}: no chosen row of {part.name} has it", part.command
@@ -127,8 +127,8 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
     return places
 
 
-def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[PrintedRow]:
-    """The rows of a table that ``filters`` choose; a figure has none.
+def printed_rows(part: PaperPart, filters: Sequence[str] = ()) -> list[PrintedRow]:
+    """Return the rows of a table that ``filters`` choose; a figure has none.
 
     Raises BenchError for a word that fits none.
     """
@@ -159,7 +159,7 @@ def _fits(row: PrintedRow, word: str) -> bool:
 def _of_figure(
     drawn: FigureRuns, places: Sequence[Place], registry: Registry, released: bool
 ) -> list[TableRun]:
-    """The runs that a figure is drawn from; each value of a series is a run."""
+    """Return the runs that a figure is drawn from; each value of a series is a run."""
     made = []
     for (setting, method, variant), changes in product(drawn.runs, combinations_of(drawn.series)):
         own = registry[method].cls.own_backbone
@@ -175,17 +175,16 @@ def _of_figure(
                 instead_of=() if own else instead_of,
                 notes=(drawn.open,) if drawn.open else (),
             )
-            checkpoint = (
-                released_as(method, setting, backbone)
-                if released and not variant and not changes
-                else None
-            )
-            made.append(run if checkpoint is None else _from_checkpoint(run, checkpoint))
+            if released and not variant and not changes:
+                checkpoint = released_as(method, setting, backbone)
+                if checkpoint is not None:
+                    run = _from_checkpoint(run, checkpoint)
+            made.append(run)
     return made
 
 
 def _from_checkpoint(run: TableRun, checkpoint: Checkpoint) -> TableRun:
-    """The authors' checkpoint instead of a training; its rows and suites stay."""
+    """Return the authors' checkpoint instead of a training; its rows and suites stay."""
     return replace(
         run,
         method=checkpoint.ours,
@@ -218,14 +217,15 @@ def _of_row(row: PrintedRow, place: Place, registry: Registry, released: bool) -
     for name in filter(None, (means.method, means.on, *means.uses.values())):
         if name not in registry.plugins:
             return TableRun(rows=(row,), why_not=f"no method {name} is installed here")
-    cls, setting = registry[means.method].cls, means.setting or first.setting
+    cls = registry[means.method].cls
+    setting = means.setting or first.setting
+    if setting not in cls.settings:  # a method that is fitted or pooled has a setting of its own
+        setting = cls.settings[0]
     run = TableRun(
         rows=(row,),
         method=means.method,
         variant=means.variant,
-        setting=setting
-        if setting in cls.settings
-        else cls.settings[0],  # fitted or pooled: one of its own
+        setting=setting,
         backbone=cls.own_backbone or backbone,
         suites=suites,
         changes=means.set,

@@ -197,7 +197,7 @@ def _outcome(ref: Any) -> str:
 
 
 def check_ray_head() -> None:
-    """Raises RunFailed if the head was restarted without its data: it has lost this driver, so the
+    """Raise RunFailed if the head was restarted without its data: it has lost this driver, so the
     driver's tasks would never end.
     """
     import ray

@@ -17,7 +17,7 @@ from bench.run.recipes import sourced, variants_of
 
 
 def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
-    """Raises BenchError, naming the file, for a recipe with a setting or variant that the method
+    """Raise BenchError, naming the file, for a recipe with a setting or variant that the method
     lacks, and for a wrong value.
     """
     for entry in recipes:
@@ -35,7 +35,7 @@ def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
 
 
 def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
-    """Raises BenchError, beginning with ``where``, for a key without a default, or a value of the
+    """Raise BenchError, beginning with ``where``, for a key without a default, or a value of the
     wrong type or out of range.
     """
     defaults = sourced(
@@ -44,14 +44,15 @@ def check_values(method: type[Method], values: Mapping[str, Value], where: str) 
     for key, value in values.items():
         if key not in defaults:
             raise UnknownName("recipe key", key, defaults, f"of {method.name} in {where}")
-        if wrong := wrong_kind(key, value.value, defaults[key].value):
+        wrong = wrong_kind(key, value.value, defaults[key].value)
+        if wrong:
             raise BenchError(f"{where}: {key}: {wrong}", f"bench methods {method.name}")
 
 
 def check_overrides(
     overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
 ) -> None:
-    """Raises BenchError for a key of ``--set`` that no method has, and for a decimal comma."""
+    """Raise BenchError for a key of ``--set`` that no method has, and for a decimal comma."""
     known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
     for method in methods:
         known |= encoder_keys(method, trained=trained)

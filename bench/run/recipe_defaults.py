@@ -40,13 +40,14 @@ ENCODER_VALUES: Mapping[str, Value] = {
     "lora_dropout": Value(0.05, "harness default, as LLM2Vec run_simcse.py and PromptEOL"),
     "lora_targets": Value(
         "all",
-        "harness default: every linear layer, as PromptEOL ft_llm.py in 4 bits and LLM2Vec train it",
+        "harness default: every linear layer, as PromptEOL ft_llm.py in 4 bits and LLM2Vec train "
+        "it",
     ),
     "base_dtype": Value(None, "harness default: float32"),
     "gradient_checkpointing": Value(False, "harness default"),
     "attention": Value(None, "harness default: the backbone's own"),
 }
-# those of them that also an encoder without training has
+# the keys that an encoder without training has, too
 ENCODER_VALUES_UNTRAINED = ("base_dtype", "attention")
 
 # keys that are in a recipe only if something sets them, so that the fingerprints of recipes without

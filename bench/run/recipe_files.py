@@ -34,7 +34,8 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     expect: dict[str, Any] | None = None
     note: str = ""
     facts: dict[str, Value] = {}
-    file: str = ""  # where it stands
+    # the file that it was read from
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class RecipeFile(
 
 @cache
 def read_recipes(folder: Path, method: str) -> RecipeFile:
-    """The recipe file of a method; empty if there is none.
+    """Return the recipe file of a method; empty if there is none.
 
     Raises BenchError, naming the file, if it is malformed.
     """
@@ -83,7 +84,7 @@ def read_recipes(folder: Path, method: str) -> RecipeFile:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         common, variants = tables.pop("common", []), tables.get("variants", {})
         convert([table.get("setting") for table in common], list[Settings])
-        tables["recipe"] = [_whole(one, common, str(file)) for one in tables.get("recipe", [])]
+        tables["recipe"] = [_whole(table, common, str(file)) for table in tables.get("recipe", [])]
         tables["variants"] = {name: _triples(values) for name, values in variants.items()}
         return convert(tables, RecipeFile)
     except UNREADABLE as error:
@@ -93,7 +94,7 @@ def read_recipes(folder: Path, method: str) -> RecipeFile:
 def _whole(
     recipe: Mapping[str, Any], common: Sequence[Mapping[str, Any]], file: str
 ) -> dict[str, Any]:
-    """A recipe's table over the tables of ``common`` that apply to it; later ones win."""
+    """Return a recipe's table over the tables of ``common`` that apply to it; later ones win."""
     recipe = {"variant": "", **recipe}
     whole: dict[str, Any] = {"values": {}, "facts": {}}
     for table in (*common, recipe):
@@ -108,22 +109,22 @@ def _whole(
 
 
 def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every ``key = value`` as ``key = { value, source, note }``."""
+    """Return every ``key = value`` as ``key = { value, source, note }``."""
     values = {}
     for key, content in table.items():
-        values[key] = {
-            "value": None,
-            "source": NO_SOURCE,
-            "note": None,
-            **(content if isinstance(content, dict) else {"value": content}),
-        }
+        triple = {"value": None, "source": NO_SOURCE, "note": None}
+        if isinstance(content, dict):
+            triple |= content
+        else:
+            triple["value"] = content
+        values[key] = triple
         if len(values[key]) > 3:
             raise ValueError(f"{key}: expected {{ value, source, note }}, or a value")
     return values
 
 
 def fits_selector(names: str | Sequence[str] | None, name: str) -> bool:
-    """Does a table with ``names`` as its setting, backbone or variant apply to ``name``?"""
+    """Return True if a table with ``names`` as setting, backbone or variant applies to ``name``."""
     return names is None or name in ([names] if isinstance(names, str) else names)
 
 
@@ -139,29 +140,29 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     backbone: str | None = None
     corpus: str | tuple[str, ...] | None = None
     search: dict[str, Any] = {}
-    file: str = ""  # where it stands
+    # the file that it was read from
+    file: str = ""
 
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
-        """Notes on the values of a search; ``plugin`` is the hash of the method's code now.
+        """Return notes on the values of a search; ``plugin`` is the hash of the method's code now.
 
         Raises BenchError for a seed of the search: its dev score chose the values.
         """
         name = self.search.get("name", "the search")
-        if used := set(seeds).intersection(self.search.get("seeds", [])):
+        used = set(seeds).intersection(self.search.get("seeds", []))
+        if used:
             raise BenchError(
                 f"seed {min(used)}: {name} chose these values by its scores on this seed, which "
                 "are therefore biased",
                 "--seeds 1-5, or other seeds that the search did not use",
             )
-        return (
-            []
-            if equivalent_code(self.search.get("plugin", plugin)) == equivalent_code(plugin)
-            else [f"the code of {self.method} has changed since {name}"]
-        )
+        if equivalent_code(self.search.get("plugin", plugin)) == equivalent_code(plugin):
+            return []
+        return [f"the code of {self.method} has changed since {name}"]
 
 
 def read_custom(file: Path) -> CustomRecipe:
-    """Raises BenchError, naming the file, if it is not a recipe."""
+    """Raise BenchError, naming the file, if it is not a recipe."""
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         table |= {"values": _triples(table["values"]), "file": str(file)}

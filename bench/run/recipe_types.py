@@ -61,7 +61,7 @@ def _kind(key: str, like: Any) -> Any:
 
 
 def parse_value(key: str, text: str, like: Any) -> Any:
-    """The value of ``text``, with the type of ``like``, the value that it replaces.
+    """Return the value of ``text``, with the type of ``like``, the value that it replaces.
 
     Raises BenchError if it has another type.
     """

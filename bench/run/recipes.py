@@ -88,7 +88,7 @@ def choose_entry(
     variant: str,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe for a backbone, or for the nearest one that has a recipe: same family, then
+    """Return the recipe for a backbone, or for the nearest one that has a recipe: same family, then
     nearest size.
 
     If two are equally near, the one for the variant; a recipe without a variant holds for all.
@@ -107,17 +107,14 @@ def choose_entry(
             entry.variant != variant,
         )
 
-    return min(
-        (
-            entry
-            for entry in recipes
-            if entry.setting == setting and entry.variant in ("", variant)
-            # one without values says only what a paper prints for its own backbone
-            if entry.backbone == backbone or entry.values or entry.corpus
-        ),
-        key=distance,
-        default=None,
-    )
+    fitting = []
+    for entry in recipes:
+        if entry.setting != setting or entry.variant not in ("", variant):
+            continue
+        # an entry without values only has the number that a paper prints for its own backbone
+        if entry.backbone == backbone or entry.values or entry.corpus:
+            fitting.append(entry)
+    return min(fitting, key=distance, default=None)
 
 
 DECODERS = re.compile(r"(?:^|[/_-])(llama|qwen|mistral|gemma|opt|gpt|pythia)(?=[\d._-])")
@@ -141,7 +138,7 @@ def whole_entry(
     trained: bool,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe that :func:`choose` finds.
+    """Return the recipe that :func:`choose` finds.
 
     If it is trained, the backbone's values are beneath it, except for keys that the method sets
     itself: so two methods do not differ in their learning rates alone.
@@ -207,16 +204,13 @@ def merge_recipe(
     for layer in layers:
         for key in layer:
             if key not in known:
-                raise UnknownName(
-                    "recipe key",
-                    key,
-                    known,
-                    f"in {layer[key].source if variant else 'a recipe'} of {method.name}",
-                )
+                where = layer[key].source if variant else "a recipe"
+                raise UnknownName("recipe key", key, known, f"in {where} of {method.name}")
         values |= layer
     for key, text in overrides.items():
         if key in known:
-            values[key] = Value(parse_value(key, text, {**known, **values}[key].value), "--set")
+            default = values.get(key, known[key]).value
+            values[key] = Value(parse_value(key, text, default), "--set")
     budget = values.pop("budget", Value(None, ""))
     if budget.value is not None and ("budget" in overrides or "epochs" not in overrides):
         if "epochs" in overrides:
@@ -231,11 +225,11 @@ def merge_recipe(
 
 
 def sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
-    """The values, with ``source`` for those that name none."""
-    return {
-        key: value if isinstance(value, Value) else Value(value, source)
-        for key, value in values.items()
-    }
+    """Return the values, with ``source`` for values that name none."""
+    with_source = {}
+    for key, value in values.items():
+        with_source[key] = value if isinstance(value, Value) else Value(value, source)
+    return with_source
 
 
 def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
@@ -248,7 +242,8 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
     except (TypeError, OSError):  # typed into an interpreter
         return method.variants
     of_file = read_recipes(folder, method.name).variants
-    if twice := sorted(method.variants.keys() & of_file.keys()):
+    twice = sorted(method.variants.keys() & of_file.keys())
+    if twice:
         raise BenchError(
             f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} "
             "declares a variant of that name, too",

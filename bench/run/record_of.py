@@ -42,7 +42,7 @@ from bench.score.suites import SuitePlugin
 
 
 def command_of_run(config: RunConfig) -> str:
-    """The command that made a run, with paths relative to the working directory, or by their
+    """Return the command that made a run, with paths relative to the working directory, or by their
     names.
     """
     if not config.command:
@@ -55,7 +55,7 @@ def command_of_run(config: RunConfig) -> str:
 
 
 def recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
-    """Every hyperparameter.
+    """Return every hyperparameter.
 
     One that is a file, a folder or a backbone has its name; ``determines`` has its hash.
     """
@@ -68,18 +68,15 @@ def recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
             values[key] = RecipeValue(
                 value=recorded_path(known.value), source=known.source, note=known.note
             )
-    return {
-        key: RecipeValue(
-            value=value.value,
-            source=hide_paths(value.source),
-            note=None if value.note is None else hide_paths(value.note),
-        )
-        for key, value in values.items()
-    }
+    hidden = {}
+    for key, value in values.items():
+        note = None if value.note is None else hide_paths(value.note)
+        hidden[key] = RecipeValue(value=value.value, source=hide_paths(value.source), note=note)
+    return hidden
 
 
 def backbone_used(run: PlannedRun) -> BackboneUsed:
-    """The backbone by name and revision: a hub's commit, or the hash of a folder's weights."""
+    """Return the backbone's name and revision: a hub's commit, or a hash of a folder's weights."""
     return BackboneUsed(
         name=recorded_path(run.backbone.name),
         revision=run.backbone.revision,
@@ -87,7 +84,7 @@ def backbone_used(run: PlannedRun) -> BackboneUsed:
 
 
 def corpus_used(run: PlannedRun) -> CorpusUsed:
-    """The training text by name and hash; without a name if nothing was trained."""
+    """Return the training text by name and hash; without a name if nothing was trained."""
     corpus = run.corpus
     if corpus is None:
         return CorpusUsed()
@@ -102,7 +99,7 @@ def corpus_used(run: PlannedRun) -> CorpusUsed:
 
 
 def recorded_code(plugin: Plugin | SuitePlugin) -> Code:
-    """A plugin's code. A file is named as a command of the working directory names it."""
+    """Return a plugin's code. A file is named as a command of the working directory names it."""
     package = plugin.package
     if package.endswith(".py"):
         package = recorded_path(package)
@@ -163,8 +160,8 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
 
 
 def git_state(folder: Path) -> Checkout:
-    """The commit, and whether the working tree differs from it; nothing if ``folder`` is not in a
-    git checkout, or git takes too long.
+    """Return the commit, and whether the working tree differs from it; nothing if ``folder`` is not
+    in a git checkout, or git takes too long.
     """
     git = ["git", "-c", "core.abbrev=40", "-C", str(folder)]
     call = partial(subprocess.run, capture_output=True, text=True, timeout=10, check=True)
@@ -181,7 +178,7 @@ def with_provenance(record: RunRecord, **facts: Any) -> RunRecord:
 
 
 def with_execution(record: RunRecord, facts: Facts) -> RunRecord:
-    """The record with more facts about how it was executed."""
+    """Return the record with more facts about how it was executed."""
     return with_provenance(record, execution=replace(record.provenance.execution, **facts))
 
 

@@ -27,7 +27,7 @@ a smaller one.
 def with_set(
     runs: Sequence[TableRun], registry: Registry, overrides: Mapping[str, str]
 ) -> tuple[TableRun, ...]:
-    """The runs with the user's recipe values, each with those that its method knows.
+    """Return the runs with the user's recipe values, each with those that its method knows.
 
     Raises UnknownName for a key that none of them knows, BenchError for a series.
     """
@@ -107,7 +107,7 @@ def plan_table_runs(
 def _configs(
     run: TableRun, seeds: Sequence[int], config: RunConfig, store: RunsFolder
 ) -> list[RunConfig]:
-    """One for each encoder that the run needs. Raises BenchError if there is none yet."""
+    """Return a config for each encoder that the run needs. Raises BenchError if none exists yet."""
     if run.on is None:
         return [run.config(config, seeds)]
     folders = {record.seed: str(folder) for record, folder in finished_runs_of(run.on, store)}
@@ -115,16 +115,17 @@ def _configs(
         raise BenchError(f"it needs a finished run of {run.on.name}")
     by_folder: dict[str, list[int]] = {}
     for seed in seeds:
-        if folder := folders.get(seed, folders.get(None)):
+        folder = folders.get(seed, folders.get(None))
+        if folder:
             by_folder.setdefault(folder, []).append(seed)
     return [run.config(config, some, folder) for folder, some in by_folder.items()]
 
 
 def finished_runs_of(run: TableRun, store: RunsFolder) -> list[Run]:
-    """The finished runs among the planned ones of this run."""
-    return [
-        Run(record, store.folder(one.run_id))
-        for one in run.planned
-        if (record := store.get(one.run_id, one.fingerprint)) is not None
-        and record.status == "finished"
-    ]
+    """Return the finished runs among the planned ones of this run."""
+    finished = []
+    for planned in run.planned:
+        record = store.get(planned.run_id, planned.fingerprint)
+        if record is not None and record.status == "finished":
+            finished.append(Run(record, store.folder(planned.run_id)))
+    return finished

@@ -23,7 +23,7 @@ class ScoredTasks:
 
 
 def find_scored_tasks(suites: Sequence[str], text: str, data: DataFolder) -> ScoredTasks:
-    """Every task in every requested text form; a task with only one form is there once.
+    """Return every task in every requested text form; a task with only one form is there once.
 
     Raises DataMissing if no set is here.
     """
@@ -53,7 +53,7 @@ def find_scored_tasks(suites: Sequence[str], text: str, data: DataFolder) -> Sco
 
 
 def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
-    """The distinct sentences that scoring these suites encodes.
+    """Return the distinct sentences that scoring these suites encodes.
 
     Raises DataMissing if a set is not here.
     """
@@ -64,7 +64,7 @@ def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> l
 
 
 def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
-    """One line for all of them, with the command that fetches them, if there is one."""
+    """Return one line for all of them, with the command that fetches them, if there is one."""
     first, others = missing[0], len(missing) - 1
     names = " ".join(dict.fromkeys(error.name for error in missing if error.name))
     more = ""

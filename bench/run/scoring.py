@@ -56,8 +56,7 @@ def score_run(
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
     place = RunPlace(run.run_id, key, folder)
     failed: list[RunFailed] = []
-    waiting: dict[str, list[Scored]] = {name: [] for name in renewed_suites(record, tasks)}
-    to_score = Counter(known.suite for known in tasks)
+    waiting = WaitingScores(record, tasks)
     for done, (known, result) in enumerate(score_tasks(tasks, vectors, place, device), 1):
         if isinstance(result, RunFailed):
             failed.append(result)
@@ -65,11 +64,9 @@ def score_run(
 
         # a score that waits for the others of its suite is recorded with them
         ready = [(known, result)]
-        if known.suite in waiting:
-            waiting[known.suite].append((known, result))
-            ready = []
-            if len(waiting[known.suite]) == to_score[known.suite]:
-                ready = waiting.pop(known.suite)
+        if known.suite in waiting.suites:
+            ready = waiting.add(known, result)
+            if ready:
                 record = with_earlier_code(record, known.suite)
         record = _with_scores(record, ready, store)
         seconds = time.perf_counter() - began
@@ -84,18 +81,44 @@ def score_run(
             )
         if done < len(tasks):
             store.write(record)
-    for name in waiting:
+    for name in waiting.suites:
         reporter.note(f"the scores of {name} stay those of its earlier code")
     record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     record = _with_model_facts(record, run, method, vectors)
-    held_in = run.recipe.get("base_dtype")
-    if held_in is not None:
-        words = f"float32 on weights in {WEIGHTS_IN_WORDS.get(held_in, held_in)}"
-        record = with_execution(record, {"scored_in": words})
+    record = _with_weights_format(record, run)
     if failed:
         store.write(record)
         raise _failure(failed, record)
     return record
+
+
+class WaitingScores:
+    """New scores of suites that the record has scores of by other code.
+
+    They wait until all tasks of their suite are scored.
+    """
+
+    def __init__(self, record: RunRecord, tasks: Sequence[KnownTask]) -> None:
+        # suite -> the new scores so far; a suite that is whole is no longer here
+        self.suites: dict[str, list[Scored]] = {name: [] for name in renewed_suites(record, tasks)}
+        self.tasks_of = Counter(known.suite for known in tasks)
+
+    def add(self, known: KnownTask, result: TaskResult) -> list[Scored]:
+        """Add a score; return all of its suite if they are now complete, else none."""
+        scored = self.suites[known.suite]
+        scored.append((known, result))
+        if len(scored) < self.tasks_of[known.suite]:
+            return []
+        return self.suites.pop(known.suite)
+
+
+def _with_weights_format(record: RunRecord, run: PlannedRun) -> RunRecord:
+    """Return the record with the format of the weights that were scored, if it is not float32."""
+    held_in = run.recipe.get("base_dtype")
+    if held_in is None:
+        return record
+    words = f"float32 on weights in {WEIGHTS_IN_WORDS.get(held_in, held_in)}"
+    return with_execution(record, {"scored_in": words})
 
 
 def _with_scores(record: RunRecord, scored: Sequence[Scored], store: RunsFolder) -> RunRecord:

@@ -78,7 +78,7 @@ def is_launched() -> bool:
 
 
 def process_count(target: Target, device: str) -> int:
-    """How many processes train together.
+    """Return how many processes train together.
 
     Raises BenchError for a number that is missing or too large.
     """
@@ -105,7 +105,7 @@ def process_count(target: Target, device: str) -> int:
 
 
 def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None:
-    """Raises BenchError if a method that trains cannot split a batch."""
+    """Raise BenchError if a method that trains cannot split a batch."""
     from bench.training.gradient import check_chunk
 
     for run in planned:

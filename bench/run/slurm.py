@@ -35,22 +35,26 @@ attempt=${{SLURM_RESTART_COUNT:-0}}
 last=$((attempt + {retries}))
 while :; do
     attempt=$((attempt + 1))
-    export BENCH_JOB="slurm ${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID ${{SLURMD_NODENAME:-?}} $attempt"
+    job="${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
+    export BENCH_JOB="slurm $job ${{SLURMD_NODENAME:-?}} $attempt"
     sh "$folder/worker.sh" "$run" &
     child=$!
     wait "$child"; code=$?
     while kill -0 "$child" 2> /dev/null; do wait "$child"; code=$?; done
     [ -n "$stopped" ] && break
-    [ "$code" -gt 130 ] && [ "$attempt" -le "$last" ] || exit "$code"  # not killed by a signal, or too often
+    # again only if a signal killed it, and not too often
+    [ "$code" -gt 130 ] && [ "$attempt" -le "$last" ] || exit "$code"
 done
 [ "$stopped" = limit ] || exit 130
 case $code in 0|1|2) exit "$code";; esac
 if [ "$(saved)" = "$before" ]; then
-    echo "error: the time limit came before anything new was saved; a longer time=... in --on slurm, or BENCH_SAVE_SECONDS"
+    echo "error: the time limit came before anything new was saved;" \\
+        "a longer time=... in --on slurm, or BENCH_SAVE_SECONDS"
     exit 1
 fi
 for _ in 1 2 3 4 5; do
-    scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID" && exec sleep 60  # until Slurm ends this job
+    # it sleeps until Slurm ends this job
+    scontrol requeue "$job" && exec sleep 60
     sleep 2
 done
 exit 1
@@ -58,8 +62,8 @@ exit 1
 
 
 def check_slurm(target: Target, connect: bool) -> None:
-    """Raises BenchError for an option that cannot be passed on and, with ``connect``, if there is
-    no sbatch here.
+    """Raise BenchError for an option that cannot be passed on and, with ``connect``, if there is no
+    sbatch here.
     """
     for key, value in target.options:
         if not re.fullmatch("[a-z][a-z0-9-]*", key) or "\n" in value or key in RESERVED:

@@ -28,12 +28,14 @@ class TableRun:
     suites: tuple[str, ...] = ()
     changes: Mapping[str, str] = field(default_factory=dict)  # recipe values that the paper names
     overrides: Mapping[str, str] = field(default_factory=dict)  # the user's recipe values
-    on: TableRun | None = None  # the run whose encoder is its backbone or a recipe value
+    # the run that gives its encoder as the backbone or as a recipe value
+    on: TableRun | None = None
     on_as: str = ""  # the key of that value ("teacher"); "": its backbone
     instead_of: tuple[str, ...] = ()  # the printed backbones that this one replaces
     checkpoint: Checkpoint | None = None  # of the authors, which is scored and not trained
     why_not: str = ""  # the reason it is not run; then the rest may be empty
-    notes: tuple[str, ...] = ()  # what the paper leaves open, and whether a checkpoint is scored
+    # questions that the paper leaves open; and a line if a checkpoint is scored
+    notes: tuple[str, ...] = ()
     planned: tuple[PlannedRun, ...] = ()  # one for each seed
     error: BenchError | None = None  # why it could not be planned
 
@@ -57,7 +59,7 @@ class TableRun:
         return self.why_not or (self.error.message if self.error else "")
 
     def differs_from(self, cell: ReferenceResult) -> str:
-        """Why this run cannot be compared with a printed number; "" if it can."""
+        """Say why this run cannot be compared with a printed number; "" if it can."""
         if self.instead_of:
             return f"{self.backbone} stands in for {', '.join(self.instead_of)}"
         if self.overrides:
@@ -81,7 +83,7 @@ class TableRun:
         )
 
     def config(self, options: RunConfig, seeds: Sequence[int], below: str = "") -> RunConfig:
-        """The run with these seeds.
+        """Return the run with these seeds.
 
         ``options``: device, data and the like; ``below``: the folder of the run that it needs.
         """

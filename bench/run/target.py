@@ -36,7 +36,8 @@ class Target:
     cpus: Count | None = None
     memory: str | None = None  # as typed: "16G"
     parallel: Count | None = None  # runs at once
-    retries: Annotated[int, msgspec.Meta(ge=0)] = 3  # of a run whose worker was killed
+    # attempts to run again what a killed worker left
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 3
     file: str | None = None  # into which commands are written; None: standard output
     options: tuple[tuple[str, str], ...] = ()  # of sbatch
 
@@ -47,7 +48,7 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma without a KEY= after it
+    """Return ``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma without a KEY= after it
     belongs to the value before it ("nodelist=a,b"). Raises BenchError for anything else.
     """
     name, _, rest = text.partition(":")

@@ -67,12 +67,12 @@ class RunVectors:
         return store
 
     def array(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
-        """One row for each sentence."""
+        """Return one row for each sentence."""
         return self.of(prompt, sentences)(sentences)
 
     def shape_facts(self) -> dict[str, Any]:
-        """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand
-        of them show.
+        """Return "dimension", and whether all vectors have the length 1 ("normalised"), as some
+        thousand of them show.
         """
         vectors = next((store.first(4096) for store in self.stores.values() if len(store)), None)
         if vectors is None:

@@ -74,8 +74,8 @@ def build_for_run(
 
 
 def check_measured_noise(method: Any, run: PlannedRun) -> None:
-    """Raises BenchError as :func:`check_noise`, if the backbone's config names no dropout: its
-    class may have some all the same.
+    """Raise BenchError as :func:`check_noise`, if the backbone's config names no dropout: its class
+    may have some all the same.
     """
     if run.setting not in type(method).by_dropout or own_dropout(run.backbone.config()) is not None:
         return

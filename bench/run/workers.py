@@ -38,7 +38,7 @@ exec {command} --only "$1"
 
 
 def find_planned(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
-    """The run with that id.
+    """Return the run with that id.
 
     Raises BenchError if the plan has none, as on a machine with another plugin or corpus.
     """
@@ -62,13 +62,13 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
         and "TOKEN" not in name.replace("TOKENIZERS", "")
         and name not in ("BENCH_RUNS", "BENCH_DATA", "BENCH_JOB")
     }
-    folders = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
-    return {
-        **variables,
-        **({} if cpus is None else {"OMP_NUM_THREADS": str(cpus)}),
-        "PYTHONPATH": os.pathsep.join(dict.fromkeys([str(PLACE), *map(os.path.abspath, folders)])),
-        "BENCH_CACHE": str(default_cache().absolute()),
-    }
+    folders = [folder for folder in variables.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    paths = dict.fromkeys([str(PLACE), *map(os.path.abspath, folders)])
+    if cpus is not None:
+        variables["OMP_NUM_THREADS"] = str(cpus)
+    variables["PYTHONPATH"] = os.pathsep.join(paths)
+    variables["BENCH_CACHE"] = str(default_cache().absolute())
+    return variables
 
 
 def stop_with_parent() -> None:

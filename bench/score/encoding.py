@@ -31,10 +31,10 @@ def encode_unique(
     gather: Callable[[list[Any]], np.ndarray] = np.concatenate,
     gathered: int = 0,
 ) -> np.ndarray:
-    """Encode sentences: (n, dim) float32, row i for sentence i; (0, 0) if there are none.
+    """Encode sentences as (n, dim) float32, row i for sentence i; (0, 0) if there are none.
 
     ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim), and
-    ``gather`` the results of some batches into one array: those of one batch, or as many as hold
+    ``gather`` the results of some batches into one array: of one batch, or of as many as hold
     ``gathered`` numbers, so that the host need not wait for a GPU in each batch. A batch holds at
     most ``budget`` padded tokens (rows x longest row, of the ids as ``tokens`` gives them); a
     longer sentence is its own batch.
@@ -56,23 +56,15 @@ def encode_unique(
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
 
     done = 0
+    # results of batches that are not gathered yet, and their rows in ``result``
     waiting: list[Any] = []
     places: list[int] = []
     for rows in batches_of([len(ids[i]) for i in order], budget):
         where = [order[i] for i in rows]
         vectors = embed([ids[i] for i in where])
-        if vectors.ndim != 2 or len(vectors) != len(where):
-            count = len(where)
-            raise ValueError(
-                f"embed returned shape {tuple(vectors.shape)} for {count} sentences; "
-                f"expected ({count}, dim)"
-            )
+        _check_shape(vectors, len(where), result.shape[1] if done else None)
         if not done:
             result = np.empty((len(distinct), vectors.shape[1]), dtype=np.float32)
-        if vectors.shape[1] != result.shape[1]:
-            raise ValueError(
-                f"embed returned {vectors.shape[1]} dimensions, before {result.shape[1]}"
-            )
         waiting.append(vectors)
         places += where
         done += len(where)
@@ -84,6 +76,17 @@ def encode_unique(
             progress(done, len(distinct))
     row_of = {sentence: i for i, sentence in enumerate(distinct)}
     return result[np.fromiter((row_of[s] for s in sentences), dtype=np.int64, count=len(sentences))]
+
+
+def _check_shape(vectors: Any, rows: int, dimensions: int | None) -> None:
+    """Raise ValueError for another number of rows or, if it is known, of dimensions."""
+    if vectors.ndim != 2 or len(vectors) != rows:
+        raise ValueError(
+            f"embed returned shape {tuple(vectors.shape)} for {rows} sentences; "
+            f"expected ({rows}, dim)"
+        )
+    if dimensions is not None and vectors.shape[1] != dimensions:
+        raise ValueError(f"embed returned {vectors.shape[1]} dimensions, before {dimensions}")
 
 
 def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
@@ -143,11 +146,13 @@ class VectorStore:
         return len(self._row)
 
     def first(self, count: int) -> np.ndarray:
-        """The first vectors that were added, at most ``count``: (n, dim) float32, or (0, 0)."""
+        """Return the first vectors, at most ``count``, as (n, dim) float32; (0, 0) if none was
+        added.
+        """
         return np.array(self._vectors[:count], dtype=np.float32)
 
     def missing(self, sentences: Sequence[str]) -> list[str]:
-        """The distinct sentences that are not stored yet."""
+        """Return the distinct sentences that are not stored yet."""
         return [s for s in dict.fromkeys(sentences) if _key_of(s) not in self._row]
 
     def add(
@@ -180,7 +185,7 @@ class VectorStore:
         return len(new)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """(n, dim) float32. Raises KeyError for a sentence that was never added."""
+        """Return (n, dim) float32. Raises KeyError for a sentence that was never added."""
         rows = np.fromiter(
             (self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences)
         )

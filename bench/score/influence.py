@@ -33,10 +33,10 @@ class Influence:
     """The values of one method on one task, and how far each item moves them, in points (x 100)."""
 
     value_SR: Floats
+    # mean over repetitions; a row sums to zero
     moved_SN: Floats
-    """Mean over repetitions; a row sums to zero."""
+    # weight of each item in the value; they sum to 1
     weight_N: Floats
-    """Weight of each item in the value; sums to 1."""
 
     def of(self, seeds: Sequence[int | None], wanted: Sequence[int | None]) -> Influence:
         """Keep some of the seeds only."""
@@ -47,12 +47,12 @@ class Influence:
 
 
 def even_weights(n_items: int) -> Floats:
-    """(N,) equal weights that sum to 1."""
+    """Return (N,) equal weights that sum to 1."""
     return np.full(n_items, 1 / n_items)
 
 
 def move_spearman(p: Predicted) -> Influence:
-    """Influence of each pair on Spearman's correlation over all pairs.
+    """Compute the influence of each pair on Spearman's correlation over all pairs.
 
     Raises ValueError if one side is constant or predictions are not one number for each pair.
     """
@@ -60,7 +60,9 @@ def move_spearman(p: Predicted) -> Influence:
 
 
 def move_sampled_spearman(p: Predicted) -> Influence:
-    """Influence of each pair on a correlation over one pair of every query, on average over draws.
+    """Compute the influence of each pair on a correlation over one pair of every query.
+
+    It is the average over draws of the pairs.
 
     Raises ValueError as ``move_spearman``, and if the queries of the pairs are not known.
     """
@@ -123,29 +125,38 @@ def _is_correlation(p: Predicted, metric: Metric) -> bool:
 def _influences_of_block(
     methods: Sequence[Predicted], metric: Metric
 ) -> list[Influence | ValueError]:
+    """Compute the influences of a block of methods, together if there are several."""
     if len(methods) > 1:
-        first = methods[0]
-        weight_N = even_weights(first.n_items)
-        if metric.influence is move_sampled_spearman and first.query_N is not None:
-            weight_N = _group_weights(first.query_N)
-        together = np.concatenate([p.prediction_SN for p in methods])
         try:
-            value_S, moved_SN = _correlations(together, first.gold_N, weight_N, first.task)
-        except ValueError:  # of one method: each by itself says which
-            pass
-        else:
-            ends = np.cumsum([len(p.prediction_SN) for p in methods]).tolist()
-            starts = [0, *ends[:-1]]
-            return [
-                Influence(value_S[start:end, None], moved_SN[start:end], weight_N)
-                for start, end in zip(starts, ends, strict=True)
-            ]
+            return [*_correlations_of_block(methods, metric)]
+        except ValueError:
+            pass  # one method's score is undefined: computed one by one, the error is at its place
     found: list[Influence | ValueError] = []
     for p in methods:
         try:
             found.append(metric.move(p))
         except ValueError as error:
             found.append(error)
+    return found
+
+
+def _correlations_of_block(methods: Sequence[Predicted], metric: Metric) -> list[Influence]:
+    """Compute the influences on the correlations of several methods in one call.
+
+    Raises ValueError if the score of any is undefined.
+    """
+    first = methods[0]
+    weight_N = even_weights(first.n_items)
+    if metric.influence is move_sampled_spearman and first.query_N is not None:
+        weight_N = _group_weights(first.query_N)
+    together = np.concatenate([p.prediction_SN for p in methods])
+    value_S, moved_SN = _correlations(together, first.gold_N, weight_N, first.task)
+    found = []
+    start = 0
+    for p in methods:
+        end = start + len(p.prediction_SN)
+        found.append(Influence(value_S[start:end, None], moved_SN[start:end], weight_N))
+        start = end
     return found
 
 
@@ -157,17 +168,24 @@ def _correlations(
     Ties have mean ranks: the correlation of weighted mid-distribution functions. All rows are
     computed at once, because tables of thousands of runs take most of their time here.
     """
-    x_ranks, of_y = _Ranks(x_SN), _gold_side(np.asarray(y), weight_N)
-    y_ranks, v_N, squares_y = of_y.ranks, of_y.centred_N, of_y.squares
+    x_ranks = _Ranks(x_SN)
+    of_y = _gold_side(np.asarray(y), weight_N)
+    y_ranks = of_y.ranks
+    v_N = of_y.centred_N
+    squares_y = of_y.squares
     u_SN = x_ranks.centred(weight_N)
-    uv_SN, uu_SN = u_SN * v_N, u_SN * u_SN
-    product_S, squares_x_S, scale_S = (np.empty((len(u_SN), 1)) for _ in range(3))
+    uv_SN = u_SN * v_N
+    uu_SN = u_SN * u_SN
+    product_S = np.empty((len(u_SN), 1))
+    squares_x_S = np.empty((len(u_SN), 1))
+    scale_S = np.empty((len(u_SN), 1))
     for seed in range(len(u_SN)):
         product_S[seed] = weight_N @ uv_SN[seed]
         squares_x = float(weight_N @ uu_SN[seed])
         if min(squares_x, squares_y) <= 1e-15:
             raise ValueError(f"{task}: one side is constant: correlation is undefined, not zero")
-        squares_x_S[seed], scale_S[seed] = squares_x, (squares_x * squares_y) ** -0.5
+        squares_x_S[seed] = squares_x
+        scale_S[seed] = (squares_x * squares_y) ** -0.5
     # an item moves each moment by its own part, and by the ranks that it moves of the others
     weighted_u_SN = weight_N * u_SN
     of_product_SN = (
@@ -188,8 +206,8 @@ class _GoldSide:
     ranks: _Ranks
     centred_N: Floats
     squares: float
+    # how far each item moves ``squares``
     moved_N: Floats
-    """How far each item moves ``squares``."""
 
 
 def _gold_side(gold_N: NDArray[np.generic], weight_N: Floats) -> _GoldSide:
@@ -218,17 +236,17 @@ class _Ranks:
         self.group_SN = np.empty_like(group_SN)
         np.put_along_axis(self.group_SN, order_SN, group_SN, axis=1)
         self.groups = int(group_SN[:, -1].max()) + 1
+        # the group of each item, counted on from row to row
         self.place_SN = self.group_SN + self.groups * np.arange(len(group_SN))[:, None]
-        """The group of each item, counted on from row to row."""
 
     def centred(self, weight_N: Floats) -> Floats:
-        """(S, N) weight below each item's value, plus half of the weight at it, minus a half."""
+        """Return (S, N) weights below each item's value, plus half the weight at it, minus 0.5."""
         place_SN = self.place_SN
         weight_SG = self._by_group(np.broadcast_to(weight_N, place_SN.shape), place_SN)
         return (np.cumsum(weight_SG, axis=1) - weight_SG / 2 - 0.5).ravel()[place_SN]
 
     def above(self, part: Floats) -> Floats:
-        """(S, N) sums of ``part`` over items with a greater value, and half of those with equal.
+        """Return (S, N) sums of ``part`` over items with a greater value, and half over equal ones.
 
         ``part``: (S, N), or (N,) for all rows, with a total of zero; a single row takes any number
         of parts.
@@ -240,7 +258,7 @@ class _Ranks:
         return (part_SG / 2 - np.cumsum(part_SG, axis=1)).ravel()[place_SN]
 
     def _by_group(self, part_SN: Floats, place_SN: NDArray[np.intp]) -> Floats:
-        """(S, G) sums, in the order of the items."""
+        """Return (S, G) sums, in the order of the items."""
         sums = np.bincount(place_SN.ravel(), part_SN.ravel(), self.groups * len(place_SN))
         return np.asarray(sums, dtype=np.float64).reshape(-1, self.groups)
 
@@ -252,7 +270,8 @@ def _group_weights(group_N: NDArray[np.generic]) -> Floats:
 
 
 def move_accuracy(p: Predicted) -> Influence:
-    """Influence of each item on the share of right answers, the mean over folds if there are any.
+    """Compute the influence of each item on the share of right answers; the mean over folds, if
+    any.
 
     A draw of examples (R) counts the items that it tested; -1 is an item that it did not test.
     Raises ValueError if a draw tested nothing.
@@ -266,7 +285,7 @@ def move_accuracy(p: Predicted) -> Influence:
 
 
 def move_matched_accuracy(p: Predicted) -> Influence:
-    """Influence of each item on the share of items in a cluster that is matched with their class.
+    """Compute the influence of each item on the share of items in the cluster of their class.
 
     Clusters are matched with classes on all items, and keep their class when items are drawn: if
     the best matching is the only best one, a new one would change the value by less than the noise
@@ -282,12 +301,12 @@ def move_matched_accuracy(p: Predicted) -> Influence:
 
 
 def _by_repetition(p: Predicted) -> NDArray[Any]:
-    """(S, R, N) predictions."""
+    """Return (S, R, N) predictions."""
     return np.moveaxis(np.atleast_3d(p.prediction_SN), 1, 2)
 
 
 def _move_share(p: Predicted, right: Floats, asked: Floats) -> Influence:
-    """Influence on the weight of the right answers over the weight of all that were asked.
+    """Compute the influence on the weight of right answers over the weight of all asked items.
 
     ``right``, ``asked``: (S, R, N), 1 or 0.
     """
@@ -301,7 +320,7 @@ def _move_share(p: Predicted, right: Floats, asked: Floats) -> Influence:
 
 
 def _matched(labels_N: NDArray[np.generic], gold_N: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """(N,) True for items in the cluster of their class, by the best matching (Kuhn 1955)."""
+    """Return (N,) True for items in their class's cluster, by the best matching (Kuhn 1955)."""
     from scipy.optimize import linear_sum_assignment
 
     clusters, row_N = np.unique(labels_N, return_inverse=True)

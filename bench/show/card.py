@@ -20,12 +20,17 @@ CARD = "card.png"
 """Its name in a version's folder."""
 PIXELS = (1200, 630)
 DPI = 100
-PAPER, INK, QUIET, ACCENT = "#fdfcf9", "#1c1b19", "#66625b", "#8a3b12"
-"""The colours of the pages in light."""
+# the colours of the pages in light
+PAPER = "#fdfcf9"
+INK = "#1c1b19"
+QUIET = "#66625b"
+ACCENT = "#8a3b12"
 STYLE = {"text.parse_math": False, "font.family": ["DejaVu Sans"]}
 MOST_ROWS = 30
-CLAIM, COUNTS, TITLE = 25, 38, 60
-"""Characters of a line of these texts."""
+# characters of a line of these texts
+CLAIM_WIDTH = 25
+COUNTS_WIDTH = 38
+TITLE_WIDTH = 60
 MOST_LINES = 5
 
 
@@ -39,14 +44,14 @@ def draw_card(board: Board) -> bytes:
     with matplotlib.style.context(STYLE, after_reset=True):
         sheet = Figure(figsize=(PIXELS[0] / DPI, PIXELS[1] / DPI), dpi=DPI, facecolor=PAPER)
         canvas = FigureCanvasAgg(sheet)
-        title = textwrap.shorten(make_visible(f"{board.title}, {board.version}"), TITLE)
+        title = textwrap.shorten(make_visible(f"{board.title}, {board.version}"), TITLE_WIDTH)
         sheet.text(0.05, 0.9, title, size=19, color=QUIET, va="center")
-        claim = _lines(finding.claim, CLAIM)
+        claim = _lines(finding.claim, CLAIM_WIDTH)
         sheet.text(
             0.05, 0.8, claim, size=35, color=INK, va="top", weight="bold", family="DejaVu Serif"
         )
         below = 0.8 - 0.092 * (claim.count("\n") + 1) - 0.05
-        sheet.text(0.05, below, _lines(finding.counts, COUNTS), size=20, color=INK, va="top")
+        sheet.text(0.05, below, _lines(finding.counts, COUNTS_WIDTH), size=20, color=INK, va="top")
         made = f"{len(board.runs):,} runs, {board.date}; every prediction stored"
         sheet.text(0.05, 0.08, made, size=15, color=QUIET, va="center")
         table = main_table_of([shown.table for shown in board.tables])
@@ -74,12 +79,12 @@ def _draw_intervals(axes: Axes, drawn: Sequence[dict[str, Any]]) -> None:
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(len(drawn) - 0.5, -0.5)
     axes.axvline(drawn[0]["zero"], color=QUIET, linewidth=1.2)
-    for place, one in enumerate(drawn):
-        colour = ACCENT if one["kind"] in ("better", "worse") else QUIET
-        if one["bar"]:
-            axes.plot(one["bar"], (place, place), color=colour, linewidth=2.4)
-        if one["point"] is not None:
-            axes.plot([one["point"]], [place], "o", color=colour, markersize=7)
-        elif one["bar"]:
-            marker, x = ("<", one["bar"][0]) if one["left"] else (">", one["bar"][1])
+    for place, drawing in enumerate(drawn):
+        colour = ACCENT if drawing["kind"] in ("better", "worse") else QUIET
+        if drawing["bar"]:
+            axes.plot(drawing["bar"], (place, place), color=colour, linewidth=2.4)
+        if drawing["point"] is not None:
+            axes.plot([drawing["point"]], [place], "o", color=colour, markersize=7)
+        elif drawing["bar"]:
+            marker, x = ("<", drawing["bar"][0]) if drawing["left"] else (">", drawing["bar"][1])
             axes.plot([x], [place], marker, color=colour, markersize=7, clip_on=False)

@@ -70,10 +70,10 @@ INDENT = "  "
 
 @dataclass(frozen=True)
 class GridRow:
-    """The cells of a row. ``indent``: levels by which it belongs to the row above; 0 for a row of
-    its own."""
+    """The cells of a row."""
 
     cells: tuple[GridCell, ...]
+    # number of levels below the row above that it belongs to; 0 for a row of its own
     indent: int = 0
 
     def __iter__(self) -> Iterator[GridCell]:
@@ -116,9 +116,7 @@ def grid(
     title: str = "",
     footnotes: Sequence[str] = (),
     notes: Sequence[str] = (),
-    below: Grid | None = None,
     whole: str = "a wider terminal",
-    key: str = "",
 ) -> Grid:
     """Make a grid of cells and plain strings. Columns without any text are left out."""
     made = [_as_row(row) for row in rows]
@@ -133,9 +131,7 @@ def grid(
         title=title,
         footnotes=tuple(footnotes),
         notes=tuple(notes),
-        below=below,
         whole=whole,
-        key=key,
     )
 
 

@@ -75,7 +75,7 @@ def _markdown_cell(cell: GridCell) -> str:
 
 
 def latex_document(tables: Sequence[Grid]) -> str:
-    """Write a document that compiles as it is, and from which each table can be copied."""
+    """Write a document that compiles as it is; each table can be copied out of it."""
     return BEFORE_LATEX + "\n".join(map(as_latex, tables)) + "\\end{document}\n"
 
 

@@ -1,4 +1,4 @@
-"""Prints a table on a terminal: wrapped, and without the columns that have no room."""
+"""Print a table on a terminal: wrapped, and without the columns that have no room."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 CONSOLE = Console()
 """Wraps text; nothing is printed on it."""
 LONGEST_WORD = 24
-"""A column is as wide as its longest word, up to so many characters; the first ones of a path, say,
-have room in a narrower one."""
+"""A column is at least as wide as its longest word, up to so many characters; a longer word, such
+as a path, is broken."""
 BREAK_AFTER = "/\\-_=@:,+"
-"""Signs after which a word that is longer than its column is broken."""
+"""Signs that a word that is longer than its column is broken after."""
 STYLES = {"best": "bold", "strong": "bold", "second": "underline", "dim": "dim"}
-"""Emphasis of a cell -> how a terminal shows it."""
+"""Emphasis of a cell -> its style on a terminal."""
 
 
 def terminal_lines(
@@ -153,11 +153,8 @@ def _row(
 ) -> list[Text]:
     """Draw one row: its cells side by side, wrapped ones over several lines."""
     *ahead, last = shown
-    if (
-        ahead
-        and columns[last].wrap
-        and any(cell_len(word) > wide[last] for word in cells[last][0].split())
-    ):
+    has_wide_word = any(cell_len(word) > wide[last] for word in cells[last][0].split())
+    if ahead and columns[last].wrap and has_wide_word:
         lines = _row(cells, ahead, wide, columns, room)
         for text in wrap_text(cells[last][0], room - 4):
             lines.append(Text("    " + text))
@@ -176,8 +173,11 @@ def _row(
             if number:  # the tail is printed once
                 tail = " " * cell_len(tail)
             free = " " * max(0, wide[i] - cell_len(part) - cell_len(tail))
-            line.append(" " * gap + (free if columns[i].right else "")).append(part, style)
-            line.append(tail + ("" if columns[i].right else free))
+            line.append(" " * gap)
+            if columns[i].right:
+                line.append(free).append(part, style).append(tail)
+            else:
+                line.append(part, style).append(tail).append(free)
         line.rstrip()
         lines.append(line)
     return lines
@@ -222,8 +222,10 @@ def _break_word(word: str, room: int) -> str:
 
 
 def _parts(cell: GridCell, column: GridColumn, encoding: str, indent: int) -> tuple[str, str]:
-    """Return a cell's text, and its tail, which does not move the digits of a number: spread, sign,
-    marks."""
+    """Return a cell's text and its tail: spread, sign and marks.
+
+    The tail of a right-aligned column has a width of its own, so that digits stay aligned.
+    """
     blanks = INDENT * indent
     main = blanks + make_visible(cell.main, encoding, limit=None)
     tail = f" ± {cell.half}" if cell.half else ""
@@ -234,5 +236,5 @@ def _parts(cell: GridCell, column: GridColumn, encoding: str, indent: int) -> tu
 
 
 def _raised(marks: Sequence[int]) -> str:
-    """ "¹·²" """
+    """Write footnote numbers as raised digits: "¹·²"."""
     return "·".join(str(mark).translate(RAISED) for mark in marks)

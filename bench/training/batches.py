@@ -69,7 +69,7 @@ def batches(
 
     ``share``: picks a rank's part of the positions in a batch, which is made whole, because a row's
     features may depend on the others, as CT's pairs do. ``ahead``: how many batches are made on a
-    thread in advance (None: some for a GPU, none on a CPU, where they would slow down the current
+    thread in advance (None: some for a GPU, none on a CPU, because they would slow down the current
     step). An error while making one, such as a deleted corpus, is raised when its turn comes.
     """
     for_gpu = device.type == "cuda"
@@ -87,7 +87,7 @@ def batches(
             batch.whole = len(rows)
             batch.tokens = whole.tokens
             if for_gpu:
-                # in page-locked memory, from which a GPU copies while the host goes on
+                # in page-locked memory: a GPU copies from it while the host goes on
                 batch = changed(lengthen(batch, method.pad_id, longest), Tensor.pin_memory)
             yield batch
 

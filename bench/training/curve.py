@@ -54,7 +54,7 @@ class TrainingCurve:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """While open, an OSError becomes a RunFailed."""
+        """Turn an OSError into a RunFailed while the context is open."""
         try:
             yield
         except OSError as error:

@@ -90,7 +90,7 @@ def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
 
 
 def check_chunk(method: Method | type[Method], chunk: int) -> None:
-    """Raises BenchError for a size below 1, and for a method that needs its batch in one piece."""
+    """Raise BenchError for a size below 1, and for a method that needs its batch in one piece."""
     if chunk < 1:
         raise BenchError(f"a chunk of {chunk} rows", "--chunk 1 or more")
     if not method.is_split():

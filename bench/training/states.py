@@ -127,7 +127,7 @@ def _undo_later(trainer: Trainer) -> None:
 
 
 def _check(trainer: Trainer, state: dict[str, Any]) -> None:
-    """Raises Damaged if a state is not of this training, or its best checkpoint was altered."""
+    """Raise Damaged if a state is not of this training, or its best checkpoint was altered."""
     try:
         progress = Progress(**state["progress"])
         whole = {"optimizer", "scaler", "window", "entry", "rng"} <= state.keys()

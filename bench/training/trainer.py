@@ -95,7 +95,7 @@ class Trainer:
         return torch.amp.GradScaler(self.device.type, enabled=self.context.precision == "fp16")
 
     def count_energy(self) -> None:
-        """Add what the ranks' GPUs used since this was last called; each rank has its own."""
+        """Add the energy that the GPUs of all ranks used since the last call."""
         counted = self.ranks.gather(self.meter.take())
         used = [joules for joules in counted if joules is not None]
         if used:

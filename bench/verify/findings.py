@@ -32,8 +32,9 @@ class NotChecked(Exception):
 
 
 def make_finding(kind: str, what: str, difference: Callable[..., str], *arguments: Any) -> Finding:
-    """The finding of one check. ``difference`` of the arguments returns what differs, "" if nothing
-    does; it may raise NotChecked, and BenchError for what cannot be read: that differs."""
+    """Return the finding of one check. ``difference`` of the arguments returns what differs, "" if
+    nothing does; it may raise NotChecked, and BenchError for what cannot be read: that differs.
+    """
     try:
         why = difference(*arguments)
     except NotChecked as reason:
@@ -52,7 +53,7 @@ class RunReport:
     status: str = "finished"
 
     def select(self, outcome: str, kind: str = "") -> list[Finding]:
-        """Findings with this outcome, of one kind or of all."""
+        """Return the findings with this outcome, of one kind or of all."""
         return [
             finding
             for finding in self.findings
@@ -83,7 +84,7 @@ class RunReport:
 
 
 def name_score(score: Score) -> str:
-    """ "sts STS12 (raw)", "cxc CxC-STS [cxc-parekh/1]": which score a finding is about."""
+    """Return "sts STS12 (raw)", "cxc CxC-STS [cxc-parekh/1]": which score a finding is about."""
     form = "" if score.text in (None, "tokenised") else f" ({score.text})"
     protocol = f" [{score.protocol}]" if score.suite == "cxc" else ""
     return f"{score.suite} {score.task}{form}{protocol}"

@@ -19,8 +19,8 @@ PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
 
 
 def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
-    """The folder of each place: of a run, of runs, or of a published version; without a place, the
-    runs folder.
+    """Yield the folder of each place: of a run, of runs, or of a published version; without a
+    place, the runs folder.
 
     Raises UnknownName for anything else.
     """
@@ -36,14 +36,17 @@ def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
 def verify_folders(
     folders: Sequence[Path], data: DataFolder | None, more: More | None, offline: bool
 ) -> Iterator[RunReport]:
-    """A report on the manifest of each version, then one on each run. Raises BenchError if a folder
-    has no run."""
+    """Yield a report on the manifest of each version, then one on each run. Raises BenchError if a
+    folder has no run.
+    """
     runs: dict[Path, None] = {}
     for folder in folders:
         manifest = check_manifest(folder)
         if manifest is not None:
             fetched = fetch_predictions(folder, offline=offline)
-            findings = [*manifest.findings, *([fetched] if fetched else [])]
+            findings = [*manifest.findings]
+            if fetched:
+                findings.append(fetched)
             yield RunReport(manifest.name, findings, manifest.status)
         below = runs_below(folder)
         if not below:
@@ -60,8 +63,9 @@ def compare_encoded(
     offline: bool,
     say: Callable[[str], None],
 ) -> More:
-    """The comparison of ``--retrain-free``, which encodes from checkpoints; ``say`` gets what is
-    wrong with installed plugins."""
+    """Return the comparison of ``--retrain-free``, which encodes from checkpoints; ``say`` gets
+    what is wrong with installed plugins.
+    """
     for warning in discover(plugins).warnings:
         say(f"warning: {warning}")
     return partial(

@@ -62,32 +62,32 @@ def encode_again(
     except Exception as error:  # a method's own code may raise anything
         reason = error.message if isinstance(error, BenchError) else one_line(error)
         hint = getattr(error, "hint", None)
-        why = f"it cannot be encoded again: {reason}" + (f" (try: {hint})" if hint else "")
-        yield Finding(
-            "encoding",
-            "checkpoint",
-            UNCHECKED if method is None and isinstance(error, BenchError) else DIFFERS,
-            why,
-        )
+        why = f"it cannot be encoded again: {reason}"
+        if hint:
+            why += f" (try: {hint})"
+        outcome = DIFFERS
+        if method is None and isinstance(error, BenchError):
+            outcome = UNCHECKED  # it could not be loaded here, which says nothing about its scores
+        yield Finding("encoding", "checkpoint", outcome, why)
         return
-    changed = (
-        ""
-        if equivalent_code(trained.plugin.sha256)
-        == equivalent_code(run.record.provenance.plugin.sha256)
-        else "; the method's code has changed since"
-    )
+    code_then = run.record.provenance.plugin.sha256
+    changed = ""
+    if equivalent_code(trained.plugin.sha256) != equivalent_code(code_then):
+        changed = "; the method's code has changed since"
     for known, result in results.items():
         score = tasks[known]
         yield make_finding("encoding", name_score(score), _difference, score, result, run, changed)
 
 
 def _known(score: Score, data: DataFolder) -> KnownTask:
-    """The task of a score with its data. Raises DataMissing."""
+    """Return the task of a score with its data. Raises DataMissing."""
     if score.suite not in suite_names():
         raise DataMissing(NO_SUITE.format(score.suite))
     name = f"mteb:{score.task}" if score.suite == "mteb" else score.suite
-    if (task := find_task(score.key._replace(suite=name))) is not None:
-        if (known := survey(task, data, score.text or "tokenised")).form != score.text:
+    task = find_task(score.key._replace(suite=name))
+    if task is not None:
+        known = survey(task, data, score.text or "tokenised")
+        if known.form != score.text:
             raise DataMissing(f"the text here has the form {known.form}")
         return known
     if score.protocol in suite(name).earlier:
@@ -99,7 +99,7 @@ def _known(score: Score, data: DataFolder) -> KnownTask:
 
 
 def _difference(score: Score, again: TaskResult | RunFailed, run: Run, changed: str) -> str:
-    """The stored predictions of one task against the new ones. ``changed`` is added to the
+    """Return the stored predictions of one task against the new ones. ``changed`` is added to the
     differences.
     """
     if isinstance(again, RunFailed):
@@ -110,7 +110,8 @@ def _difference(score: Score, again: TaskResult | RunFailed, run: Run, changed: 
         allowed = max(POINTS, 100 * ITEMS / max(score.n, 1))
     if abs(again.value - score.value) > allowed:
         why.append(f"{score.value:.2f} is recorded, encoding again gives {again.value:.2f}")
-    before, now = run.predictions(score.key).get("prediction"), again.predictions.get("prediction")
+    before = run.predictions(score.key).get("prediction")
+    now = again.predictions.get("prediction")
     if before is None or now is None or before.shape != now.shape:
         if before is not now:
             why.append("the predictions have another shape")
@@ -118,4 +119,6 @@ def _difference(score: Score, again: TaskResult | RunFailed, run: Run, changed: 
         distance = float(np.abs(before.astype(float) - now).max(initial=0.0))
         if not distance <= COSINE:
             why.append(f"predictions differ by up to {distance:.2g}")
-    return ", ".join(why) + changed if why else ""
+    if not why:
+        return ""
+    return ", ".join(why) + changed

@@ -36,16 +36,13 @@ def _fingerprint_difference(record: RunRecord) -> str:
         raise NotChecked(
             "a record of an older bench does not hold everything that it is computed from"
         )
-    return (
-        ""
-        if again == record.fingerprint
-        else f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
-    )
+    if again == record.fingerprint:
+        return ""
+    return f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
 
 
 def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
-    """The recorded hash against the hash that bench knows and, if it is there, against the set in
-    ``data``."""
+    """Compare the recorded hash with the hash that bench knows, and with the set in ``data``."""
     recorded = record.provenance.data.get(data_key(score.task, score.text, score.suite))
     expected = known_sets()["data"].get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
     if recorded is None:
@@ -73,7 +70,8 @@ def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -
 def _set_sha256(data: DataFolder, key: ScoreKey) -> str:
     """Return the hash of a set in a folder, read once for all runs. Raises DataMissing,
     DataDamaged."""
-    if (task := find_task(key)) is None:
+    task = find_task(key)
+    if task is None:
         raise DataMissing(f"{key.suite} has no task {key.task} under {key.protocol}")
     return task.load(data, key.text or "tokenised").sha256
 
@@ -84,14 +82,10 @@ def _checkpoint_difference(run: Run) -> str:
         raise NotChecked("there is no checkpoint here")
     if run.record.checkpoint is None:
         raise NotChecked("the record has no hashes of its files")
-    return next(
-        (
-            f"{name}: {why}"
-            for name, why in compare_files(run.checkpoint, run.record.checkpoint).items()
-            if why
-        ),
-        "",
-    )
+    for name, why in compare_files(run.checkpoint, run.record.checkpoint).items():
+        if why:
+            return f"{name}: {why}"
+    return ""
 
 
 More = Callable[[Run], Iterable[Finding]]
@@ -112,7 +106,8 @@ def verify_run(
     folder = folder.absolute()
     store = RunsFolder(folder.parent)
     try:
-        if holder := store.worked_on_by(folder.name):
+        holder = store.worked_on_by(folder.name)
+        if holder:
             return RunReport(
                 folder.name,
                 [Finding("record", "run", UNCHECKED, f"it is locked by {holder}")],
@@ -123,27 +118,23 @@ def verify_run(
         return RunReport(
             folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged"
         )
-    return RunReport(
-        run.record.run_id,
-        [
-            *check_scores(run),
-            *(
-                make_finding("data", name_score(score), _data_difference, score, run.record, data)
-                for score in run.scores
-                if score.task != AVERAGE
-            ),
-            *check_folder(folder),
-            make_finding("checkpoint", "checkpoint", _checkpoint_difference, run),
-            make_finding("fingerprint", "fingerprint", _fingerprint_difference, run.record),
-            *(more(run) if more is not None else ()),
-        ],
-        run.record.status,
-    )
+    findings = [*check_scores(run)]
+    for score in run.scores:
+        if score.task != AVERAGE:
+            name = name_score(score)
+            findings.append(make_finding("data", name, _data_difference, score, run.record, data))
+    findings += check_folder(folder)
+    findings.append(make_finding("checkpoint", "checkpoint", _checkpoint_difference, run))
+    findings.append(make_finding("fingerprint", "fingerprint", _fingerprint_difference, run.record))
+    if more is not None:
+        findings += more(run)
+    return RunReport(run.record.run_id, findings, run.record.status)
 
 
 def check_folder(folder: Path) -> list[Finding]:
-    """One finding if a run's folder holds what is never read: a link, a pipe, a device, or a curve
-    that is too large for one."""
+    """Return one finding if a run's folder holds what is never read: a link, a pipe, a device, or a
+    curve that is too large for one.
+    """
     try:
         list_plain_files(folder)
         with open_plain_file(folder / CURVE, CURVE_BYTES):

@@ -38,7 +38,7 @@ ABSOLUTE, RELATIVE = 1e-6, 1e-9
 
 
 def check_scores(run: Run) -> Iterator[Finding]:
-    """Findings of kinds score, detail, predictions and gold for every task, and of kind average.
+    """Return findings of kinds score, detail, predictions, gold for each task, and of kind average.
     Each predictions file is read when its turn comes."""
     for score in run.scores:
         if score.task == AVERAGE:
@@ -84,7 +84,8 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
         raise NotChecked(NO_SUITE.format(score.suite))
     if again is None:
         raise NotChecked(f"{score.metric} of {score.suite} cannot be computed from what is stored")
-    if not (metrics := _metrics(score)):
+    metrics = _metrics(score)
+    if not metrics:
         raise NotChecked(f"{score.suite} has no task {score.task} under {score.protocol}")
     if score.metric not in metrics:
         return f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}"
@@ -104,8 +105,9 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
 
 
 def _metrics(score: Score) -> list[str]:
-    """The metrics that its suite has for such a task, none if it has no such task. For mteb
-    ``rescore`` checks the metric."""
+    """Return the metrics that its suite has for such a task, none if it has no such task. For mteb
+    ``rescore`` checks the metric.
+    """
     if score.suite == "mteb":
         return [score.metric]
     defined = suite(score.suite)
@@ -127,33 +129,42 @@ def close(recorded: Any, again: Any) -> bool:
 
 
 def _first_difference(recorded: Any, again: Any, path: str) -> str:
-    """The first difference of two details. An older record may hold less than the predictions give,
-    but never more."""
+    """Describe the first difference of two details; "" if there is none.
+
+    An older record may hold less than the predictions give, but never more.
+    """
     if isinstance(recorded, dict) and isinstance(again, dict):
-        if more := [str(key) for key in recorded if key not in again]:
+        more = [str(key) for key in recorded if key not in again]
+        if more:
             return f"{path}.{more[0][:60]} is recorded, its predictions do not give it"
         pairs = [(f"{path}.{key}", recorded[key], again[key]) for key in again if key in recorded]
     elif isinstance(recorded, list) and isinstance(again, list) and len(recorded) == len(again):
         pairs = [(f"{path}[{i}]", recorded[i], again[i]) for i in range(len(again))]
-    elif close(recorded, again) if isinstance(again, float) else recorded == again:
-        return ""
     else:
+        is_same = recorded == again
+        if isinstance(again, float):
+            is_same = close(recorded, again)
+        if is_same:
+            return ""
         return f"{path}: {str(recorded)[:60]} is recorded, its predictions give {str(again)[:60]}"
-    return next((odd for at, a, b in pairs if (odd := _first_difference(a, b, at))), "")
+    for at, recorded_part, part_again in pairs:
+        difference = _first_difference(recorded_part, part_again, at)
+        if difference:
+            return difference
+    return ""
 
 
 def _hash_difference(score: Score, arrays: Arrays) -> str:
-    if (expected := score.sha256_of(arrays)) is None:
+    expected = score.sha256_of(arrays)
+    if expected is None:
         raise NotChecked("the record has no hash of them")
-    return (
-        ""
-        if _sha256(arrays) == expected
-        else "the predictions are not those that were recorded: another hash"
-    )
+    if _sha256(arrays) == expected:
+        return ""
+    return "the predictions are not those that were recorded: another hash"
 
 
 def _sha256(arrays: Arrays) -> str | None:
-    """None for arrays of anything but numbers and text."""
+    """Return the hash of arrays; None if they hold anything but numbers and text."""
     try:
         return values_sha256(arrays)
     except ValueError:
@@ -166,7 +177,11 @@ def _gold_difference(score: Score, arrays: Arrays) -> str:
     """
     expected = given_of(score)
     if expected is None:
-        source = {"mteb": "mteb", OWN: "somebody's own file"}.get(score.suite, "this set")
+        source = "this set"
+        if score.suite == "mteb":
+            source = "mteb"
+        elif score.suite == OWN:
+            source = "somebody's own file"
         raise NotChecked(f"bench has no hashes of the gold values of {source}")
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:
@@ -188,7 +203,8 @@ def _average_difference(score: Score, record: RunRecord) -> str:
         if (other.suite, other.protocol) == (score.suite, score.protocol)
         and _form(other) == _form(score)
     ]
-    if (again := average(alike)) is None:
+    again = average(alike)
+    if again is None:
         return "the record lacks a task of this average"
     if not close(score.value, again.value) or score.n != again.n:
         return f"{score.value} is recorded, its tasks give {again.value}"
@@ -197,13 +213,12 @@ def _average_difference(score: Score, record: RunRecord) -> str:
     if score.std != again.std:
         return f"the standard deviation {score.std} is recorded; an average has none"
     recorded = dict(score.detail)
-    if isinstance(tasks := recorded.get("tasks"), list) and set(map(str, tasks)) == set(
-        again.detail["tasks"]
-    ):
+    tasks = recorded.get("tasks")
+    if isinstance(tasks, list) and set(map(str, tasks)) == set(again.detail["tasks"]):
         recorded["tasks"] = again.detail["tasks"]  # their order changes no mean
     return _first_difference(recorded, again.detail, "detail")
 
 
 def _form(score: Score) -> str | None:
-    """The text form; one for all other forms, which are averaged together."""
+    """Return the text form; one for all other forms, which are averaged together."""
     return "other" if (score.text or "").startswith("other-") else score.text

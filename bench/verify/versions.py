@@ -16,8 +16,9 @@ from bench.verify.findings import NotChecked, RunReport, make_finding
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """The folders that hold a record, in alphabetical order: ``folder`` itself, or any below it.
-    Links are not followed."""
+    """Return the folders that hold a record, in alphabetical order: ``folder`` itself, or any below
+    it. Links are not followed.
+    """
     if (folder / RECORD).is_file():
         return [folder]
     runs = []
@@ -62,8 +63,9 @@ MOST_DIFFERENCES = 10
 
 
 def check_manifest(version: Path) -> RunReport | None:
-    """Every file of a published version against its manifest, and files that the manifest does not
-    list; None without a manifest."""
+    """Return every file of a published version against its manifest, and files that the manifest
+    does not list; None without a manifest.
+    """
     try:
         manifest = read_manifest(version)
     except DataDamaged as error:

@@ -37,7 +37,7 @@ class Convolutions(nn.Module):
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
             json.dump(self.settings, file)
         save_file(self.state_dict(), os.path.join(folder, "model.safetensors"))
-        # the library puts this file beside the tensors, and looks for it in the folder above
+        # the library puts this file next to the tensors, and looks for it in the folder above
         shutil.copyfile(__file__, os.path.join(folder, os.pardir, os.path.basename(__file__)))
 
     def get_embedding_dimension(self) -> int:

@@ -10,7 +10,7 @@ n sentences, T tokens, H hidden size. ``templated.json`` says:
   ``endings`` (``trimmed``: white space at its ends does not count);
 * ``filling``: null if the sentence's ids are put between ``before`` and ``after``; else the text is
   filled and tokenised once: ``first`` and ``last`` are the texts around the sentence, ``mask`` and
-  ``slots`` places of characters in the two together, those of the mask token and of the learned
+  ``slots`` the places, in characters of the two together, of the mask token and of the learned
   vectors;
 * ``vectors_at``: places of learned vectors in ``before`` + ``after``, the rows of the tensor
   ``vectors``;
@@ -125,8 +125,8 @@ class Templated(Transformer):
         }
 
     def row(self, sentence: str) -> tuple[list[int], int, list[int]]:
-        """Return the ids of the filled template, the place of its mask, and those of its learned
-        vectors.
+        """Return the ids of the filled template, the place of its mask, and the places of its
+        learned vectors.
 
         A sentence that is too long is cut.
         """
@@ -157,7 +157,7 @@ class Templated(Transformer):
         at_mask, slots = token(filling["mask"]), [token(place) for place in filling["slots"]]
         if (
             self.settings["vectors_at"] and not slots
-        ):  # each learned vector stands in the place of a template's token
+        ):  # each learned vector replaces a token of the template
             start = inside[0] if inside else len(before)
             stop = inside[-1] + 1 if inside else start
             if ids[:start] != before or ids[stop:] != after:

@@ -167,10 +167,10 @@ def test_the_doctor_describes_a_decoder(tmp_path: Path) -> None:
 
 
 def test_every_known_backbone_has_a_pinned_commit() -> None:
-    from bench.backbones.hub import hub_names
+    from bench.backbones.hub import repository_names
     from bench.backbones.known_models import KNOWN, PINNED
 
-    assert {hub_names(name)[0] for name in KNOWN if name != "builtin"} == set(PINNED)
+    assert {repository_names(name)[0] for name in KNOWN if name != "builtin"} == set(PINNED)
     assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in PINNED.values())
 
 

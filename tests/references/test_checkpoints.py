@@ -16,6 +16,7 @@ from bench.references import (
     SUITES,
     Checkpoint,
     ReferenceResult,
+    RunTerms,
     find_printed,
     released_checkpoints,
     released_for,
@@ -101,8 +102,8 @@ def test_a_run_of_it_finds_its_printed_numbers_where_it_is_scored_as_its_authors
     checkpoint: Checkpoint,
 ) -> None:
     def found(name: str, recipe: dict[str, str]) -> tuple[ReferenceResult, ...]:
-        where = {"suite": "sts", "setting": "none", "backbone": name, "recipe": recipe}
-        return find_printed(checkpoint.ours, "Avg.", **where)
+        run = RunTerms(checkpoint.ours, "none", name, recipe=recipe)
+        return find_printed(run, "Avg.", suite="sts")
 
     for name in (checkpoint.hub, f"{checkpoint.hub}@main", f"/models/{Path(checkpoint.hub).name}"):
         printed = found(name, dict(checkpoint.set))

@@ -4,9 +4,11 @@ its printed numbers.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bench.references import find_printed, meaning, rows
+from bench.references import RunTerms, find_printed, meaning, rows
 from bench.run.plugins import discover
 from bench.run.recipe_defaults import TRAINING
 from bench.run.recipe_files import read_recipes
@@ -71,37 +73,30 @@ def test_a_run_is_held_against_the_number_of_its_recipe_whatever_its_variant_is_
     """On RoBERTa DCPCSE has MLM. Runs that were made when the method had none there, and the
     variant had it, keep their numbers.
     """
-    where = {"suite": "sts", "setting": "unsupervised", "backbone": "roberta-base"}
-    assert [
-        r.value
-        for r in find_printed("dcpcse", "Avg.", **where, variant=variant, recipe={"mlm": mlm})
-    ] == values
-    assert [
-        r.value
-        for r in find_printed(
-            "dcpcse", "Avg.", **where | {"backbone": "bert-base-uncased"}, recipe={"mlm": False}
-        )
-    ] == [78.49] * 2
+    roberta = RunTerms("dcpcse", "unsupervised", "roberta-base", variant, {"mlm": mlm})
+    assert [r.value for r in find_printed(roberta, "Avg.", suite="sts")] == values
+    bert = RunTerms("dcpcse", "unsupervised", "bert-base-uncased", recipe={"mlm": False})
+    assert [r.value for r in find_printed(bert, "Avg.", suite="sts")] == [78.49] * 2
 
 
 def test_the_paper_of_the_method_comes_first_and_a_mean_before_a_best() -> None:
-    sts = {"suite": "sts", "setting": "unsupervised"}
-    found = find_printed("conpvp", "Avg.", backbone="roberta-large", **sts)
+    conpvp = RunTerms("conpvp", "unsupervised", "roberta-large")
+    found = find_printed(conpvp, "Avg.", suite="sts")
     assert [(r.table, r.value) for r in found] == [("4", 79.9), ("3", 80.18)]
-    found = find_printed("simcse", "Avg.", backbone="hub/bert-base-uncased", **sts)
+    simcse = RunTerms("simcse", "unsupervised", "hub/bert-base-uncased")
+    found = find_printed(simcse, "Avg.", suite="sts")
     assert [r.value for r in found] == [76.25] * 5 + [75.68]  # as quoted; the rerun last
 
 
 def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
-    bert = {"setting": "supervised", "backbone": "bert-base-uncased"}
-    metrics = [r.metric for r in find_printed("simcse", "Avg.", suite="transfer", **bert)]
+    bert = RunTerms("simcse", "supervised", "bert-base-uncased")
+    metrics = [r.metric for r in find_printed(bert, "Avg.", suite="transfer")]
     assert metrics == ["accuracy", "accuracy-dev", "accuracy"]
-    glove = {"suite": "cxc", "setting": "none", "backbone": "glove"}
+    glove = RunTerms("glove-avg", "none", "glove")
     for protocol, count in (("cxc-promcse/1", 0), ("cxc-parekh/1", 1)):
-        assert len(find_printed("glove-avg", "CxC-STS", **glove, protocol=protocol)) == count
-    swept = {"suite": "sts", "variant": "eh", **bert}
+        assert len(find_printed(glove, "CxC-STS", suite="cxc", protocol=protocol)) == count
     for recipe, values in (({"eh_margin": 0.35}, [81.94, 81.48]), (None, [81.94])):
-        given = {} if recipe is None else {"recipe": recipe}
-        assert [r.value for r in find_printed("simcse", "Avg.", **swept, **given)] == values
-    plain = {"suite": "sts", "setting": "none", "backbone": "bert-base-uncased"}
-    assert find_printed("whitening", "Avg.", **plain)[0].value == 66.28  # not on sbert: 77.00
+        swept = replace(bert, variant="eh", recipe=recipe)
+        assert [r.value for r in find_printed(swept, "Avg.", suite="sts")] == values
+    plain = RunTerms("whitening", "none", "bert-base-uncased")
+    assert find_printed(plain, "Avg.", suite="sts")[0].value == 66.28  # not on sbert: 77.00

@@ -18,6 +18,7 @@ from bench.references import (
     BY_MTEB,
     PAPERS,
     ReferenceResult,
+    RunTerms,
     contents,
     figure_runs,
     find_printed,
@@ -142,19 +143,15 @@ def test_finished_models_stand_in_tables_of_their_own() -> None:
     assert {r.protocol for r in by_mteb} == {"mteb/2"} and "Avg." not in {r.task for r in by_mteb}
     for table in ("card", "rerun"):
         assert {r.metric for r in results(paper="mteb", table=table)} == {BY_MTEB}
-    assert not find_printed("last-avg", "STS12", suite="sts", setting="none", backbone="GritLM-7B")
+    assert not find_printed(RunTerms("last-avg", "none", "GritLM-7B"), "STS12", suite="sts")
 
 
 def test_a_backbone_is_found_under_its_printed_and_its_whole_name() -> None:
     for name in ("opt-1.3b", "facebook/opt-1.3b", "models/opt-1.3b", "facebook/opt-1.3b@abc"):
-        (found,) = find_printed(
-            "prompteol", "Avg.", suite="sts", setting="supervised", backbone=name
-        )
+        (found,) = find_printed(RunTerms("prompteol", "supervised", name), "Avg.", suite="sts")
         assert (found.value, found.paper, found.table) == (84.79, "prompteol", "2")
-    untrained = {"suite": "sts", "setting": "none"}
-    found_all = find_printed(
-        "prompteol", "Avg.", backbone="meta-llama/Llama-2-7b-hf", variant="", **untrained
-    )
+    untrained = RunTerms("prompteol", "none", "meta-llama/Llama-2-7b-hf")
+    found_all = find_printed(untrained, "Avg.", suite="sts")
     assert {r.value for r in found_all} >= {70.03}
 
 

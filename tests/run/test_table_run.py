@@ -13,7 +13,7 @@ from bench.base.errors import BenchError
 from bench.method import Recipe
 from bench.references import (
     FigureRuns,
-    Part,
+    PaperPart,
     PrintedRow,
     contents,
     figure_runs,
@@ -57,13 +57,13 @@ def names(runs: tuple[TableRun, ...]) -> list[str]:
     return [run.name for run in runs]
 
 
-def printed(part: Part) -> list[str]:
+def printed(part: PaperPart) -> list[str]:
     return sorted(map(repr, rows([c for c in results(paper=part.paper) if c.table == part.short])))
 
 
 @pytest.mark.parametrize("released", [False, True])
 @pytest.mark.parametrize("part", TABLES, ids=lambda part: part.name)
-def test_every_table_means_runs_that_the_harness_has(part: Part, released: bool) -> None:
+def test_every_table_means_runs_that_the_harness_has(part: PaperPart, released: bool) -> None:
     """No row is lost, every run has a recipe with its changed values in it; with --released nothing
     is trained.
     """

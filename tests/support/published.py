@@ -74,6 +74,10 @@ def quick(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
     monkeypatch.setattr(build, "board_figures", lambda *_: ())
 
     def make(**asked: Any) -> Outcome:
-        return build.publish_version(**{"runs": runs, "out": out, **asked})
+        folders: dict[str, Any] = {"runs": runs, "out": out}
+        for name in ("runs", "out", "submissions", "data", "report"):
+            if name in asked:
+                folders[name] = asked.pop(name)
+        return build.publish_version(options=build.PublishOptions(**asked), **folders)
 
     return make

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 BASELINE = "simcse"
-"""The row that others are compared with where no baseline is named."""
+"""The row that others are compared with if no baseline is named."""
 
 
 def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
@@ -44,17 +44,18 @@ def compare_with_baseline(table: Table, baseline: str | None) -> Table:
     base = _default(table) if baseline is None else _named(table, baseline)
     if base is None:
         return table
-    alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
-    return replace(
-        table,
-        rows=tuple(
-            replace(row, is_baseline=True)
-            if row is base
-            else replace(row, cells=tuple(map(_less, row.cells, base.cells)))
-            for row in table.rows
-        ),
-        baseline=base.name if alone else f"{base.name} {base.backbone}",
-    )
+    rows = []
+    for row in table.rows:
+        if row is base:
+            rows.append(replace(row, is_baseline=True))
+        else:
+            cells = tuple(map(_less, row.cells, base.cells))
+            rows.append(replace(row, cells=cells))
+    namesakes = [row for row in table.rows if row.name == base.name]
+    name = base.name
+    if table.backbone is None and len(namesakes) > 1:
+        name = f"{base.name} {base.backbone}"
+    return replace(table, rows=tuple(rows), baseline=name)
 
 
 def _default(table: Table) -> Row | None:
@@ -83,12 +84,12 @@ def _named(table: Table, name: str) -> Row | None:
 
 
 def _candidates(table: Table) -> list[Row]:
-    """Rows with a value."""
+    """Return the rows with a value."""
     return [row for row in table.rows if any(row.cells)]
 
 
 def _full_names(row: Row) -> tuple[str, ...]:
-    """ "simcse learning_rate=1e-05", "simcse builtin", "simcse learning_rate=1e-05 builtin" """
+    """Name a row: "simcse learning_rate=1e-05", "simcse builtin", or with both."""
     differs = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
     names = (f"{row.name} {row.backbone}", f"{differs} {row.backbone}")
     return (*names, differs) if row.differs else names

@@ -52,8 +52,10 @@ class Column:
         repeated: Sequence[Floats] = (),
         borrowed: Borrowed | None = None,
     ) -> None:
-        """``values``: the values of every method's runs, in points. ``random``: True if another run
-        of the method may give another value.
+        """Compute means, variances and degrees of freedom.
+
+        ``values``: the values of every method's runs, in points. ``random``: True if another run of
+        the method may give another value.
 
         ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods'
         means, with ``freedom`` degrees of freedom (``Items``); NaN for runs with unknown items.
@@ -77,8 +79,8 @@ class Column:
         """Variance over seeds; NaN: not known."""
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
         self.total_freedom_M = np.zeros(len(values))
-        """Degrees of freedom of all seeds from which a method's variance is known, its own and
-        those of methods that lend."""
+        """Degrees of freedom of all seeds behind a method's variance: its own, and the seeds of
+        methods that lend theirs."""
         self._know_seeds(borrowed or Borrowed([True] * len(values), ()))
         self.freedom = freedom
         self.items = self._of_means(covariance)
@@ -91,8 +93,9 @@ class Column:
             self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
 
     def _of_means(self, covariance: Floats | None) -> Floats:
-        """(2, M, M) covariances of the methods' means over items; NaN if not known. ``covariance``:
-        as for ``__init__``."""
+        """Return (2, M, M) covariances of the methods' means over items; NaN if not known.
+        ``covariance``: as for ``__init__``.
+        """
         shape = (2, len(self.runs_M), len(self.runs_M))
         if covariance is None:
             return np.full(shape, np.nan)
@@ -185,8 +188,8 @@ class Column:
 
 
 def _of_differences(matrix: Floats, other: int) -> Floats:
-    """(..., M) variances of every method minus the one at ``other``, from covariances (..., M,
-    M).
+    """Return (..., M) variances of every method minus the one at ``other``, from covariances (...,
+    M, M).
     """
     own = np.diagonal(matrix, axis1=-2, axis2=-1)
     return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)

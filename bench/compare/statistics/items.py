@@ -25,8 +25,10 @@ class Items:
     """The items of a column: of one task, or of all tasks of an average, one after the other."""
 
     def __init__(self, tasks: Sequence[Predicted], influences: Sequence[Influence]) -> None:
-        """One method's cells; all methods have the same items. ``influences``: theirs, for the
-        weights."""
+        """Take the items from one method's cells; all methods have the same.
+
+        ``influences``: of these cells; their weights are used.
+        """
         ids = [np.arange(p.n_items)[:, None] if p.ids_NK is None else p.ids_NK for p in tasks]
         universes = [
             p.universe if p.shared_NK is not None and p.universe else f"items of {p.task}"
@@ -34,15 +36,14 @@ class Items:
         ]
         width = max(int(ids_NK.max()) for ids_NK in ids) + 1
         offset = {name: width * i for i, name in enumerate(dict.fromkeys(universes))}
-        one_N, other_N = (
-            np.concatenate(
-                [
-                    offset[name] + ids_NK[:, side]
-                    for name, ids_NK in zip(universes, ids, strict=True)
-                ]
-            ).astype(np.int64)
-            for side in (0, -1)
-        )
+        # the first and the last thing of each item: the two sentences of a pair, or one text twice
+        firsts = []
+        lasts = []
+        for name, ids_NK in zip(universes, ids, strict=True):
+            firsts.append(offset[name] + ids_NK[:, 0])
+            lasts.append(offset[name] + ids_NK[:, -1])
+        one_N = np.concatenate(firsts).astype(np.int64)
+        other_N = np.concatenate(lasts).astype(np.int64)
         _, unit_N = np.unique(np.stack([one_N, other_N]), return_inverse=True)
         self._units = unit_N.reshape(2, -1)
         # items that may share two things

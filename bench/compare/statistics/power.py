@@ -51,8 +51,8 @@ class Planned:
 
 
 def power(planned: Planned, seeds: int, base_seeds: int, *, base_again: bool = False) -> float:
-    """The share of tables in which the difference gets the right sign, with so many seeds of the
-    new row and of the baseline.
+    """Return the share of tables in which the difference gets the right sign, with so many seeds of
+    the new row and of the baseline.
 
     ``base_again``: the baseline is trained again too, so that its sample variance is another one;
     else it is the given one.
@@ -93,7 +93,7 @@ def power(planned: Planned, seeds: int, base_seeds: int, *, base_again: bool = F
 
 
 def seeds_needed(planned: Planned, base_seeds: int | None) -> int | None:
-    """The fewest seeds of the new row with a power of 0.8; None if ``MOST`` are not enough.
+    """Return the fewest seeds of the new row with a power of 0.8; None if ``MOST`` are not enough.
     ``base_seeds``: of the unchanged baseline; None: as many as of the new row, all trained anew.
     """
 

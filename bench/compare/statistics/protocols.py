@@ -42,8 +42,10 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
 
 
 def _common_form(scores: Mapping[str, Score]) -> str:
-    """Name the form of scores that belong together: that of their average, else the one that all
-    have, else a hash of all."""
+    """Name the text form of scores that belong together.
+
+    It is the form of their average, else the one that all have, else a hash of all.
+    """
     average = scores.get(AVERAGE)
     of_average = average.text if average is not None else None
     if of_average:
@@ -56,7 +58,7 @@ def _common_form(scores: Mapping[str, Score]) -> str:
 
 
 def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...] | None:
-    """(task, hash of the predictions) of every task; None if one was not recorded."""
+    """Return (task, hash of the predictions) of every task; None if one was not recorded."""
     hashes = [
         (task, score.predictions_sha256)
         for task, score in sorted(scores.items())

@@ -54,10 +54,10 @@ class KnownCode:
     """The code of methods on this machine, as far as it is known."""
 
     hash_here: Callable[[str, str | None], str | None]
-    """Of a method and what its record says of its package: the hash of its code as it is here now,
-    None if it is not here."""
+    """(method, its package in a record) -> hash of the code that is installed now; None if it is
+    not here."""
     today: Callable[[str | None], str | None]
-    """Of a recorded hash: that of today's code, if it computes the same numbers; else the same
+    """Recorded hash -> hash of today's code if it computes the same numbers; else the same
     hash."""
 
 
@@ -102,8 +102,9 @@ def group_rows(
 
 
 def _older_note(older: Mapping[str, Sequence[str]]) -> str:
-    """A line on runs that are left out for newer ones: their ids if they are few, else how many
-    each row has. ``older``: row -> ids."""
+    """Return a line on runs that are left out for newer ones: their ids if they are few, else how
+    many each row has. ``older``: row -> ids.
+    """
     ids = [run_id for of_row in older.values() for run_id in of_row]
     if len(ids) <= FEW_IDS:
         named = list_names(ids, FEW_IDS)
@@ -113,7 +114,7 @@ def _older_note(older: Mapping[str, Sequence[str]]) -> str:
 
 
 def _telling_keys(firsts: Sequence[Mapping[str, Term]]) -> list[str]:
-    """The keys that set these rows of one name apart, in alphabetical order."""
+    """Return the keys that set these rows of one name apart, in alphabetical order."""
     keys = []
     for key in sorted(set().union(*firsts)):
         values = {first[key].exact if key in first else None for first in firsts}
@@ -125,7 +126,7 @@ def _telling_keys(firsts: Sequence[Mapping[str, Term]]) -> list[str]:
 
 
 def _dev_sets_differ(firsts: Sequence[Mapping[str, Term]]) -> bool:
-    """Is there one name of a dev set with several contents?"""
+    """Return True if one name of a dev set has several contents."""
     contents: dict[str | None, set[str | None]] = {}
     for first in firsts:
         name = first[SELECT_ON].exact if SELECT_ON in first else None
@@ -164,15 +165,14 @@ def _choose_code(
     by_code: dict[str | None, list[RunRecord]] = {}
     for run in newest_first:
         by_code.setdefault(known.today(run.provenance.plugin.sha256), []).append(run)
-    shown, how = (
-        known.today(newest_first[0].provenance.plugin.sha256),
-        "that of the newest date only",
-    )
+    shown = known.today(newest_first[0].provenance.plugin.sha256)
+    how = "that of the newest date only"
     if len(by_code) > 1:
         here = _codes_here(newest_first, known)
         for code in by_code:
             if code in here:
-                shown, how = code, "that which is here only"
+                shown = code
+                how = "that which is here only"
                 break
     chosen: dict[int | None, RunRecord] = {}
     left_out = []
@@ -183,7 +183,8 @@ def _choose_code(
             chosen[run.seed] = run
     if left_out:
         older.setdefault(name, []).extend(sorted(left_out))
-    if early := dated_ahead(newest_first):
+    early = dated_ahead(newest_first)
+    if early:
         notes.append(
             f"{name}: dated in the future, by a clock that was ahead: {list_names(early, 3)}"
         )
@@ -196,8 +197,9 @@ def _choose_code(
 
 
 def _codes_here(runs: Sequence[RunRecord], known: KnownCode) -> set[str]:
-    """The hashes of the code that these runs' method has on this machine now, one for each place
-    that their records name."""
+    """Return the hashes of the code that these runs' method has on this machine now, one for each
+    place that their records name.
+    """
     places = {(run.method, run.provenance.plugin.package) for run in runs}
     found = {known.hash_here(method, package) for method, package in places}
     return {sha256 for sha256 in found if sha256 is not None}
@@ -210,8 +212,8 @@ def dated_ahead(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def moment(created: str) -> datetime:
-    """A record's date as a moment, from any time zone (UTC if it names none); the earliest moment
-    if no calendar has it.
+    """Return a record's date as a moment, from any time zone (UTC if it names none); the earliest
+    moment if no calendar has it.
     """
     try:
         at = datetime.fromisoformat(created)

@@ -25,8 +25,8 @@ LEAST = 1e-5
 """Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
 
 WIDE = 0.05
-"""Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than
-the others' keeps its own variance."""
+"""Level of the F tests, over all methods (Bonferroni). A method keeps its own variance if its seeds
+spread significantly more than the others'."""
 
 MOST_BORROWED = 2.0
 """Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this
@@ -70,8 +70,8 @@ def seed_variances(
 def moderated_variances(
     variances: ArrayLike, degrees_of_freedom: ArrayLike, lends_M: ArrayLike | None = None
 ) -> tuple[float, float, Floats, Floats]:
-    """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees
-    of freedom).
+    """Return (prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior
+    degrees of freedom).
 
     ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a
     single seed) is ignored and gets the prior's. ``lends_M``: the groups that make the prior; None:
@@ -106,7 +106,7 @@ def moderated_variances(
 
 
 def _lenders(freedom_M: Floats, lends_M: ArrayLike | None) -> NDArray[np.bool_]:
-    """(M,) the groups that lend: of those that may, the ones with degrees of freedom."""
+    """Return (M,) the groups that lend: of those that may, the ones with degrees of freedom."""
     if lends_M is None:
         return freedom_M > 0
     return (freedom_M > 0) & np.asarray(lends_M, dtype=bool)
@@ -128,7 +128,7 @@ def raise_variances(
 
 
 def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
-    """Scaled inverse chi-square prior by moments of log variances."""
+    """Fit a scaled inverse chi-square prior by moments of log variances."""
     from scipy.special import digamma, polygamma
 
     if len(variance_M) == 0:

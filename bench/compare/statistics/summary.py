@@ -41,7 +41,7 @@ def summarise(
     *,
     together: bool = False,
     tasks: Sequence[str] = (),
-    beside: Iterable[RunRecord] = (),
+    others: Iterable[RunRecord] = (),
     code: KnownCode = UNKNOWN_CODE,
 ) -> tuple[Table, ...]:
     """Group finished records into tables.
@@ -49,7 +49,7 @@ def summarise(
     Untrained runs go into the unsupervised table of their backbone if there is one, as in the
     papers; other untrained runs, such as finished encoders, share one table. ``together``: put all
     settings and backbones into one table. ``tasks``: only these columns; the table ranks by a
-    single one. ``beside``: records that are in none of these tables, but may show that their
+    single one. ``others``: records that are in none of these tables, but may show that their
     backbone has an unsupervised table elsewhere. ``code``: the methods' code on this machine.
     """
     scored = []
@@ -61,7 +61,7 @@ def summarise(
             scored.append((key, record, scores))
             if record.setting == "unsupervised":
                 trained.add((key, record.backbone_name))
-    for record in beside:
+    for record in others:
         if record.status == "finished" and record.setting == "unsupervised":
             trained |= {(key, record.backbone_name) for key in by_protocol(record)}
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
@@ -134,7 +134,8 @@ def _table(
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
-    if AVERAGE in columns and (holds := name_average(suite, protocol)):
+    holds = name_average(suite, protocol)
+    if AVERAGE in columns and holds:
         notes.append(f"{AVERAGE} is the mean of {holds}")
     if falling:
         notes.insert(0, f"lower is better: {', '.join(falling)}")
@@ -245,12 +246,20 @@ def _marked(rows: list[Row], columns: Sequence[str], falling: Sequence[str]) -> 
     """
     cells = [list(row.cells) for row in rows]
     for i, column in enumerate(columns):
-        values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]
+        values = []
+        for row in rows:
+            cell = row.cells[i]
+            if cell is not None:
+                values.append(cell.rounded)
         ordered = sorted(set(values), reverse=column not in falling)
-        marks = dict(zip(ordered, ("best", "second")[: max(0, len(values) - 1)], strict=False))
+        # two values have a best one, three also a second
+        names = ("best", "second")[: max(0, len(values) - 1)]
+        marks = dict(zip(ordered, names, strict=False))
         for row_cells in cells:
-            if (cell := row_cells[i]) is not None:
-                row_cells[i] = replace(cell, mark=marks.get(cell.rounded, ""))
-    return [
-        replace(row, cells=tuple(row_cells)) for row, row_cells in zip(rows, cells, strict=True)
-    ]
+            own = row_cells[i]
+            if own is not None:
+                row_cells[i] = replace(own, mark=marks.get(own.rounded, ""))
+    marked = []
+    for row, row_cells in zip(rows, cells, strict=True):
+        marked.append(replace(row, cells=tuple(row_cells)))
+    return marked

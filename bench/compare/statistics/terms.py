@@ -17,7 +17,7 @@ DEV_SET = "dev set"
 CORPUS = "corpus"
 
 SELECT_ON = "select_on"
-"""The recipe value that names the set on which checkpoints are chosen."""
+"""The recipe value that names the set for choosing checkpoints."""
 
 SHORT = 6  # characters of a hash that are shown
 
@@ -34,7 +34,9 @@ class Term(NamedTuple):
 
 
 def terms_of(record: RunRecord) -> dict[str, Term]:
-    """Everything besides the seed and the code of the method that decides the result, by name."""
+    """Return everything besides the seed and the code of the method that decides the result, by
+    name.
+    """
     about = record.provenance
     contents = (about.determines or {}).get("places")
     contents = contents if isinstance(contents, Mapping) else {}
@@ -57,7 +59,7 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
 
 
 def determined_terms(record: RunRecord) -> dict[str, Term]:
-    """The terms that are no recipe values, and neither the training text nor the backbone."""
+    """Return the terms that are no recipe values, no training text and no backbone."""
     terms = {}
     for key, value in (record.provenance.determines or {}).items():
         # the hash of the corpus covers its parts; a row has one code
@@ -101,7 +103,7 @@ def _short(value: object) -> str:
 
 
 def _exact(value: object) -> str:
-    """Every digit of a number; 1 and 1.0 are one number."""
+    """Return every digit of a number; 1 and 1.0 are one number."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     return _SORTED_JSON.encode(value)

@@ -97,7 +97,7 @@ def meaning_of(name: str) -> ColumnMeaning | None:
 
 
 def is_nearly_known(name: str) -> bool:
-    """Return whether a name that is not one of ours is too near to one to be passed over ("scores",
+    """Return True if a name is so near to one of ours that it must not be ignored ("scores",
     "positive_2")."""
     return NEARLY_KNOWN.fullmatch(_plain(name)) is not None
 
@@ -114,15 +114,17 @@ def negative_names(count: int) -> tuple[str, ...]:
 
 
 def our_names(names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return our name for each of a file's columns, a list of hard negatives being "negatives";
-    None if they make no corpus."""
+    """Return our name for each of a file's columns; None if they make no corpus.
+
+    A list of hard negatives is "negatives".
+    """
     meanings = [meaning_of(name) for name in names]
     ours = [meaning.column for meaning in meanings if meaning is not None]
     negatives = [
         i for i, meaning in enumerate(meanings) if meaning and meaning.column == "hard_neg"
     ]
     texts = [column for column in ours if column != "hard_neg"]
-    if len(ours) < len(names) or not any(_is_of(one, texts, len(negatives)) for one in KINDS):
+    if len(ours) < len(names) or not any(_is_of(kind, texts, len(negatives)) for kind in KINDS):
         return None
     if len(negatives) == 1 and _is_plural(names[negatives[0]]):
         ours[negatives[0]] = "negatives"
@@ -146,8 +148,11 @@ def text_column_that_holds_numbers(theirs: Sequence[str], ours: Sequence[str]) -
 def columns_to_be(ours: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of a corpus that is not here, in our order; "negatives" counts as two."""
     texts = [name for name in ours if name != "negatives" and not name.startswith("hard_neg")]
-    count = len(ours) - len(texts) + ("negatives" in ours)
-    return *sorted(texts, key=list(NAMES.values()).index), *negative_names(count)
+    negatives = len(ours) - len(texts)
+    if "negatives" in ours:
+        negatives += 1
+    our_order = list(NAMES.values())
+    return (*sorted(texts, key=our_order.index), *negative_names(negatives))
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ class Layout:
     # hard negatives
     keys: tuple[str, ...]
     listed: bool
-    # all names of the first record, and those of them that no column is made of
+    # all names of the first record, and the names that no column is made of
     names: frozenset[str]
     unread: tuple[str, ...]
     # names without a meaning that later records have besides
@@ -223,7 +228,8 @@ class Layout:
             ]
         *keys, last = self.keys
         values = [record[key] for key in keys]
-        negatives, count = record[last], self._count()
+        negatives = record[last]
+        count = self._count()
         if not isinstance(negatives, list):
             raise CorpusError(
                 f"{self.where}: line {number}: '{last}' is {_shown(negatives)}, expected a list "
@@ -281,13 +287,13 @@ def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
             )
         same[meaning.place] = name
     negatives = [name for _, name in sorted(found.pop("hard_neg", {}).items())]
-    columns = next((one for one in KINDS if _is_of(one, found, len(negatives))), None)
+    columns = next((kind for kind in KINDS if _is_of(kind, found, len(negatives))), None)
     if columns is None or (others and exact):
         raise _refusal(where, names)
     for name in others:
         if is_nearly_known(name):
             raise CorpusError(
-                f"{where}: line 1 has the column '{name}' beside {', '.join(columns)}, and it "
+                f"{where}: line 1 has the column '{name}' next to {', '.join(columns)}, and it "
                 "would be ignored",
                 f"rename or drop it; {EXPECTED}",
             )
@@ -314,7 +320,7 @@ def _is_of(columns: Sequence[str], texts: Collection[str], negatives: int) -> bo
 
 
 def _count_negatives(where: str, head: Record, negatives: Sequence[str]) -> tuple[int, bool]:
-    """Return how many hard negatives a row has, and whether they are one list.
+    """Return how many hard negatives a row has, and True if they are one list.
 
     Raises CorpusError.
     """
@@ -323,7 +329,7 @@ def _count_negatives(where: str, head: Record, negatives: Sequence[str]) -> tupl
     plurals = [name for name in negatives if _is_plural(name)]
     if (lists or plurals) and len(negatives) > 1:
         name = (lists or plurals)[0]
-        other = next(one for one in negatives if one != name)
+        other = next(column for column in negatives if column != name)
         raise CorpusError(
             f"{where}: line 1 has two columns for hard_neg: '{name}', a list, and '{other}'",
             "drop one of them",
@@ -361,20 +367,18 @@ def _refusal(where: str, names: Sequence[str]) -> CorpusError:
 
 def _label(where: str, number: int, value: Any) -> str:
     text = str(value).strip().lower()
-    label = {str(i): label for label, i in LABELS.items()}.get(text, text)
-    if label not in LABELS:
-        listed = ", ".join(f"{label} ({i})" for label, i in LABELS.items())
-        hint = "drop rows without a gold label; name a column of graded scores 'score'"
-        if text in [f"{i}.0" for i in LABELS.values()]:
-            hint = (
-                "pandas writes whole numbers so beside a missing one: df = "
-                "df.dropna(subset=['label']).astype({'label': int}); "
-                "if they are graded scores, name the column 'score'"
-            )
-        raise CorpusError(
-            f"{where}: line {number} has the label {value!r}; expected {listed}", hint
+    for label, i in LABELS.items():
+        if text in (label, str(i)):
+            return label
+    expected = ", ".join(f"{label} ({i})" for label, i in LABELS.items())
+    hint = "drop rows without a gold label; name a column of graded scores 'score'"
+    if text in [f"{i}.0" for i in LABELS.values()]:
+        hint = (
+            "pandas writes whole numbers so next to a missing one: df = "
+            "df.dropna(subset=['label']).astype({'label': int}); "
+            "if they are graded scores, name the column 'score'"
         )
-    return label
+    raise CorpusError(f"{where}: line {number} has the label {value!r}; expected {expected}", hint)
 
 
 def _score(where: str, number: int, value: Any) -> str:

@@ -28,7 +28,7 @@ from bench.data.corpora.saved import (
 
 BUILTIN = Path(__file__).parents[2] / "builtin" / "data" / "sentences.txt.xz"
 PANDAS_INDEX = "__index_level_0__"  # a column of Parquet files that nobody asked for
-SURVEY_VERSION = 3  # of the rules by which rows are counted
+SURVEY_VERSION = 3  # of the rules for counting rows
 
 
 class Corpus:
@@ -37,8 +37,8 @@ class Corpus:
     ``columns`` is one of ``bench.data.corpora.columns.KINDS``, or has more hard negatives;
     ``unread`` are the other columns of the file.
 
-    With ``chosen``, the columns of the file that a user named. With ``column``, only that column of
-    a wider text, as sentences; "all" takes every cell of every text column.
+    ``chosen``: the columns of the file that a user named; None: all that make a corpus. ``column``:
+    read only this column, as sentences; "all" takes every cell of every text column.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Corpus:
         chosen: ChosenColumns | None = None,
     ) -> None:
         self.path = path
-        # with the columns that were chosen; source_name is without
+        # the name with the chosen columns behind it; source_name is the name without them
         self.name = name
         self.source_name = name
         self.column = column
@@ -70,7 +70,7 @@ class Corpus:
             self.name = f"{name}:{','.join(self.chosen.typed)}"
         columns, rows = self._table()
         self.columns = columns if column is None else ("sentence",)
-        next(rows)
+        next(rows)  # a first row that cannot be read is an error now, and not in the training
 
     @property
     def kind(self) -> str:
@@ -79,15 +79,14 @@ class Corpus:
 
     @property
     def parts(self) -> tuple[Corpus, ...]:
-        """The texts that it is made of, in their order: itself alone, but for several files."""
+        """The corpora that it consists of, in their order: itself, if it is one file."""
         return (self,)
 
     def only(self, column: str | None) -> Corpus:
-        """One column as a corpus of sentences; "all": every text column, row by row; None: the only
-        column.
+        """Return one column as a corpus of sentences.
 
-        Raises CorpusError if the file has no such column, or if ``column`` is None and there are
-        several.
+        "all" means every text column, row by row; None means the only column. Raises CorpusError if
+        the file has no such column, or if ``column`` is None and there are several.
         """
         texts = [name for name in self.columns if name not in NUMBERS]
         if column is None and len(self.columns) == 1:
@@ -101,7 +100,7 @@ class Corpus:
         return Corpus(self.path, self.source_name, self._cache, column, self.chosen)
 
     def choose(self, columns: Sequence[str]) -> Corpus:
-        """The same text with these columns, as ``parse_columns`` takes them.
+        """Return the same text with these columns, as ``parse_columns`` takes them.
 
         Raises CorpusError if it has no such columns.
         """
@@ -109,10 +108,9 @@ class Corpus:
         return Corpus(self.path, self.source_name, self._cache, chosen=chosen)
 
     def rows(self, seen: Seen = None) -> Iterator[Row]:
-        """The rows in the file's order, each a tuple of ``len(self.columns)`` sentences that are
-        never empty.
+        """Yield the rows in the file's order: tuples of ``len(self.columns)`` sentences.
 
-        Raises CorpusError, at the end if no row has any text.
+        No sentence is empty. Raises CorpusError, at the end if no row has any text.
         """
         blank = True
         for row in self._table(seen)[1]:
@@ -123,7 +121,8 @@ class Corpus:
 
     def unchanged_rows(self) -> Iterator[Row]:
         """Yield :meth:`rows`. Raises CorpusError at the end if the content has changed."""
-        expected, digest = self.content_sha256, hashlib.sha256()
+        expected = self.content_sha256
+        digest = hashlib.sha256()
         yield from self.rows(digest.update)
         if digest.hexdigest() != expected:
             raise CorpusError(
@@ -131,11 +130,12 @@ class Corpus:
             )
 
     def __len__(self) -> int:
-        """The number of rows. The first time this reads the whole file."""
+        """Return the number of rows. The first time this reads the whole file."""
         return self._facts[1]
 
     def __bool__(self) -> bool:
-        return True  # `if corpus:` asks whether there is one, and must not read it for its length
+        # `if corpus:` asks if there is one; without this it would read the file for its length
+        return True
 
     @property
     def content_sha256(self) -> str:
@@ -147,17 +147,19 @@ class Corpus:
 
     @property
     def sha256(self) -> str:
-        """The hash that identifies the text. It covers the content, and the columns
-        that a user chose."""
-        if self.chosen is None or self.format == SAVED:  # whose rows have only these columns
+        """The hash that identifies the text: its content and the columns that a user chose."""
+        # rows of saved data have only the chosen columns
+        if self.chosen is None or self.format == SAVED:
             return self.content_sha256
         chosen = [self.content_sha256, self.format, list(self.chosen.as_text())]
         return hashlib.sha256(json.dumps(["chosen columns", chosen]).encode()).hexdigest()
 
     @cached_property
     def _facts(self) -> tuple[str, int]:
-        """The hash of the content and the number of rows, from the cache or by reading the whole
-        file."""
+        """The hash of the content and the number of rows.
+
+        They come from the cache, or from reading the whole file.
+        """
         where = [str(self.path.resolve()), self.column]
         if self.chosen is not None:
             where += self.chosen.as_text()
@@ -167,14 +169,18 @@ class Corpus:
             [SURVEY_VERSION, *where, *self._stamps()],
             self._cache,
         )
-        if (known := entry.read()) is None:
+        known = entry.read()
+        if known is None:
             digest = hashlib.sha256()
-            known = {"rows": sum(1 for _ in self.rows(digest.update)), "sha256": digest.hexdigest()}
+            count = 0
+            for _ in self.rows(digest.update):
+                count += 1
+            known = {"rows": count, "sha256": digest.hexdigest()}
             entry.write(known)
         return known["sha256"], known["rows"]
 
     def _stamps(self) -> list[int]:
-        """Size and times of each file: as long as they stay the same, the counts stay valid."""
+        """Return size and times of each file: the counts are valid until one of them changes."""
         files = [self.path]
         if self.format == SAVED:
             files = [*sorted(self.path.glob("*.json")), *saved_files(self.path)]
@@ -185,8 +191,10 @@ class Corpus:
         return stamps
 
     def _table(self, seen: Seen = None) -> tuple[tuple[str, ...], Iterator[Row]]:
-        """The columns of the file, and its rows (cells of the one column, if only one was
-        requested)."""
+        """Return the columns of the file, and its rows.
+
+        If only one column was requested, a row is a cell of it.
+        """
         records = self._records(seen)
         head = next(records, None)
         if head is None:
@@ -195,20 +203,20 @@ class Corpus:
             )
         layout = self._layout(head[1])
         self.unread = tuple(name for name in layout.unread if name != PANDAS_INDEX)
-        columns, rows = layout.columns, layout.rows(itertools.chain([head], records))
+        columns = layout.columns
+        rows = layout.rows(itertools.chain([head], records))
         if self.format == SAVED and seen is not None:
             rows = _seen_as_json(columns, rows, seen)
         if self.column is None:
             return columns, rows
-        places = [
-            i
-            for i, name in enumerate(columns)
-            if name == self.column or (self.column == "all" and name not in NUMBERS)
-        ]
-        return columns, ((row[i],) for row in rows for i in places)
+        places = []
+        for i, name in enumerate(columns):
+            if name == self.column or (self.column == "all" and name not in NUMBERS):
+                places.append(i)
+        return columns, _cells_as_rows(rows, places)
 
     def _records(self, seen: Seen) -> Iterator[tuple[int, Record]]:
-        """The numbered records, with the columns that were chosen, or with all."""
+        """Return the numbered records, with the chosen columns, or with all."""
         where = str(self.path)
         if self.format == SAVED:
             records = read_saved(where, self.path, self._choose)
@@ -219,7 +227,7 @@ class Corpus:
         return self._with_chosen_cells(records)
 
     def _choose(self, there: list[str]) -> Sequence[str]:
-        """The columns to read of those that are ``there``.
+        """Return the columns to read, out of those that are ``there``.
 
         Raises CorpusError, with their names, if a chosen one is missing.
         """
@@ -279,9 +287,7 @@ class Corpus:
                 )
 
     def _reads_the_same(self, chosen: ChosenColumns) -> bool:
-        """Say if the file is read the same way without a choice of columns: then it is the same
-        text.
-        """
+        """Return True if the file is read the same way without this choice: it is the same text."""
         with suppress(CorpusError):
             usual = next(self._records(None), None)
             if usual is None:
@@ -300,12 +306,11 @@ def open_corpus_file(
     cache: Path | None = None,
     columns: Sequence[str] = (),
 ) -> Corpus:
-    """The corpus in a file or a saved folder, or with ``"builtin"`` the one in the package. Reads
-    no more than the first row.
+    """Open the corpus in a file or a saved folder; ``"builtin"`` is the one in the package.
 
-    ``columns``: those to read, as ``parse_columns`` takes them; () for those that have our names.
-    ``cache`` keeps hash and row count between runs (default: ``default_cache()``). In a folder with
-    splits it is the split ``train``.
+    Only the first row is read. ``columns``: the columns to read, as ``parse_columns`` takes them;
+    () for the columns that have our names. ``cache`` keeps hash and row count between runs
+    (default: ``default_cache()``). In a folder with splits the split ``train`` is read.
 
     Raises DataMissing if there is no such file, and CorpusError if it is not in one of the known
     formats, or lacks a column; later rows are checked as they are read.
@@ -332,7 +337,7 @@ def open_corpus_file(
 
 
 def _name_of(path: Path) -> str:
-    """The name of a file, or of a saved folder; of a split with the folder above it."""
+    """Return the name of a file or saved folder; a split has the name of the folder above, too."""
     name = path.name or path.resolve().name
     above = path.resolve().parent
     if path.is_dir() and _splits_or_none(above):
@@ -362,7 +367,7 @@ def _saved_folder(folder: Path) -> Path:
 
 
 def _splits_or_none(folder: Path) -> tuple[str, ...]:
-    """The splits of a folder; () if it is no saved DatasetDict, or a damaged one."""
+    """Return the splits of a folder; () if it is no saved DatasetDict, or a damaged one."""
     with suppress(CorpusError):
         return saved_splits(folder)
     return ()
@@ -376,9 +381,18 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _cells_as_rows(rows: Iterator[Row], places: Sequence[int]) -> Iterator[Row]:
+    """Yield the cells at these places, row by row, each as a row of its own."""
+    for row in rows:
+        for place in places:
+            yield (row[place],)
+
+
 def _seen_as_json(columns: Sequence[str], rows: Iterator[Row], seen: Seen) -> Iterator[Row]:
-    """Hand over each row as a line of JSON, as ``bench.train`` writes a data set: the same rows are
-    the same text."""
+    """Yield the rows, and hand each over to ``seen`` as a line of JSON.
+
+    ``bench.train`` writes a data set in this way: the same rows are the same text.
+    """
     assert seen is not None
     for row in rows:
         cells = dict(zip(columns, row, strict=True))

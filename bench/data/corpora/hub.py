@@ -54,11 +54,11 @@ class HubName:
 
     @classmethod
     def of(cls, text: str) -> HubName:
-        """Raises CorpusError if the text is not such a name."""
+        """Raise CorpusError if the text is not such a name."""
         parts = NAME.fullmatch(text)
         columns = [part.strip() for part in (parts and parts["columns"] or "").split(",")]
         negatives = [meaning_of(column.rpartition("=")[2]) for column in columns[2:]]
-        tuples = all(one is not None and one.column == "hard_neg" for one in negatives)
+        tuples = all(meaning is not None and meaning.column == "hard_neg" for meaning in negatives)
         if parts is None or (len(columns) > 3 and not tuples):
             raise CorpusError(
                 f"--corpus {text}: expected {FORM}", "for example --corpus hub:owner/name:text"
@@ -76,8 +76,8 @@ class HubName:
 def hub_corpus(
     text: str, *, offline: bool = False, say: Say = silent, cache: Path | None = None
 ) -> tuple[Path, str]:
-    """The file with the rows of ``text``, made now if it is not here yet, and its name with the
-    revision.
+    """Return the file with the rows of ``text``, made now if it is not here yet, and its name with
+    the revision.
 
     Raises CorpusError (no such column, several tables, not text), DataMissing (``offline``, and not
     here), FetchFailed or DataDamaged (it could not be downloaded).
@@ -170,7 +170,7 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
 
 
 def data_files(name: HubName, files: list[str]) -> list[str]:
-    """The files to read, in their order: the training split of one table.
+    """Return the files to read, in their order: the training split of one table.
 
     Raises CorpusError if that is not clear.
     """
@@ -202,8 +202,8 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
 
 
 def read_hub_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
-    """The rows of a file at ``path`` that its data set calls ``file``, without those that have no
-    gold label (-1).
+    """Yield the rows of a file at ``path`` that its data set calls ``file``, without those that
+    have no gold label (-1).
 
     Raises CorpusError if it has no such columns, or if they hold no text.
     """
@@ -211,7 +211,8 @@ def read_hub_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
     theirs = [column.partition("=")[0] for column in name.columns]
 
     def chosen(there: Sequence[str]) -> Sequence[str]:
-        if (missing := [column for column in theirs if column not in there]) or not theirs:
+        missing = [column for column in theirs if column not in there]
+        if missing or not theirs:
             problem = f"no column '{missing[0]}'" if missing else "name the columns"
             raise CorpusError(
                 f"{where}: {problem}; it has {' '.join(', '.join(there).split())}",

@@ -37,7 +37,7 @@ Record = dict[str, Any]
 
 
 def format_of(file: str | Path) -> str:
-    """ ".jsonl" for "a.jsonl" and "A.JSONL.gz".
+    """Return ".jsonl" for "a.jsonl" and "A.JSONL.gz".
 
     Only text is read compressed: ".gz" for "a.parquet.gz".
     """
@@ -53,8 +53,8 @@ def read_records(
     seen: Seen = None,
     choose: Callable[[list[str]], Sequence[str]] = list,
 ) -> Iterator[tuple[int, Record]]:
-    """(number of the line, record) for each row of a file of the format ``kind``; the column of a
-    text file is "text".
+    """Return (number of the line, record) for each row of a file of the format ``kind``; the column
+    of a text file is "text".
 
     Of a Parquet file only the columns that ``choose`` returns are read. ``where`` names the file in
     messages. Raises CorpusError, naming the line.
@@ -89,7 +89,7 @@ def _inner_cr(where: str, number: int) -> CorpusError:
 
 
 def _csv(where: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """RFC 4180: commas, double quotes; a line break inside quotes belongs to the cell."""
+    """Yield rows as in RFC 4180: commas, double quotes; a line break in quotes is in the cell."""
     reader = csv.reader((line + "\n" for line in lines), strict=True)
     first = 1
     try:
@@ -217,8 +217,8 @@ def is_text(record: Record) -> bool:
 
 
 def read_lines(path: Path, seen: Seen = None) -> Iterator[str]:
-    r"""Lines without their LF; a CR before it stays. Only LF ends a line (not U+2028, not \x0b). A
-    BOM is dropped.
+    r"""Yield lines without their LF; a CR before it stays. Only LF ends a line (not U+2028, not
+    \x0b). A BOM is dropped.
 
     A missing LF at the end changes nothing. Raises CorpusError, with the number of the line, for
     text that is not UTF-8, a NUL byte, a line that is too long, and an archive that is damaged or

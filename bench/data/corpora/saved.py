@@ -12,7 +12,7 @@ from bench.base.parquet import TooLarge, limit_of, unpacked_column_bytes
 from bench.data.corpora.records import MOST_TIMES, Record, is_text
 
 SAVED = "saved"
-"""The format of such a folder, as ".csv" is that of a file."""
+"""The name of this format, in the place of a file ending such as ".csv"."""
 TRAIN = "train"
 _STATE = "state.json"
 _INFO = "dataset_info.json"
@@ -43,9 +43,9 @@ def saved_files(folder: Path) -> list[Path]:
     Raises CorpusError.
     """
     named = _read_json(folder, _STATE).get("_data_files")
-    if not isinstance(named, list) or not all(isinstance(one, dict) for one in named):
+    if not isinstance(named, list) or not all(isinstance(entry, dict) for entry in named):
         raise CorpusError(f"{folder}: {_STATE} names no files", "save the data set again")
-    return [folder / Path(str(one.get("filename"))).name for one in named]
+    return [folder / Path(str(entry.get("filename"))).name for entry in named]
 
 
 def read_saved(

@@ -65,11 +65,9 @@ class TokenisedColumn:
     def rows(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray] | list[str]:
         """Return these rows as ids, or as strings if the corpus was kept as text."""
         ids = self.ids(rows)
-        return (
-            [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids]
-            if self._text
-            else ids
-        )
+        if not self._text:
+            return ids
+        return [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids]
 
 
 class TokenisedCorpus:
@@ -153,14 +151,13 @@ def as_text(
 
 
 def _dtype(vocab_size: int, column: str) -> np.dtype:
-    """The narrowest type that holds every id; of a score float64."""
-    return (
-        np.dtype("<f8")
-        if column == "score"
-        else next(
-            np.dtype(kind) for kind in ("<u1", "<u2", "<u4") if vocab_size - 1 <= np.iinfo(kind).max
-        )
-    )
+    """Return the narrowest type that holds every id; float64 for scores."""
+    if column == "score":
+        return np.dtype("<f8")
+    for kind in ("<u1", "<u2"):
+        if vocab_size - 1 <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    return np.dtype("<u4")
 
 
 def _build(
@@ -238,17 +235,17 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
             )
             for name in meta["columns"]
         ]
-        return (
-            None
-            if any(len(column) != meta["rows"] for column in columns)
-            else TokenisedCorpus(folder, meta, columns)
-        )
+        if any(len(column) != meta["rows"] for column in columns):
+            return None
+        return TokenisedCorpus(folder, meta, columns)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def _mapped(path: Path, dtype: np.dtype, meta: dict[str, Any]) -> np.ndarray:
-    """The file as a read-only array. Raises ValueError when it is not the one that was written."""
+    """Return the file as a read-only array. Raises ValueError when it is not the one that was
+    written.
+    """
     if file_sha256(path) != meta["files"][path.name]:
         raise ValueError(f"{path}: wrong content")
     if not path.stat().st_size:

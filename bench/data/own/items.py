@@ -43,7 +43,7 @@ SPLITS = {
     "val": DEV,
     "test": TEST,
 }
-"""The words of a split column, and those of saved data sets."""
+"""The words of a split column, and the names of splits of saved data sets."""
 FOLDS = 10
 """Of the cross-validation of texts that have no train split, as for MR."""
 
@@ -100,10 +100,9 @@ def read_pairs(own: OwnFile) -> SentencePairs:
 
 
 def read_labelled(own: OwnFile) -> LabelledTexts:
-    """Texts, or pairs of texts, with their classes and splits; "test" throughout if the file has no
-    splits.
+    """Read texts, or pairs of texts, with their classes and splits.
 
-    Raises DataDamaged, BenchError.
+    Every split is "test" if the file has none. Raises DataDamaged, BenchError.
     """
     items = _read_items(own)
     labels = [_label(own, item) for item in items]
@@ -156,15 +155,18 @@ def read_classed(own: OwnFile) -> ClassedTexts:
 
 
 def own_form(sha256: str) -> str:
-    """The text form of a user's data: two files with the same name and different content are never
-    one column.
+    """Return the text form of a user's data.
+
+    It has a hash, so that files of one name and different content are never one column.
     """
     return f"other-{sha256[:8]}"
 
 
 def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
-    """The tested texts that the train or dev split has, too, in their order; the two sides of a
-    pair are joined by " | "."""
+    """Return the tested texts that the train or dev split has, too, in their order.
+
+    The two sides of a pair are joined by " | ".
+    """
     splits_of: dict[str, set[str]] = {}
     for sides, split in zip(zip(*texts.texts, strict=True), texts.split.tolist(), strict=True):
         splits_of.setdefault(" | ".join(sides), set()).add(split)
@@ -203,7 +205,7 @@ def _cell(own: OwnFile, row: FileRow, column: str) -> Any:
 
 
 def _text(own: OwnFile, row: FileRow, column: str) -> str:
-    """The text of a cell; an empty one is a text, a missing one is not."""
+    """Return the text of a cell. Raises DataDamaged for a missing one; an empty one is a text."""
     value = _cell(own, row, column)
     if not isinstance(value, str):
         raise DataDamaged(
@@ -259,19 +261,24 @@ def _rating(own: OwnFile, item: FileItem, scale: tuple[float, float] | None) -> 
 
 
 def _label(own: OwnFile, item: FileItem) -> str:
-    """The name of a class: a whole number is written without a point, so that 1 and 1.0 are one
-    class."""
+    """Return the name of a class.
+
+    A whole number is written without a point, so that 1 and 1.0 are one class.
+    """
     value = item.answer
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    label = "" if value is None or value != value else str(value).strip()
+    label = ""
+    is_nan = value != value
+    if value is not None and not is_nan:
+        label = str(value).strip()
     if not label:
         raise DataDamaged(f"{own.path}: {item.place} has no label", "drop texts without a label")
     return label
 
 
 def _natural(label: str) -> tuple[float, str]:
-    """Sort key of labels: numbers by value before words."""
+    """Return the sort key of a label: numbers by value, before words."""
     try:
         return float(label), label
     except ValueError:
@@ -279,7 +286,7 @@ def _natural(label: str) -> tuple[float, str]:
 
 
 def _splits(own: OwnFile, items: Sequence[FileItem]) -> list[str]:
-    """The split of every item; "test" throughout if there are none.
+    """Return the split of every item; "test" for all if there are none.
 
     Raises DataDamaged if nothing would be scored.
     """
@@ -301,8 +308,10 @@ def _scored_items(own: OwnFile, items: Sequence[FileItem]) -> list[FileItem]:
 
 
 def _check_classes(own: OwnFile, labels: Sequence[str], splits: Sequence[str]) -> None:
-    """Raises DataDamaged if the classifier could not be fitted: too few texts of a class, or a
-    class that only the test split has."""
+    """Raise DataDamaged if a classifier cannot be fitted.
+
+    A class has too few texts, or only the test split has it.
+    """
     fitted = [label for label, split in zip(labels, splits, strict=True) if split == TRAIN]
     if fitted:
         unknown = sorted(set(labels) - set(fitted))
@@ -338,6 +347,5 @@ def _check_classes(own: OwnFile, labels: Sequence[str], splits: Sequence[str]) -
 
 def _hash(rows: Sequence[Sequence[Any]]) -> str:
     """Return the hash of the scored data, which the file's format does not change."""
-    return hashlib.sha256(
-        json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    ).hexdigest()
+    text = json.dumps(rows, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

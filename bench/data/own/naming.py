@@ -1,4 +1,4 @@
-"""Finds the file that ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` names, and the roles of its
+"""Find the file that ``--suite [KIND:][NAME=]FILE[:COLUMN,COLUMN]`` names, and the roles of its
 columns.
 """
 
@@ -22,7 +22,7 @@ PAIRS = "pairs"
 CLASSIFICATION = "classification"
 CLUSTERING = "clustering"
 KINDS = (PAIRS, CLASSIFICATION, CLUSTERING)
-"""What a file can be scored as; the prefix of ``--suite``."""
+"""The ways to score a file; each is a prefix of ``--suite``."""
 
 SUFFIXES = (*LINES, PARQUET)
 EXAMPLE = (
@@ -41,7 +41,7 @@ class OwnFile:
     path: Path
     """A file of rows, or a folder that ``save_to_disk`` of ``datasets`` wrote."""
     name: str
-    """What tables call it."""
+    """Its name in tables."""
     kind: str = ""
     """One of ``KINDS``; "" if the user has not said it."""
     columns: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ def parse_own_file(text: str) -> OwnFile:
 
 
 def stem(path: Path) -> str:
-    """The name without its suffixes: "pairs" for pairs.tsv and pairs.tsv.gz."""
+    """Return the name without its suffixes: "pairs" for pairs.tsv and pairs.tsv.gz."""
     name = path.name
     for suffix in (*COMPRESSED, *SUFFIXES):
         if name.lower().endswith(suffix):
@@ -128,7 +128,7 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """A user's description of a file, in a TOML file next to it: pairs.toml for pairs.tsv."""
 
     name: str = ""
-    """What tables call the data."""
+    """The data's name in tables."""
     scale: tuple[float, float] | None = None
     """The lowest and the highest rating that the raters could give."""
     licence: str = ""
@@ -165,7 +165,7 @@ def read_description(path: Path) -> Description:
 
 
 def _suffix(text: str) -> str:
-    """The format that a file's name says: ".tsv" for "a.tsv" and "A.TSV.gz"."""
+    """Return the format by a file's name: ".tsv" for "a.tsv" and "A.TSV.gz"."""
     path = Path(text)
     suffix = path.suffix.lower()
     if suffix in COMPRESSED:
@@ -227,14 +227,17 @@ def choose_columns(own: OwnFile, there: Sequence[str]) -> FileColumns:
 
     Raises BenchError, with the columns that the file has, if one is missing or may be one of two.
     """
-    split, subset = _first_of((SPLIT,), there), _first_of((SUBSET,), there)
+    split = _first_of((SPLIT,), there)
+    subset = _first_of((SUBSET,), there)
     if own.columns:
         _check_named(own, there)
         *texts, answer = own.columns
         return FileColumns(tuple(texts), answer, split, subset)
-    first, second = _first_of(FIRST, there), _first_of(SECOND, there)
+    first = _first_of(FIRST, there)
+    second = _first_of(SECOND, there)
     text = _first_of(TEXT, there)
-    rating, label = _first_of(RATING, there), _first_of(LABEL, there)
+    rating = _first_of(RATING, there)
+    label = _first_of(LABEL, there)
     if own.kind == PAIRS:
         rated = rating or label
         if first and second and rated:

@@ -35,8 +35,8 @@ CLUSTERING_TASKS = (
 )
 SCCL, ORIGINAL = "sccl", "original"
 ROLES = {"tokenised": SCCL, "raw": ORIGINAL}
-"""What ``--text`` means here: the default is what the papers scored, "raw" what the sets' own
-authors published."""
+"""The meaning of ``--text`` here: the default is the text that the papers scored, "raw" the text
+that the sets' own authors published."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bench.base.errors import DataDamaged, one_line
 
 
 def labelled_lines(file: bytes) -> bytes:
-    """Label, tab, text:
+    """Write label, tab, text:
 
     LF line ends, no blanks or tabs at line ends, a tab inside a text made a blank.
     """
@@ -24,15 +24,15 @@ def labelled_lines(file: bytes) -> bytes:
 
 
 def json_lines(file: bytes) -> bytes:
-    """JSON lines with ``text`` and ``cluster``, the format of GSDMM's authors: label, tab, text
-    without outer blanks."""
+    """Read JSON lines with ``text`` and ``cluster``, the format of GSDMM's authors: label, tab,
+    text without outer blanks."""
     return _joined(
         [f"{row['cluster']}\t{row['text'].strip()}" for row in map(json.loads, _lines(file))]
     )
 
 
 def parquet_text(*files: bytes) -> bytes:
-    """The column ``text`` of Parquet files, one line per row."""
+    """Return the column ``text`` of Parquet files, one line per row."""
     import pyarrow.parquet
 
     try:
@@ -43,7 +43,7 @@ def parquet_text(*files: bytes) -> bytes:
 
 
 def text_and_labels(texts: bytes, labels: bytes) -> bytes:
-    """A file of texts and one of labels, joined line by line: label, tab, text without outer
+    """Return a file of texts and one of labels, joined line by line: label, tab, text without outer
     blanks, inner tabs made blanks.
 
     Raises ValueError if the two have different numbers of lines.
@@ -57,7 +57,7 @@ def text_and_labels(texts: bytes, labels: bytes) -> bytes:
 
 
 def first_columns(columns: int, file: bytes) -> bytes:
-    """The first columns of a table with tabs."""
+    """Return the first columns of a table with tabs."""
     return _joined(
         [
             "\t".join(line.split("\t")[:columns])
@@ -67,9 +67,9 @@ def first_columns(columns: int, file: bytes) -> bytes:
 
 
 def labelled_nli(*files: bytes) -> bytes:
-    """CSV with sent0, sent1, label from the zip archives of SNLI and MultiNLI: the pairs of each
-    one's ``*_train.jsonl``, in their order. A pair without a gold label ("-") is left out, as SBERT
-    and InferSent do.
+    """Write a CSV with sent0, sent1, label from the zip archives of SNLI and MultiNLI: the pairs of
+    each one's ``*_train.jsonl``, in their order. A pair without a gold label ("-") is left out, as
+    SBERT and InferSent do.
 
     Raises DataDamaged for an archive without such a file.
     """

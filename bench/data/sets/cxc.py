@@ -127,7 +127,7 @@ def _pairs(
 
 
 def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndarray:
-    """The image of every caption, from pairs that describe one image, numbered in order of
+    """Return the image of every caption, from pairs that describe one image, numbered in order of
     appearance.
 
     Raises DataDamaged if the pairs do not link the captions in rings of five.
@@ -152,5 +152,5 @@ def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndar
 
 
 def _number(caption: str) -> int:
-    """411553 of "COCO_val2014:sentid:411553"."""
+    """Return 411553 of "COCO_val2014:sentid:411553"."""
     return int(caption.rsplit(":", 1)[1])

@@ -60,14 +60,14 @@ class Fetcher:
 
     def __init__(self, store: Path, say: Say = silent) -> None:
         self.store, self.say = store, say
-        self._taken = set[str]()  # sources whose archive was fetched: its good files are here
+        # sources with an archive that was fetched: its good files are here
+        self._taken = set[str]()
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
-        """The set in a text form ("any": tokenised if there are forms), from the first source that
-        has it.
+        """Fetch a set in a text form, from the first source that has it.
 
-        Raises DataMissing if it has no source, FetchFailed or DataDamaged if no source delivered
-        it.
+        "any" is the tokenised form, if there are forms. Raises DataMissing if it has no source,
+        FetchFailed or DataDamaged if no source delivered it.
         """
         problems: list[FetchFailed | DataDamaged] = []
         known = sources_of(wanted, text)
@@ -102,9 +102,13 @@ class Fetcher:
         return any(text == ANY or copy.form in (text, ANY) for copy in copies)
 
     def _from(self, source: Source, wanted: DataSet) -> None:
-        """The files of the set (of an archive: of all its sets) that the source has and that are
-        not here yet; all of them are checked before the first one is moved to its place."""
-        place, work = self.store / source.into, self.store / WORK / source.name
+        """Fetch the files of a set that a source has and that are not here yet.
+
+        From an archive the files of all its sets are taken. All files are checked before the first
+        one is moved to its place.
+        """
+        place = self.store / source.into
+        work = self.store / WORK / source.name
         try:
             work.mkdir(parents=True, exist_ok=True)
             with lock(work.with_suffix(".lock")):
@@ -137,9 +141,11 @@ class Fetcher:
                     items.append(WantedFile(known_set, file, named))
         fetch_files = self._unpack if source.archive else self._download
         contents, downloads = fetch_files(source, revision, known, items, work)
-        made, warnings = dict[str, Path](), dict[str, str]()
+        made: dict[str, Path] = {}
+        warnings: dict[str, str] = {}
         for item in items:
-            path, expected = item.file.path, item.file.rows
+            path = item.file.path
+            expected = item.file.rows
             try:
                 made[path] = _made(source, item, contents, work)
             except DataDamaged as problem:
@@ -149,7 +155,8 @@ class Fetcher:
                 continue
             if item.file.first_use:
                 downloads[path] = file_sha256(made[path])  # later copies are compared with it
-                if (rows := count_rows(item.wanted, item.file, made[path])) != expected:
+                rows = count_rows(item.wanted, item.file, made[path])
+                if rows != expected:
                     warnings[path] = f"{plural(rows, 'row')}, where {expected:,} were expected"
                     self.say(
                         f"warning: {item.wanted.name}: {path} has {warnings[path]}; it is used as "
@@ -175,11 +182,12 @@ class Fetcher:
         return repository_info(site("hub", source.repo, revision, ""), self.say)
 
     def _named(self, source: Source, revision: str, part: SourcePart) -> SourcePart:
-        """The part with ``*`` in the names of its files replaced."""
+        """Return the part with ``*`` in the names of its files replaced."""
         if "*" not in part.paths[0]:
             return part
         names = [file.rfilename for file in self._listing(source, revision).siblings or []]
-        if not (paths := sorted(name for name in names if fnmatch(name, part.paths[0]))):
+        paths = sorted(name for name in names if fnmatch(name, part.paths[0]))
+        if not paths:
             raise FetchFailed(f"{source.where} has no {part.paths[0]}", None)
         return replace(part, paths=tuple(paths))
 
@@ -191,16 +199,18 @@ class Fetcher:
         items: Sequence[WantedFile],
         work: Path,
     ) -> tuple[dict[str, Path], dict[str, str]]:
-        """The source's files, one by one: path in the source -> our copy, and its sha256.
+        """Return the source's files, one by one: path in the source -> our copy, and its sha256.
 
         Files of an interrupted try are used.
         """
-        contents, downloads = dict[str, Path](), dict[str, str]()
+        contents: dict[str, Path] = {}
+        downloads: dict[str, str] = {}
         for _, file, part in items:
             form = file.forms.get(source.form) or file.forms[ANY]
-            expected = part.sha256 or [
-                known.get(path) if file.first_use else form.sha256 for path in part.paths
-            ]
+            expected: list[str | None] = [*part.sha256]
+            if not expected:
+                for path in part.paths:
+                    expected.append(known.get(path) if file.first_use else form.sha256)
             for path, sha256 in zip(part.paths, expected, strict=True):
                 contents[path] = work / quote(path, safe="")
                 downloads[path] = download(
@@ -233,16 +243,17 @@ class Fetcher:
         places = {item.part.paths[0]: work / "unpacked" / item.file.path for item in items}
 
         def target(name: str) -> Path | None:
-            return next(
-                (to for path, to in places.items() if f"/{name}".endswith(f"/{path}")), None
-            )
+            for path, to in places.items():
+                if f"/{name}".endswith(f"/{path}"):
+                    return to
+            return None
 
         unpack(packed, target, most_bytes=source.most_bytes)
         return places, {source.archive: digest}
 
 
 def _made(source: Source, item: WantedFile, contents: Mapping[str, Path], work: Path) -> Path:
-    """Our file, made of the source's files and checked. Raises DataDamaged."""
+    """Make our file of the source's files, and check it. Raises DataDamaged."""
     wanted, file, part = item
     paths = [contents[path] for path in part.paths]
     if not all(path.is_file() for path in paths):

@@ -1,8 +1,9 @@
-"""The data folder: finds sets, and refuses those that are incomplete or altered."""
+"""The data folder: finds sets, and refuses incomplete and altered ones."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -19,8 +20,10 @@ Problem = DataDamaged | DataMissing
 
 
 def fetched_folder() -> Path:
-    """The folder for fetched data, unless the user names one: below $BENCH_CACHE, else
-    ~/.cache/sentence-bench."""
+    """Return the folder for fetched data: below $BENCH_CACHE, else ~/.cache/sentence-bench.
+
+    It is used unless the user names another one.
+    """
     return default_cache() / "data"
 
 
@@ -49,8 +52,8 @@ class DataFolder:
     """The folders with evaluation data and corpora.
 
     First ``root``, from ``--data`` or ``BENCH_DATA`` (None if neither was set), then ``store``, the
-    folder of fetched data. With a ``fetcher``, which fills the store, a
-    missing set is fetched when it is opened, unless the user named a folder: then it is missing.
+    folder of fetched data. A ``fetcher`` fills the store: a set that is not there is fetched when
+    it is opened, unless the user named a folder, which nothing is fetched into.
     """
 
     def __init__(
@@ -72,7 +75,7 @@ class DataFolder:
         return self.fetcher if isinstance(self.fetcher, Later) else None
 
     def check_root(self) -> None:
-        """Raises DataMissing if the user named a folder that does not exist."""
+        """Raise DataMissing if the user named a folder that does not exist."""
         if self.root is not None and not self.root.is_dir():
             raise DataMissing(
                 f"the data folder {self.root} does not exist, or is not a folder",
@@ -83,9 +86,11 @@ class DataFolder:
     @property
     def roots(self) -> tuple[Path, ...]:
         """The folders that exist, in the order of the search."""
-        return tuple(
-            root for root in dict.fromkeys([self.root, self.store]) if root and root.is_dir()
-        )
+        found = []
+        for root in dict.fromkeys([self.root, self.store]):
+            if root is not None and root.is_dir():
+                found.append(root)
+        return tuple(found)
 
     @property
     def as_it_is(self) -> DataFolder:
@@ -95,8 +100,10 @@ class DataFolder:
     def copies(
         self, wanted: DataSet, files: tuple[DataFile, ...] | None = None
     ) -> tuple[list[Copy], list[Problem]]:
-        """Every complete copy of these files of the set, and what is wrong with the others and
-        where. Reads every byte."""
+        """Return every complete copy of these files of the set, and the problems of the others.
+
+        Every byte is read.
+        """
         copies: list[Copy] = []
         problems: list[Problem] = []
         for place in self._places(wanted, files):
@@ -109,11 +116,11 @@ class DataFolder:
     def open(
         self, wanted: DataSet, files: tuple[DataFile, ...] | None = None, *, text: str = ANY
     ) -> Copy:
-        """The copy of these files in the requested form ("any": whichever is complete, tokenised
-        first).
+        """Return the copy of these files in the requested form.
 
-        A missing set is fetched if there is a fetcher. Raises DataDamaged if the copy that would
-        serve is incomplete or altered, DataMissing if there is none and none could be fetched.
+        "any" is whichever form is complete, tokenised first. A missing set is fetched if there is a
+        fetcher. Raises DataDamaged if the copy that would serve is incomplete or altered,
+        DataMissing if there is none and none could be fetched.
         """
         try:
             return self._open(wanted, files, text)
@@ -123,12 +130,12 @@ class DataFolder:
             raise
 
     def file(self, place: str) -> Path:
-        """Return a file by its path in the data folder, for suites of plugins, which have no
-        manifest.
+        """Return a file by its path in the data folder. Raises DataMissing.
 
-        Raises DataMissing.
+        It is for suites of plugins, which have no manifest.
         """
-        if (path := self._find(place)) is not None:
+        path = self._find(place)
+        if path is not None:
             return path
         folders = " or ".join(str(root) for root in self.roots) or "any data folder"
         raise DataMissing(f"{place} is not in {folders}", "--data DIR, the folder that has it")
@@ -141,10 +148,10 @@ class DataFolder:
         return None
 
     def corpus(self, file: str) -> Path | None:
-        """A training file by its name, fetched if it is missing and has a source; None if it is not
-        available here.
+        """Return a training file by its name; None if it is not available here.
 
-        Raises DataMissing if only ``offline`` prevents that, or if it could not be fetched.
+        It is fetched if it is missing and has a source. Raises DataMissing if only ``offline``
+        prevents that, or if it could not be fetched.
         """
         for known in data_sets().values():
             if known.kind == "corpus" and known.files[0].path == file:
@@ -152,31 +159,33 @@ class DataFolder:
         return self._find(f"train/{file}")
 
     def vectors(self, wanted: DataSet) -> Path:
-        """The file of a set of word vectors, fetched if it is missing. Raises DataMissing."""
-        if (path := self._fetched_file(wanted)) is None:
+        """Return the file of a set of word vectors, fetched if missing. Raises DataMissing."""
+        path = self._fetched_file(wanted)
+        if path is None:
             raise self._missing(wanted, ANY)
         return path
 
     def _fetched_file(self, wanted: DataSet) -> Path | None:
-        """The first file of a set, fetched if it is missing. Raises DataMissing."""
+        """Return the first file of a set, fetched if it is missing. Raises DataMissing."""
         file = wanted.files[0].path
         places = [f"{home}/{file}" for home in wanted.places]
-        if (path := self._find(*places)) is None:
-            self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
-            path = self._find(*places)
-        return path
+        path = self._find(*places)
+        if path is not None:
+            return path
+        self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
+        return self._find(*places)
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
-        """Fetch a set if that is possible, and return whether it was fetched.
+        """Fetch a set if that is possible; return True if it was fetched.
 
-        Raises DataMissing, with what to do on another machine, if that is forbidden.
+        Raises DataMissing if fetching is forbidden; its hint is for a machine with a network.
         """
         if not sources_of(wanted, text):
             return False
         if self.offline:
             raise DataMissing(
                 f"{missing.message}; nothing is fetched (--offline, or HF_HUB_OFFLINE is set)",
-                "where there is a network: bench data fetch "
+                "on a machine with a network: bench data fetch "
                 f"{wanted.name}{_form_option(wanted, text)} "
                 "--data DIR; copy DIR here, then --data DIR",
                 wanted.name,
@@ -192,10 +201,9 @@ class DataFolder:
 
     def _open(self, wanted: DataSet, files: tuple[DataFile, ...] | None, text: str) -> Copy:
         copies, problems = self.copies(wanted, files)
-        if matching := [copy for copy in copies if text in (ANY, copy.form) or copy.form == ANY]:
-            return min(
-                matching, key=lambda copy: {"tokenised": 0, ANY: 0, "raw": 2}.get(copy.form, 1)
-            )
+        matching = [copy for copy in copies if text in (ANY, copy.form) or copy.form == ANY]
+        if matching:
+            return min(matching, key=_preference)
         # a damaged copy matters more than one in another form, and that more than an incomplete one
         for problem in problems:
             if isinstance(problem, DataDamaged):
@@ -212,27 +220,24 @@ class DataFolder:
         raise problems[0] if problems else self._missing(wanted, text)
 
     def look(self, wanted: DataSet) -> State:
-        """Quick: which files are there, by their names; a form is recognised by its folder."""
+        """Look which files are there, by their names alone; a form is recognised by its folder."""
         places: list[str] = []
         problems: list[str] = []
         for place in self._places(wanted, None):
-            if absent := [f.path for f in wanted.files if not (place / f.path).is_file()]:
+            absent = [file.path for file in wanted.files if not (place / file.path).is_file()]
+            if absent:
                 problems.append(
                     f"{len(absent)} of {len(wanted.files)} files missing in {place}, first "
                     f"{absent[0]}"
                 )
             else:
                 places.append(place.as_posix())
-        return State(
-            "found" if places else "missing",
-            tuple(
-                form
-                for form, home in wanted.homes.items()
-                if any(place.endswith(f"/{home}") for place in places)
-            ),
-            tuple(places),
-            tuple(problems),
-        )
+        forms = []
+        for form, home in wanted.homes.items():
+            if any(place.endswith(f"/{home}") for place in places):
+                forms.append(form)
+        status = "found" if places else "missing"
+        return State(status, tuple(forms), tuple(places), tuple(problems))
 
     def check(self, wanted: DataSet) -> State:
         """Check a set thoroughly: read every byte of every copy."""
@@ -254,9 +259,9 @@ class DataFolder:
         )
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
-        """Return (path, bytes, time of the last change in ns) of every file of the set.
+        """Return (path, bytes, time of the last change in ns) of every file of the set, sorted.
 
-        They are sorted, and from every place; none is read.
+        Files of every place are among them; none is read.
         """
         entries = []
         for place in self._places(wanted, None):
@@ -269,12 +274,16 @@ class DataFolder:
         return sorted(entries)
 
     def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
-        """Folders that have at least one of the files."""
-        roots = (Path(str(resources.files("bench"))),) if wanted.kind == "built-in" else self.roots
+        """Return the folders that have at least one of the files."""
+        roots = self.roots
+        if wanted.kind == "built-in":
+            roots = (Path(str(resources.files("bench"))),)
         places: dict[Path, Path] = {}  # one folder may have two names
-        for place in (root / name for root in roots for name in wanted.places):
-            if any((place / file.path).exists() for file in files or wanted.files):
-                places.setdefault(place.resolve(), place)
+        for root in roots:
+            for name in wanted.places:
+                place = root / name
+                if any((place / file.path).exists() for file in files or wanted.files):
+                    places.setdefault(place.resolve(), place)
         return list(places.values())
 
     def _missing(self, wanted: DataSet, text: str) -> DataMissing:
@@ -285,10 +294,10 @@ class DataFolder:
                 f"--data DIR or BENCH_DATA; {hint}",
                 wanted.name,
             )
-        files = [
-            f"{home}/{wanted.files[0].path}".removeprefix("./")
-            for home in ([wanted.homes[text]] if text in wanted.homes else wanted.places)
-        ]
+        homes: Sequence[str] = wanted.places
+        if text in wanted.homes:
+            homes = [wanted.homes[text]]
+        files = [f"{home}/{wanted.files[0].path}".removeprefix("./") for home in homes]
         return DataMissing(
             f"{wanted.name}: not found in {self.root}; looked for {' or '.join(files)}",
             hint,
@@ -296,7 +305,7 @@ class DataFolder:
         )
 
     def _get(self, wanted: DataSet, text: str) -> str:
-        """Say how to get a set in a form: the command, if there is a source."""
+        """Return the command that fetches a set in a form; without a source, what else to do."""
         if not sources_of(wanted, text):
             return wanted.get
         command = f"bench data fetch {wanted.name}{_form_option(wanted, text)}"
@@ -304,8 +313,11 @@ class DataFolder:
 
 
 def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMissing:
-    """The error if there is only another text form (``there``) than ``text``; ``use``: the
-    ``--text`` that scores it."""
+    """Return the error if there is only another text form than ``text``.
+
+    ``there``: that form and its folder. ``use``: the ``--text`` that scores it. ``get``: how to get
+    the requested form.
+    """
     return DataMissing(
         f"{name}: no {text} text found, only {there}",
         f"--text {use} scores that form (stored in a column of its own); to get the {text} form: "
@@ -313,11 +325,22 @@ def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMiss
     )
 
 
+def _preference(copy: Copy) -> int:
+    """Return the key to sort copies by if any form will do: tokenised first, raw last."""
+    if copy.form in ("tokenised", ANY):
+        return 0
+    return 2 if copy.form == "raw" else 1
+
+
 def _form_option(wanted: DataSet, text: str) -> str:
     return f" --text {text}" if text in wanted.forms and text != "tokenised" else ""
 
 
 def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:
+    """Read and check the files of a set in one folder.
+
+    Raises DataMissing for an incomplete copy, DataDamaged for an altered one.
+    """
     for file in files:
         if not (place / file.path).is_file():
             raise DataMissing(
@@ -325,8 +348,9 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
                 f"to get it: {wanted.get}",
             )
     found = tuple(recognise(wanted, file, place / file.path) for file in files)
-    together = hashlib.sha256("\n".join(one.sha256 for one in found).encode()).hexdigest()
-    return Copy(place, _form_of(wanted, [one for one in found if one.file.varies]), together, found)
+    together = hashlib.sha256("\n".join(file.sha256 for file in found).encode()).hexdigest()
+    form = _form_of(wanted, [file for file in found if file.file.varies])
+    return Copy(place, form, together, found)
 
 
 def _form_of(wanted: DataSet, texts: list[Found]) -> str:

@@ -30,7 +30,7 @@ class Found:
 
 
 def cells(text: str, file: DataFile) -> list[list[str]]:
-    """The rows of a file below its header, each cut to the columns that count.
+    """Return the rows of a file below its header, each cut to the columns that count.
 
     CRLF and LF are line ends, nothing else is.
     """
@@ -40,13 +40,13 @@ def cells(text: str, file: DataFile) -> list[list[str]]:
 
 
 def single_spaced(cell: str) -> str:
-    """The words of a cell with one space between, as SentEval's loaders read text."""
+    """Return the words of a cell with one space between, as SentEval's loaders read text."""
     return " ".join(cell.split())
 
 
 def content_hash(rows: list[list[str]]) -> str:
-    """Hash of the cells that no tokeniser changes: it adds and removes white space, drops control
-    characters, lowers case."""
+    """Return a hash of the cells that no tokeniser changes: it adds and removes white space, drops
+    control characters, lowers case."""
     plain = (
         "\t".join("".join(cell.split()).translate(_NO_CONTROL).lower() for cell in row)
         for row in rows
@@ -59,7 +59,7 @@ def lf(data: bytes) -> bytes:
 
 
 def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
-    """Reads a file and says which form it has.
+    """Read a file and find its form.
 
     Raises DataDamaged with the path, and the expected and found counts or hash.
     """
@@ -84,17 +84,17 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     rows = cells(text, file)
     if len(rows) != file.rows:
         raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
-    if (content := content_hash(rows)) != file.content:
+    content = content_hash(rows)
+    if content != file.content:
         expected = file.content or next(iter(file.forms.values())).sha256
         raise damaged_file(
             wanted,
             f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}",
         )
-    return (
-        Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
-        if file.varies  # else only white space differs
-        else Found(file, path, ANY, file.forms[ANY].sha256, text)
-    )
+    if file.varies:
+        return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
+    # a file that has one form only: nothing but white space differs
+    return Found(file, path, ANY, file.forms[ANY].sha256, text)
 
 
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:

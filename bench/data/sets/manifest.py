@@ -86,7 +86,7 @@ class DataFile:
     """Rows that are not empty, where some are (pairs that nobody annotated)."""
     content: str | None = None
     packed: str | None = None
-    """"xz" where the file is compressed; hashes are then of what is inside."""
+    """"xz" if the file is compressed; hashes are then of its content."""
     encoding: str = "utf-8"
     exact: bool = False
     """Whether case and white space count although there is one form only: a copy that differs in
@@ -123,7 +123,7 @@ class DataSet:
     cite: str
     get: str
     homes: Mapping[str, str]
-    """Form -> folder below the data folder where that form is kept."""
+    """Form -> its folder below the data folder."""
     also: tuple[str, ...] = ()
     """Other folders that are looked in for any form."""
     files: tuple[DataFile, ...] = field(default=())
@@ -180,7 +180,7 @@ def data_set(name: str) -> DataSet:
 
 
 def parse_manifest(manifest: Mapping[str, Any]) -> list[DataSet]:
-    """A manifest's sets.
+    """Return a manifest's sets.
 
     Raises ValueError or TypeError for a mistake in it: manifests are ours, not the user's.
     """
@@ -190,5 +190,5 @@ def parse_manifest(manifest: Mapping[str, Any]) -> list[DataSet]:
 
 
 def damaged_file(wanted: DataSet, what: str) -> DataDamaged:
-    """The error that says what is wrong with a file of a set, and what gets another."""
+    """Return the error that says what is wrong with a file of a set, and what gets another."""
     return DataDamaged(f"{wanted.name}: {what}", f"replace the file; to get it: {wanted.get}")

@@ -64,7 +64,7 @@ class Later:
             self.pending = (*self.pending, item)
 
     def get(self, wanted: DataSet, text: str) -> None:
-        """Raises NotFetchedYet."""
+        """Raise NotFetchedYet."""
         self.note(pending_set(wanted, text))
         raise NotFetchedYet(wanted.name)
 
@@ -75,9 +75,11 @@ def pending_set(wanted: DataSet, text: str) -> Pending:
     For each file that is the first source that has it.
     """
     every = sources_of(wanted, text)
-    missing, first = {file.path for file in wanted.files}, list[Source]()
+    missing = {file.path for file in wanted.files}
+    first: list[Source] = []
     for source in every:
-        if here := missing & {file.path for file in wanted.files if source.part(file)}:
+        here = missing & {file.path for file in wanted.files if source.part(file)}
+        if here:
             first.append(source)
             missing -= here
     return Pending(

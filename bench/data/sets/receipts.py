@@ -23,8 +23,8 @@ from bench.data.sets.manifest import DataFile, DataSet, damaged_file
 
 
 def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
-    """The file's sha256, if a receipt has it. A copy that was not fetched by bench has no receipt:
-    then its rows are counted.
+    """Return the file's sha256, if a receipt has it. A copy that was not fetched by bench has no
+    receipt: then its rows are counted.
 
     Raises DataDamaged.
     """
@@ -39,7 +39,7 @@ def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
 
 
 def count_rows(wanted: DataSet, file: DataFile, path: Path) -> int:
-    """Data rows of a CSV file (its fields may hold line ends), lines of any other.
+    """Count the data rows of a CSV file (fields may hold line ends), the lines of any other.
 
     Raises DataDamaged.
     """
@@ -71,7 +71,7 @@ def receipt_path(folder: Path, source: str) -> Path:
 
 
 def read_receipt(path: Path) -> Receipt | None:
-    """None if there is none.
+    """Return a receipt's content; None if there is none.
 
     Raises DataDamaged if it cannot be read, because later fetches are compared with it.
     """
@@ -87,7 +87,7 @@ def read_receipt(path: Path) -> Receipt | None:
 
 
 def receipts_in(folder: Path) -> list[Receipt]:
-    """One for every source of the folder's files. Raises DataDamaged."""
+    """Return a receipt for each source of the folder's files. Raises DataDamaged."""
     return list(filter(None, map(read_receipt, sorted(folder.glob("*.receipt.json")))))
 
 

@@ -25,8 +25,9 @@ STORED_TRACKS = Path(__file__).with_name("shared_in_tracks.npz")
 
 
 def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
-    """(N, 2) the numbers of both sentences of every pair; None where these are not the scores of a
-    known set."""
+    """Return (N, 2) the numbers of both sentences of every pair; None where these are not the
+    scores of a known set.
+    """
     if task in TRANSLATIONS:
         task = "STS-B"
     known = _stored().get(task)
@@ -40,7 +41,7 @@ def gold_hash(gold_N: NDArray[np.generic]) -> str:
 
 @cache
 def _stored() -> dict[str, tuple[str, Numbers]]:
-    """Task -> (hash of its gold scores, (N, 2) numbers)."""
+    """Return task -> (hash of its gold scores, (N, 2) numbers)."""
     return _read_numbers(STORED, STS_TASKS) | _read_numbers(STORED_TRACKS, tuple(TRACKS))
 
 
@@ -55,8 +56,8 @@ def _read_numbers(file: Path, tasks: Sequence[str]) -> dict[str, tuple[str, Numb
 
 
 def _appearing(back: list[int]) -> list[int]:
-    """Numbers by first appearance, from how many sentences ago each was met last (0: never), which
-    takes less room."""
+    """Return numbers by first appearance, from how many sentences ago each was met last (0: never),
+    which takes less room."""
     numbers: list[int] = []
     new = 0
     for ago in back:

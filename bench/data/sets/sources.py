@@ -31,7 +31,7 @@ class SourcePart:
     """
     conversion: str = "as is"
     sha256: tuple[str, ...] = ()
-    """Of the source's own files, where they are converted."""
+    """Hashes of the source's own files, if they are converted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,10 @@ class Source:
     site: str
     """"hub", "github" or "web"."""
     repo: str
-    """Owner and name; of "web" the address of its folder, "" where the parts name whole addresses.
+    """Owner and name; for "web" the address of its folder, "" if the parts name whole addresses.
     """
     revision: str
-    """A commit; "main" where it is pinned at the first fetch."""
+    """A commit; "main" if it is pinned at the first fetch."""
     into: str
     """Folder below the data folder."""
     form: str
@@ -97,7 +97,7 @@ class Source:
 
 @functools.cache
 def all_sources() -> Mapping[str, Source]:
-    """Every source by name, in the order of trying."""
+    """Return every source by name, in the order of trying."""
     text = (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
     return {
         source.name: source for source in msgspec.convert(json.loads(text)["sources"], list[Source])

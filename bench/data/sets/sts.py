@@ -36,11 +36,11 @@ class SentencePairs:
     gold: np.ndarray
     """(N,) float64, the annotators' mean: 0..5, SICK-R 1..5."""
     subset: list[str]
-    """Sub-dataset of every pair; the task's name where there is only one (the split's name where
-    splits are joined)."""
+    """Sub-dataset of every pair; the task's name if there is only one (the split's name if splits
+    are joined)."""
     split: str
     form: str | None
-    """"tokenised", "raw" or "other-<hash>"; None where there is only one."""
+    """"tokenised", "raw" or "other-<hash>"; None if there is only one."""
     sha256: str
     """Over the files' sha256, in order."""
 
@@ -70,16 +70,16 @@ def read_sts(
     splits = list(dict.fromkeys(file.split for file in wanted.files))
     if split not in (*splits, ALL):
         raise UnknownName("split", split, [*splits, ALL], where=f"of {task}")
-    copy = folder.open(wanted, wanted.split(*(splits if split == ALL else [split])), text=text)
-    rows = (
-        [
-            (*row, file.file.split if split == ALL else task)
-            for file in copy.files
-            for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces)
-        ]
-        if task in _COLUMNS
-        else list(_pair_rows(copy, keep_spaces))
-    )
+    wanted_splits = splits if split == ALL else [split]
+    copy = folder.open(wanted, wanted.split(*wanted_splits), text=text)
+    rows = []
+    if task in _COLUMNS:
+        for file in copy.files:
+            part = file.file.split if split == ALL else task
+            for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces):
+                rows.append((*row, part))
+    else:
+        rows += _pair_rows(copy, keep_spaces)
     first, second, gold, subset = zip(*rows, strict=True)
     return SentencePairs(
         name=task,
@@ -94,7 +94,9 @@ def read_sts(
 
 
 def _pair_rows(copy: Copy, keep_spaces: bool) -> Iterator[tuple[str, str, float, str]]:
-    """STS12-16: per sub-dataset a file of pairs and a file of gold scores, line by line."""
+    """Yield the rows of STS12-16: per sub-dataset a file of pairs and a file of gold scores, line
+    by line.
+    """
     texts = {(file.file.subset, file.file.role): file for file in copy.files}
     for (subset, role), file in texts.items():
         if role == "pairs":
@@ -106,7 +108,7 @@ def _pair_rows(copy: Copy, keep_spaces: bool) -> Iterator[tuple[str, str, float,
 
 
 def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tuple[str, str]]:
-    """Two sentences per line, separated by a tab.
+    """Yield the two sentences of each line, separated by a tab.
 
     Raises DataDamaged with the number of a line that has only one.
     """
@@ -117,7 +119,7 @@ def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tu
 
 
 def parse_gold(text: str, file: DataFile) -> list[float | None]:
-    """One score per line; None for an empty line, a pair that nobody annotated."""
+    """Return one score per line; None for an empty line, a pair that nobody annotated."""
     return [
         _score(row[0], number, file) if row[0].strip() else None
         for number, row in _numbered(text, file, 1)
@@ -127,7 +129,7 @@ def parse_gold(text: str, file: DataFile) -> list[float | None]:
 def parse_table(
     text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False
 ) -> list[tuple[str, str, float]]:
-    """Rows of (first sentence, second sentence, score), taken from these columns.
+    """Return rows of (first sentence, second sentence, score), taken from these columns.
 
     Quotes are text, as in SentEval.
     """
@@ -143,7 +145,7 @@ def parse_table(
 
 
 def _numbered(text: str, file: DataFile, width: int) -> Iterator[tuple[int, list[str]]]:
-    """(number of the line, its cells).
+    """Yield (number of the line, its cells).
 
     Raises DataDamaged for a line with fewer than ``width`` cells.
     """

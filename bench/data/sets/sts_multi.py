@@ -53,7 +53,7 @@ def read_sts_multi(
     """Read the pairs of a task, with ratings from 0 to 5, checked against the known checksums.
 
     ``split``: "test"; the tasks of STS-B also have "dev". ``keep_spaces``: white space as mteb
-    hosts it, which is that of the files, without blanks at the ends of lines. Raises DataMissing,
+    hosts it: as in the files, without blanks at the ends of lines. Raises DataMissing,
     DataDamaged; UnknownName for a task or a split that does not exist.
     """
     if task not in MULTI_TASKS:

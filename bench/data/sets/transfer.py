@@ -58,8 +58,8 @@ class LabelledTexts:
         return len(self.labels)
 
     def rows(self, split: str) -> np.ndarray:
-        """Rows of a split in SentEval's order: by number of tokens (of the first, then the second
-        sentence), then by label."""
+        """Return the rows of a split in SentEval's order: by number of tokens (of the first, then
+        the second sentence), then by label."""
         lengths = [np.array([len(text.split()) for text in texts]) for texts in self.texts]
         order = np.lexsort((self.labels, *reversed(lengths)))
         return order[self.split[order] == split]
@@ -111,7 +111,7 @@ _PARSERS = {"SST-2": _parse_sst, "TREC": _parse_trec, "MRPC": _parse_mrpc}
 
 
 def parse_texts(task: str, copy: Found) -> list[Row]:
-    """The rows of a file.
+    """Return the rows of a file.
 
     Of MR, CR, SUBJ and MPQA a file has one class, which its role names. Raises DataDamaged.
     """

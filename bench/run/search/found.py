@@ -47,7 +47,7 @@ def search_facts(search: Search, method: str) -> dict[str, Any]:
 
 
 def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun) -> Path | None:
-    """``METHOD.toml`` in the search's folder; None if no trial of the method has a score.
+    """Return ``METHOD.toml`` in the search's folder; None if no trial of the method has a score.
 
     ``planned``: a run of the search, which knows the folders that the search has only by name; this
     file is for this machine.
@@ -55,11 +55,12 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
     study, best = search.study, best_trial(search.trials[method])
     if best is None:
         return None
-    of, name = study.methods[method], study.name.removeprefix("search-")
+    facts = study.methods[method]
+    name = study.name.removeprefix("search-")
     source = f"search {name}, {plural(study.trials, 'trial')}, {study.select_on} {best.score:.2f}"
-    sources = {key: source + AS_ALL_TRIALS for key in study.fixed if key in of.recipe}
+    sources = {key: source + AS_ALL_TRIALS for key in study.fixed if key in facts.recipe}
     sources |= dict.fromkeys(best.values, source)
-    found = {**of.recipe, **best.values}
+    found = {**facts.recipe, **best.values}
     found |= {key: planned.recipe[key] for key in planned.determines["places"] if key in found}
     corpus: str | tuple[str, ...] | None = None
     if planned.corpus is not None:
@@ -71,8 +72,8 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
         *toml_lines(
             {
                 "method": method,
-                "setting": of.setting,
-                "variant": of.variant,
+                "setting": facts.setting,
+                "variant": facts.variant,
                 "backbone": planned.backbone.name,
                 "corpus": corpus,
             }
@@ -82,11 +83,10 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
         *toml_lines(
             {key: {"value": found[key], "source": source} for key, source in sources.items()}
         ),
-        *(["# no trial was better than the unchanged recipe"] if best.number == RECIPE else []),
-        "",
-        "[search]",
-        *toml_lines(search_facts(search, method)),
     ]
+    if best.number == RECIPE:
+        lines.append("# no trial was better than the unchanged recipe")
+    lines += ["", "[search]", *toml_lines(search_facts(search, method))]
     path = folder / f"{method}.toml"
     write_or_fail(path, ("\n".join(lines) + "\n").encode())
     return path

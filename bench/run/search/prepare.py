@@ -44,7 +44,7 @@ class SearchOptions:
 
 
 def check_optuna() -> None:
-    """Raises BenchError if Optuna is not installed."""
+    """Raise BenchError if Optuna is not installed."""
     if importlib.util.find_spec("optuna") is None:
         raise BenchError(
             "bench search needs Optuna, which is not installed",
@@ -55,7 +55,7 @@ def check_optuna() -> None:
 def search_options(
     configs: Sequence[RunConfig], select: str | None, *, seeds_named: bool
 ) -> SearchOptions:
-    """The options of the trials of a search.
+    """Return the options of the trials of a search.
 
     ``select``: the dev set, None for the usual one. Raises BenchError for more than one recipe for
     a method, and for more than one backbone.

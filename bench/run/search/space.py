@@ -52,15 +52,15 @@ class Dimension(
     factor: float | None = None
 
     def rounded(self, value: Any) -> Any:
-        """A value from a range with three digits, because people read recipes; one of ``values``
-        unchanged.
+        """Return a value from a range with three digits, because people read recipes; one of
+        ``values`` unchanged.
         """
         if self.values or isinstance(self.low, int):
             return value if self.values else round(value)
         return min(max(float(f"{value:.3g}"), self.low), self.high)
 
     def grid(self) -> tuple[Any, ...]:
-        """The values, or both ends and the middle of a range."""
+        """Return the values, or both ends and the middle of a range."""
         low, high = self.low, self.high
         middle = math.sqrt(low * high) if self.scale == "log" else (low + high) / 2
         return self.values or tuple(dict.fromkeys(map(self.rounded, (low, middle, high))))
@@ -79,7 +79,7 @@ class Dimension(
         return kind(self.low, self.high, log=self.scale == "log")
 
     def text(self) -> str:
-        """ "1e-05, 3e-05", "0.02 to 0.2, log scale" """
+        """Return "1e-05, 3e-05", "0.02 to 0.2, log scale"."""
         scale = ", log scale" if self.scale == "log" else ""
         return (
             ", ".join(map(short_value, self.values))
@@ -111,11 +111,11 @@ def space_of(
     for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name)):
         file = f"{folder / 'recipes' / name}.toml"
         for table in read_recipes(folder, name).spaces:
-            if not (
-                fits_selector(table.setting, setting)
-                and fits_selector(table.variant, variant)
-                and fits_selector(table.backbone, backbone)
-            ):
+            if not fits_selector(table.setting, setting):
+                continue
+            if not fits_selector(table.variant, variant):
+                continue
+            if not fits_selector(table.backbone, backbone):
                 continue
             for key, bounds in table.values.items():
                 if name != plugin.name and recipe.get(key) is None:
@@ -131,7 +131,7 @@ def space_of(
 
 
 def check_searched_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> None:
-    """Raises BenchError for a key that the recipe lacks, or that a search may not change."""
+    """Raise BenchError for a key that the recipe lacks, or that a search may not change."""
     if key not in recipe:
         raise UnknownName("recipe key", key, recipe, where)
     if key in NOT_SEARCHED or key in plugin.cls.places:
@@ -142,7 +142,7 @@ def check_searched_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> 
 
 
 def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
-    """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``.
+    """Return ``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``.
 
     Raises BenchError for anything else.
     """
@@ -162,8 +162,8 @@ def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
 
 
 def read_dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
-    """A recipe key with the ``bounds`` of a file's line: values; low, high and scale; or factor,
-    which is from the recipe's value divided by it to the value times it. Raises BenchError,
+    """Return a recipe key with the ``bounds`` of a file's line: values; low, high and scale; or
+    factor, which is from the recipe's value divided by it to the value times it. Raises BenchError,
     beginning with ``label``, if they are wrong.
     """
     current = recipe[key]
@@ -203,7 +203,7 @@ def read_dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimensi
 
 
 def with_searched_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:
-    """The recipe with these values, which come from ``source``."""
+    """Return the recipe with these values, which come from ``source``."""
     return Recipe(
         recipe.values_with_source() | {key: Value(value, source) for key, value in values.items()}
     )

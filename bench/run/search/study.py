@@ -50,7 +50,7 @@ class SearchedMethod:
     space: Mapping[str, Dimension]  # by recipe key
 
     def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
-        """The runs of a trial. Raises RunFailed if the method refuses the values."""
+        """Return the runs of a trial. Raises RunFailed if the method refuses the values."""
         first = self.runs[0]
         recipe = with_searched_values(first.recipe, values, source)
         try:
@@ -63,7 +63,7 @@ class SearchedMethod:
 def find_searched_methods(
     planned: Sequence[PlannedRun], spaces: Mapping[str, str], fixed: Collection[str]
 ) -> dict[str, SearchedMethod]:
-    """The methods of a search by name.
+    """Return the methods of a search by name.
 
     ``spaces``: --space; ``fixed``: recipe keys that have one value for all trials. Raises
     BenchError for a method that cannot be searched, and for a --space that no method has.
@@ -183,7 +183,7 @@ def define_study(
 
 
 def check_grids(jobs: Mapping[str, SearchedMethod], trials: int) -> None:
-    """Raises BenchError if the grid of a method has fewer points than there are trials."""
+    """Raise BenchError if the grid of a method has fewer points than there are trials."""
     for method, job in jobs.items():
         points = math.prod(len(axis.grid()) for axis in job.space.values())
         if points < trials:
@@ -226,12 +226,9 @@ def identity_of(study: Study) -> dict[str, Any]:
     A search of an earlier bench may hold absolute paths.
     """
     content = hidden_values(json.loads(msgspec.json.encode(study)))
-    content |= {
-        f"{method}.{key}": fact
-        for method, facts in content.pop("methods").items()
-        for key, fact in facts.items()
-    }
-    return {
-        key: content[key]
-        for key in content.keys() - {"name", "trials", "created", "command", "overlap", "suites"}
-    }
+    for method, facts in content.pop("methods").items():
+        for key, fact in facts.items():
+            content[f"{method}.{key}"] = fact
+    for key in ("name", "trials", "created", "command", "overlap", "suites"):
+        content.pop(key, None)
+    return content

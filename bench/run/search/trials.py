@@ -53,7 +53,7 @@ def run_trials(worker: SearchWorker, reporter: TrialReporter) -> None:
 
 
 def label_of_trial(trial: Trial) -> str:
-    """ "trial 3", or "recipe as it is"."""
+    """Return "trial 3", or "recipe as it is"."""
     return "recipe as it is" if trial.number == RECIPE else f"trial {trial.number}"
 
 
@@ -71,7 +71,7 @@ def write_found(worker: SearchWorker) -> tuple[Search, dict[str, Path | None]]:
 
 
 def describe_values(trial: Trial | None) -> str:
-    """ "learning_rate=1e-05, temperature=0.05": the values that a trial changes."""
+    """Return "learning_rate=1e-05, temperature=0.05": the values that a trial changes."""
     values = {} if trial is None else trial.values
     return (
         ", ".join(f"{key}={short_value(value)}" for key, value in values.items())

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -85,19 +84,17 @@ class SearchWorker:
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
             check_journal(folder / JOURNAL)
             try:
-                storage = optuna.storages.JournalStorage(
-                    JournalFileBackend(str(folder / JOURNAL), lock)
-                )
-                self.studies = {
-                    method: optuna.create_study(
+                backend = JournalFileBackend(str(folder / JOURNAL), lock)
+                storage = optuna.storages.JournalStorage(backend)
+                self.studies = {}
+                for method in jobs:
+                    self.studies[method] = optuna.create_study(
                         storage=storage,
                         study_name=method,
                         direction="maximize",
                         load_if_exists=True,
                         pruner=pruners[study.pruner],
                     )
-                    for method in jobs
-                }
             except (LookupError, TypeError, ValueError, AssertionError) as error:
                 raise DataDamaged(
                     f"{folder / JOURNAL}: its entries do not fit together ({one_line(error)})", ANEW
@@ -165,7 +162,7 @@ class SearchWorker:
                 watch = PruningReporter(reporter, self._open(trial))
             for run in runs:
                 record, _ = execute(run, store, self.options, watch)
-                watch = reporter  # the pruner sees the first seed
+                watch = reporter  # the pruner sees the first seed only
                 done = record.training
                 if done is None or done.dev_score is None or not math.isfinite(done.dev_score):
                     raise RunFailed("it has no dev score")
@@ -205,12 +202,12 @@ class SearchWorker:
     def _draw(self, method: str, number: int) -> None:
         """Draw a new trial.
 
-        Its values are drawn in a copy of the study and written in one line: a kill leaves all of
-        them or none.
+        Its values are drawn in a copy of the study and written in one line: if the process is
+        killed, all of them are there or none.
 
         The seed is new for each trial, so that a search that was killed draws the values that it
-        would have drawn. Random values follow from seed, trial and key: two methods with a
-        dimension in common get the same values of it.
+        would have drawn. Random values follow from seed, trial and key: two methods that search
+        the same key get the same values of it.
         """
         import optuna
 
@@ -268,15 +265,16 @@ class SearchWorker:
         again.
         """
         folder = self.trial_folder(trial.method, trial.number)
-        for run_id, name in product(trial.runs, (CHECKPOINT, VECTORS, "state")):
-            shutil.rmtree(folder / run_id / name, ignore_errors=True)
+        for run_id in trial.runs:
+            for name in (CHECKPOINT, VECTORS, "state"):
+                shutil.rmtree(folder / run_id / name, ignore_errors=True)
 
 
 def continued_study(folder: Path, study: Study) -> Study:
-    """Return the study of the search in the folder, with as many trials as ``study`` asks for;
-    ``study`` itself if there is none.
+    """Return the study of the search in the folder, or ``study`` itself if there is none.
 
-    Raises BenchError if the folder holds another search.
+    It gets as many trials as ``study`` asks for, but never fewer than it had. Raises BenchError if
+    the folder holds another search.
     """
     before = read_search(folder / SUMMARY)
     if not before:
@@ -294,9 +292,7 @@ def continued_study(folder: Path, study: Study) -> Study:
 
 @dataclass
 class PruningReporter:
-    """Passes everything on to a reporter, and asks the pruner at each new dev score whether to go
-    on.
-    """
+    """A reporter that passes everything on, and asks the pruner at each new dev score to go on."""
 
     reporter: Reporter
     # Optuna's trial

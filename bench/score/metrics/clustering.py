@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def matched_accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """Accuracy x 100 under the best one-to-one matching of clusters and classes.
+    """Compute the accuracy x 100 under the best one-to-one matching of clusters and classes.
 
     An item is right if its cluster is matched with its class. If there are more clusters than
     classes (or fewer), those without a partner match nothing. Raises ValueError for unequal lengths

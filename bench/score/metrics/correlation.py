@@ -35,7 +35,7 @@ class Grouped:
 
 
 def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """Rank correlation x 100 of two (N,) arrays; equal values share their mean rank.
+    """Compute the rank correlation x 100 of two (N,) arrays; equal values share their mean rank.
 
     Raises ValueError if it is undefined: N < 2, NaN, infinity, or one side constant.
     Source: Spearman 1904, as the Pearson correlation of mean ranks (not the 6 d^2 formula, which is
@@ -61,13 +61,15 @@ def pearson(predicted: ArrayLike, gold: ArrayLike) -> float:
 
 
 def mean_ranks(values_N: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rank of every value, from 1; equal values get the mean of the ranks that they cover."""
+    """Return the rank of every value, from 1; equal values get the mean of the ranks that they
+    cover.
+    """
     _, group_N, size_G = np.unique(values_N, return_inverse=True, return_counts=True)
     return (np.cumsum(size_G) - (size_G - 1) / 2)[group_N]
 
 
 def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
-    """Cosine of row i of one with row i of the other: (N,) float64 within -1 to 1.
+    """Return the cosine of row i of one with row i of the other: (N,) float64 within -1 to 1.
 
     A zero vector has cosine 0 with everything. Rows that are equal bit for bit have exactly 1, so
     that identical sentences tie with each other instead of being ordered by rounding noise. Raises
@@ -96,7 +98,7 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
 def if_defined(
     correlation: Correlation, predicted: NDArray[np.float64], gold: NDArray[np.float64]
 ) -> float | None:
-    """The correlation; None if it is undefined."""
+    """Return the correlation; None if it is undefined."""
     try:
         return correlation(predicted, gold)
     except ValueError:
@@ -109,7 +111,7 @@ def correlate_groups(
     groups: Sequence[str],
     correlation: Correlation = spearman,
 ) -> Grouped:
-    """The correlation over all items, within each group, and the two means over groups.
+    """Return the correlation over all items, within each group, and the two means over groups.
 
     ``groups`` names the group of every item. Raises ValueError if the correlation over all items is
     undefined. A single group with an undefined correlation has None, and so have both means.
@@ -145,7 +147,7 @@ class UnusableGold(ValueError):
 def check_sides(
     predicted: ArrayLike, gold: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both as (N,) float64.
+    """Return both as (N,) float64.
 
     Raises ValueError for another shape, fewer than two items, NaN, infinity or complex numbers.
     """

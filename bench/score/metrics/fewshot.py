@@ -78,7 +78,7 @@ def fit_predict(
 
 
 def accuracies(predicted_MK: ArrayLike, gold_M: ArrayLike) -> NDArray[np.float64]:
-    """Accuracy x 100 of every draw, (K,), over the rows that it tested (-1: not tested)."""
+    """Return the accuracy x 100 of every draw, (K,), over rows that it tested (-1: not tested)."""
     predicted_MK, gold_M = np.asarray(predicted_MK), np.asarray(gold_M)
     if predicted_MK.ndim != 2 or gold_M.shape != predicted_MK.shape[:1]:
         raise ValueError(f"predictions of shape {predicted_MK.shape} for {len(gold_M)} items")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-BLOCK = 512  # rows whose distances to all others are held at once
+BLOCK = 512  # rows with their distances to all others in memory at once
 
 
 def unit(vectors_ND: ArrayLike) -> Floats:
@@ -42,7 +42,7 @@ def squared_distances(x_ND: ArrayLike, y_ND: ArrayLike) -> Floats:
 
 
 def potentials(x_ND: ArrayLike, block: int = BLOCK) -> Floats:
-    """Mean of exp(-2 |x - y|^2) of every vector over all other vectors, (N,).
+    """Return the mean of exp(-2 |x - y|^2) of every vector over all other vectors, (N,).
 
     The mean of these is the mean over all pairs i < j. ``block`` bounds the memory (block x N
     numbers) and changes nothing else.
@@ -71,7 +71,7 @@ def uniformity(potentials_N: ArrayLike) -> float:
 
 
 def mean_cosines(x_ND: ArrayLike) -> Floats:
-    """Mean cosine of every unit vector with all others, (N,); the mean of these is the anisotropy.
+    """Return each unit vector's mean cosine with all others, (N,); their mean is the anisotropy.
 
     It is exact; a mean over random pairs of distinct vectors estimates it.
     """

@@ -2,9 +2,9 @@
 less work.
 
 Seeding is greedy k-means++ (Arthur and Vassilvitskii 2007, section 6: of 2 + log K candidates the
-one that lowers the inertia most), the iterations are Lloyd's. Random numbers are consumed in the
-order in which scikit-learn consumes them, so that one seed means the same starts in both; only
-rounding differs. Nothing is approximated. What is saved:
+one that lowers the inertia most), the iterations are Lloyd's. Random numbers are consumed in
+scikit-learn's order, so that one seed means the same starts in both; only rounding differs. Nothing
+is approximated. Work is saved in three places:
 
 - candidates of all starts are measured in one matrix product; if they outnumber the points, all
   distances between points are computed once and looked up;
@@ -68,21 +68,16 @@ def kmeans(
         [np.random.RandomState(seed).random_sample((starts, each)) for seed in seeds]
     )
     rows_SK = seedings(points, clusters, uniform_SU)
-    together = max(
-        starts, STATE_BYTES // (clusters * count * points.x_ND.itemsize) // starts * starts
-    )
+    # the starts of as many seeds as fit in memory iterate together, at least one seed's
+    bytes_per_start = clusters * count * points.x_ND.itemsize
+    seeds_together = max(1, STATE_BYTES // bytes_per_start // starts)
+    together = seeds_together * starts
     best: list[Clustering] = []
     for first in range(0, len(rows_SK), together):
-        runs = lloyd(
-            points,
-            points.x_ND[rows_SK[first : first + together]],
-            max_iterations=max_iterations,
-            tolerance=tolerance,
-        )
-        best += [
-            min(runs[i : i + starts], key=lambda run: run.inertia)
-            for i in range(0, len(runs), starts)
-        ]
+        centres_SKD = points.x_ND[rows_SK[first : first + together]]
+        runs = lloyd(points, centres_SKD, max_iterations=max_iterations, tolerance=tolerance)
+        for i in range(0, len(runs), starts):
+            best.append(min(runs[i : i + starts], key=lambda run: run.inertia))
     return best
 
 
@@ -106,19 +101,18 @@ class Points:
         centred_ND, second = _unit(centred_ND)
         n, dim = centred_ND.shape
         # A row (x, 1, |x|^2) times (-2c, |c|^2, 1) is the squared distance of x and c: no pass over
-        # the
-        # product is needed.
+        # the product is needed.
         self._rows_NE = np.ones((n, dim + 2), dtype=dtype)
         self._rows_NE[:, :dim] = centred_ND
         self._rows_NE[:, dim + 1] = np.einsum("nd,nd->n", centred_ND, centred_ND)
         self.x_ND: Floats = self._rows_NE[:, :dim]
         self.squares = float(self._rows_NE[:, dim + 1].sum(dtype=np.float64))
         self.variance = self.squares / centred_ND.size
+        # length in the caller's unit of a length of 1 here
         self.unit = 2.0 ** (first + second)
-        """Length in the caller's unit of a length of 1 here."""
 
     def distances(self, centres_MD: Floats) -> Floats:
-        """(M, N) squared distances; rounding can leave them a little below zero."""
+        """Return (M, N) squared distances; rounding can leave them a little below zero."""
         count, dim = centres_MD.shape
         rows_ME = np.ones((count, dim + 2), dtype=self.x_ND.dtype)
         np.multiply(centres_MD, -2, out=rows_ME[:, :dim])
@@ -126,7 +120,7 @@ class Points:
         return rows_ME @ self._rows_NE.T
 
     def distances_of(self, rows_M: Rows) -> Floats:
-        """(M, N) squared distances of points to all: never negative, 0 of one to itself."""
+        """Return (M, N) squared distances of points to all: never negative, 0 of one to itself."""
         distances_MN = self.distances(self.x_ND[rows_M])
         np.maximum(distances_MN, 0, out=distances_MN)
         distances_MN[np.arange(len(rows_M)), rows_M] = 0
@@ -140,7 +134,7 @@ def _unit(x_ND: Floats) -> tuple[Floats, int]:
 
 
 def trials(clusters: int) -> int:
-    """Candidates among which greedy k-means++ chooses a centre."""
+    """Return the number of candidates that greedy k-means++ chooses a centre from."""
     return 2 + int(np.log(clusters))
 
 
@@ -150,7 +144,8 @@ def seedings(points: Points, clusters: int, uniform_SU: NDArray[np.float64]) -> 
     ``uniform_SU``: uniform numbers, for each start one for its first centre and T for each of the
     others, in that order.
     """
-    n, tried = len(points.x_ND), trials(clusters)
+    n = len(points.x_ND)
+    tried = trials(clusters)
     rows_SK = np.empty((len(uniform_SU), clusters), dtype=np.int32)
     rows_SK[:, 0] = np.minimum(uniform_SU[:, 0] * n, n - 1)
     measure: Callable[[Rows], Floats] = points.distances_of
@@ -180,7 +175,7 @@ def seedings(points: Points, clusters: int, uniform_SU: NDArray[np.float64]) -> 
 
 
 def _drawn(weight_N: Floats, total: float, uniform_T: NDArray[np.float64]) -> Rows:
-    """Rows drawn in proportion to their weights."""
+    """Draw rows in proportion to their weights."""
     drawn_T = np.searchsorted(np.cumsum(weight_N, dtype=np.float64), uniform_T * float(total))
     return np.minimum(drawn_T, len(weight_N) - 1).astype(np.int32)
 
@@ -202,36 +197,38 @@ def lloyd(
 
 def _measure(points: Points, starts: Sequence[_Start]) -> None:
     """Assign every point to its nearest centre; one product for the moved centres of all starts."""
-    if starts:
-        distances_MN = points.distances(
-            np.concatenate([start.centres_KD[start.moved_M] for start in starts])
-        )
-        ends = np.cumsum([len(start.moved_M) for start in starts])
-        for start, moved_MN in zip(starts, np.split(distances_MN, ends[:-1]), strict=True):
-            start.assign(moved_MN)
+    if not starts:
+        return
+    moved_MD = np.concatenate([start.centres_KD[start.moved_M] for start in starts])
+    distances_MN = points.distances(moved_MD)
+    ends = np.cumsum([len(start.moved_M) for start in starts])
+    for start, moved_MN in zip(starts, np.split(distances_MN, ends[:-1]), strict=True):
+        start.assign(moved_MN)
 
 
 class _Start:
-    """One start on its way."""
+    """The state of one start between two iterations."""
 
     def __init__(self, points: Points, centres_KD: Floats) -> None:
-        clusters, n = len(centres_KD), len(points.x_ND)
-        self.points, self.centres_KD = points, centres_KD.copy()
+        clusters = len(centres_KD)
+        n = len(points.x_ND)
+        self.points = points
+        self.centres_KD = centres_KD.copy()
         self.moved_M = np.arange(clusters)
         self.stable = False
         self.iterations = 0
         self._distance_KN = np.empty((clusters, n), dtype=centres_KD.dtype)
         self._label_N = np.zeros(n, dtype=np.int32)
-        self._summed_N = np.full(n, -1, dtype=np.int32)  # the cluster whose sum holds the point
+        # the cluster that has the point in its sum
+        self._summed_N = np.full(n, -1, dtype=np.int32)
         self._before_N = self._label_N
         self._sum_KD = np.zeros(centres_KD.shape)
         self._count_K = np.zeros(clusters, dtype=np.int64)
-        self._touched_K = np.zeros(
-            clusters, dtype=bool
-        )  # clusters whose sum the last labels changed
+        # clusters with another sum since the last labels
+        self._touched_K = np.zeros(clusters, dtype=bool)
 
     def assign(self, distances_MN: Floats) -> None:
-        """The nearest centre of every point, given new distances to the centres that moved."""
+        """Find the nearest centre of every point, given new distances to the centres that moved."""
         self._distance_KN[self.moved_M] = distances_MN
         self._before_N = self._label_N
         self._label_N = self._distance_KN.argmin(axis=0).astype(np.int32)
@@ -246,7 +243,8 @@ class _Start:
             self.stable = True
             return -1.0
         self._sum_up()
-        if len(empty := np.flatnonzero(self._count_K == 0)):
+        empty = np.flatnonzero(self._count_K == 0)
+        if len(empty):
             self._fill(empty)
         self.moved_M = np.flatnonzero(self._touched_K & (self._count_K > 0))
         means_MD = self._sum_KD[self.moved_M] / self._count_K[self.moved_M, None]
@@ -259,7 +257,8 @@ class _Start:
         from scipy.sparse import csr_array
 
         rows = np.flatnonzero(self._label_N != self._summed_N)
-        joined, former = self._label_N[rows], self._summed_N[rows]
+        joined = self._label_N[rows]
+        former = self._summed_N[rows]
         had = np.flatnonzero(former >= 0)
         clusters = np.concatenate([joined, former[had]])
         columns = np.concatenate([np.arange(len(rows)), had])
@@ -289,6 +288,7 @@ class _Start:
             self._summed_N[row] = cluster
 
     def clustering(self) -> Clustering:
+        """Return the partition, with its inertia in the caller's unit."""
         self._sum_up()
         centres_KD = self.centres_KD.astype(np.float64)
         inertia = (

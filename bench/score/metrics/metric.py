@@ -145,7 +145,7 @@ OTHER_METRICS = (
     ),
     Metric(name="ndcg_at_10", bounds=PERCENT),
 )
-"""Metrics of mteb and of others of which the bounds are known. Nothing is tested by them."""
+"""Metrics of mteb and others with known bounds. Nothing is tested by them."""
 METRICS = {metric.name: metric for metric in (*SUITE_METRICS, *OTHER_METRICS)}
 """Name -> the metric that this package knows by it."""
 

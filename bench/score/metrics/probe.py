@@ -15,13 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    pass
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
@@ -78,8 +75,7 @@ class Fit:
 
 
 # (matrix, labels, number of classes, jobs, settings) -> one list of fits for each job, in the order
-# of
-# its penalties. Raises ValueError if a fit diverges.
+# of its penalties. Raises ValueError if a fit diverges.
 Fitter = Callable[[Floats, Rows, int, Sequence[FitJob], Settings], list[list[Fit]]]
 
 
@@ -122,7 +118,7 @@ def inner_kfold(
     fitter: Fitter,
     settings: Settings = SENTEVAL,
 ) -> Probe:
-    """Nested cross-validation, for MR, CR, SUBJ and MPQA.
+    """Score by nested cross-validation: for MR, CR, SUBJ and MPQA.
 
     ``order_N``: the order of the rows in which folds are made. In every outer fold the penalty is
     chosen by an inner cross-validation over the rest, in which a fit's test fold is also its dev
@@ -134,23 +130,32 @@ def inner_kfold(
     return _probe(x_ND, y_N, classes, fitter, settings, outer)
 
 
+@dataclass(frozen=True)
+class Split:
+    """The rows that a classifier is fitted on and tested on; the penalty is chosen on dev rows."""
+
+    train: Rows
+    test: Rows
+    # None: the penalty is chosen by cross-validation of the train rows
+    dev: Rows | None = None
+
+
 def holdout(
     x_ND: Floats,
     y_N: Rows,
-    train: Rows,
-    test: Rows,
+    split: Split,
     classes: int,
     fitter: Fitter,
     settings: Settings = SENTEVAL,
-    dev: Rows | None = None,
 ) -> Probe:
-    """Test on a split: for TREC and MRPC, and with ``dev`` rows for SST-2.
+    """Test on a split: for TREC and MRPC, and with dev rows for SST-2.
 
     One cross-validation over the train rows chooses the penalty; the classifier is fitted again on
-    all of them, then tested. If there are ``dev`` rows, they choose the penalty. SentEval fits the
+    all of them, then tested. If there are dev rows, they choose the penalty. SentEval fits the
     chosen one again and gets the same weights; here it is fitted once.
     """
-    return _probe(x_ND, y_N, classes, fitter, settings, [(train, test)], dev)
+    outer = [(split.train, split.test)]
+    return _probe(x_ND, y_N, classes, fitter, settings, outer, split.dev)
 
 
 def _probe(
@@ -173,24 +178,25 @@ def _probe(
         else:
             inner.append([FitJob(train, dev, settings.penalties)])
     fits = fitter(x_ND, y_N, classes, [job for jobs in inner for job in jobs], settings)
-    each = len(inner[0])
-    grids = [_grid(fits[i : i + each]) for i in range(0, len(fits), each)]
+    jobs_per_fold = len(inner[0])
+    grids = [_grid(fits[i : i + jobs_per_fold]) for i in range(0, len(fits), jobs_per_fold)]
     # the first of equals: the smallest penalty
     chosen = [settings.penalties[int(np.argmax(grid))] for grid in grids]
+    number_of_fits = sum(map(len, fits))
     if dev is None:
-        again = fitter(
-            x_ND,
-            y_N,
-            classes,
-            [_held_out(train, p, settings) for (train, _), p in zip(outer, chosen, strict=True)],
-            settings,
-        )
+        jobs = []
+        for (train, _), penalty in zip(outer, chosen, strict=True):
+            jobs.append(_held_out(train, penalty, settings))
+        again = fitter(x_ND, y_N, classes, jobs, settings)
+        number_of_fits += len(again)
     else:
         again = [[fits[0][settings.penalties.index(chosen[0])]]]
-    predicted_N, fold_N = np.zeros(len(y_N), dtype=np.int64), np.zeros(len(y_N), dtype=np.int64)
+    predicted_N = np.zeros(len(y_N), dtype=np.int64)
+    fold_N = np.zeros(len(y_N), dtype=np.int64)
     folds: list[Fold] = []
     for (_, test), grid, penalty, (fit,) in zip(outer, grids, chosen, again, strict=True):
-        predicted_N[test], fold_N[test] = fit.predict(x_ND[test]), len(folds)
+        predicted_N[test] = fit.predict(x_ND[test])
+        fold_N[test] = len(folds)
         folds.append(
             Fold(
                 dev=max(grid),
@@ -207,12 +213,13 @@ def _probe(
         predicted=predicted_N[tested],
         fold=fold_N[tested],
         folds=tuple(folds),
-        fits=sum(map(len, fits)) + (len(again) if dev is None else 0),
+        fits=number_of_fits,
     )
 
 
 def stratified_folds(y_N: Rows, folds: int, seed: int) -> Rows:
-    """The test fold of every row, (N,), as scikit-learn's shuffled StratifiedKFold assigns it.
+    """Return the test fold of every row, (N,), as scikit-learn's shuffled StratifiedKFold assigns
+    it.
 
     It is written out so that the protocol does not depend on a version of scikit-learn. Raises
     ValueError if every class has fewer rows than folds.
@@ -262,7 +269,7 @@ class Orders:
         self._streams: dict[tuple[int, int | None], tuple[np.random.RandomState, list[Rows]]] = {}
 
     def __call__(self, job: FitJob, epoch: int) -> Rows:
-        """Permutation of 0..len(job.train)-1 in epoch 0, 1, ..."""
+        """Return a permutation of 0..len(job.train)-1 for epoch 0, 1, ..."""
         key = (len(job.train), job.drawn)
         if key not in self._streams:
             state = np.random.RandomState(self.seed)
@@ -276,7 +283,7 @@ class Orders:
 
 
 def accuracy(predicted: Rows, gold: Rows) -> float:
-    """Share of equal rows x 100, rounded to two decimals as SentEval does."""
+    """Return the share of equal rows x 100, rounded to two decimals as SentEval does."""
     return round(100 * float(np.mean(predicted == gold)), 2)
 
 
@@ -303,7 +310,7 @@ def _held_out(train: Rows, penalty: float, settings: Settings) -> FitJob:
 
 
 def _grid(fits: Sequence[Sequence[Fit]]) -> list[float]:
-    """Mean dev accuracy x 100 over jobs, of every penalty."""
+    """Return the mean dev accuracy x 100 over jobs, of every penalty."""
     return [
         round(100 * float(np.mean([fit.dev_accuracy for fit in same])), 2)
         for same in zip(*fits, strict=True)

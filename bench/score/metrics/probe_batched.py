@@ -149,7 +149,8 @@ class _Pool:
     def _epoch(
         self, jobs: Sequence[FitJob], steps: int, epoch: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows of every step (S, G*B), their targets (S, G, 1, R, B), and weights (G, 1, 1, B).
+        """Return the rows of every step (S, G*B), their targets (S, G, 1, R, B), and weights (G, 1,
+        1, B).
 
         The weights belong to the rows of the last, short step.
         """
@@ -232,7 +233,7 @@ class _Step:
 
         groups, live, classes, _ = self.weight.shape
         two, weight = classes == 2, self.weight
-        if two:  # one logit: that of the second class minus that of the first
+        if two:  # one logit: the second class's minus the first's
             weight = weight[:, :, 1:] - weight[:, :, :1]
         flat = weight.flatten(1, 2)
         x_GBD = self.x_ND[rows].view(groups, self.settings.batch_size, -1)

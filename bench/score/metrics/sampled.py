@@ -65,7 +65,7 @@ def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
 def sampled_spearman(
     predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows]
 ) -> NDArray[np.float64]:
-    """Rank correlation x 100 of the rows of every draw, (B,).
+    """Compute the rank correlation x 100 of the rows of every draw, (B,).
 
     Equal values, and a row that was drawn twice, share their mean rank. Ranks are counted, not
     sorted anew for each draw, and their sums are exact. Raises ValueError for NaN or infinity, and

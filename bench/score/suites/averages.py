@@ -19,7 +19,7 @@ AnyScore = TypeVar("AnyScore")
 
 
 def name_average(suite_name: str, protocol: str) -> str:
-    """Return in words what the average of a suite under a protocol is a mean of.
+    """Return in words the tasks that a suite's average under a protocol is a mean of.
 
     "" if the suite has one average, which its page describes, or is not here.
     """

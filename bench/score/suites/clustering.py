@@ -91,7 +91,7 @@ SUITE = Suite(
     name="clustering",
     title="Short-text clustering",
     description=(
-        "Do texts of one topic lie together? K-means on eight sets of short texts; nothing is "
+        "Are the vectors of one topic a cluster? K-means on eight sets of short texts; nothing is "
         "trained on them."
     ),
     tasks=tuple(

@@ -20,45 +20,45 @@ ALIKE = 0.85
 
 
 def check_definition(
-    defined: object, whose: str, suites: Sequence[str], tasks: Mapping[str, str]
+    defined: object, plugin: str, suites: Sequence[str], tasks: Mapping[str, str]
 ) -> Suite:
     """Return a plugin's SUITE; raise BenchError if it cannot be run next to this package's suites.
 
-    ``whose``: how messages name the plugin. ``suites``: names of this package's suites. ``tasks``:
+    ``plugin``: how messages name the plugin. ``suites``: names of this package's suites. ``tasks``:
     name of a task -> the suite of this package that has it.
     """
     if not isinstance(defined, Suite):
         raise BenchError(
-            f"{whose}: SUITE is of type {type(defined).__name__}",
+            f"{plugin}: SUITE is of type {type(defined).__name__}",
             "SUITE = Suite(...), see docs/add-a-suite.md",
         )
     name = str(defined.name)
     if not re.fullmatch(NAME, name) or name in RESERVED:
-        raise BenchError(f"{whose}: a suite cannot be called {name!r}", "use a-z, 0-9 and '-'")
+        raise BenchError(f"{plugin}: a suite cannot be called {name!r}", "use a-z, 0-9 and '-'")
     if name in suites:
-        raise BenchError(f"{whose}: the suite {name} exists already", "rename the suite")
+        raise BenchError(f"{plugin}: the suite {name} exists already", "rename the suite")
     if not defined.tasks:
-        raise BenchError(f"{whose}: the suite {name} has no tasks", "tasks=(Task(...),)")
+        raise BenchError(f"{plugin}: the suite {name} has no tasks", "tasks=(Task(...),)")
     taken = dict(tasks)
     for task in defined.tasks:
-        _check_task(task, defined, whose)
+        _check_task(task, defined, plugin)
         if task.name in taken:
             raise BenchError(
-                f"{whose}: the suite {taken[task.name]} already has a task {task.name}",
+                f"{plugin}: the suite {taken[task.name]} already has a task {task.name}",
                 "rename the task: predictions are stored under its name",
             )
         taken[task.name] = name
     if defined.average is not None:
-        check_average(defined, defined.average, whose)
+        check_average(defined, defined.average, plugin)
     if isinstance(defined, SuiteOfParts):
         for part in defined.parts.values():
-            check_average(defined, part.tasks, whose)
+            check_average(defined, part.tasks, plugin)
     return defined
 
 
-def _check_task(task: Task, suite: Suite, whose: str) -> None:
+def _check_task(task: Task, suite: Suite, plugin: str) -> None:
     """Raise BenchError if a task names another suite, or a metric that nobody can mean."""
-    start = f"{whose}: the task {task.name} has"
+    start = f"{plugin}: the task {task.name} has"
     if task.suite != suite.name:
         raise BenchError(f"{start} suite={task.suite!r}", f"suite={suite.name!r}")
     name = task.metric.name
@@ -77,24 +77,24 @@ def _check_task(task: Task, suite: Suite, whose: str) -> None:
         )
 
 
-def check_average(defined: Suite, names: Sequence[str], whose: str) -> None:
+def check_average(defined: Suite, names: Sequence[str], plugin: str) -> None:
     """Raise BenchError for an average that no run could have.
 
     It names no task, a task twice or one that is not there, or tasks of several metrics or
     protocols.
     """
     if not names:
-        raise BenchError(f"{whose}: average names no task", "average=None, or name its tasks")
+        raise BenchError(f"{plugin}: average names no task", "average=None, or name its tasks")
     absent = sorted(set(names) - {task.name for task in defined.tasks})
     if absent:
         raise BenchError(
-            f"{whose}: average names {', '.join(absent)}, which the suite does not have",
+            f"{plugin}: average names {', '.join(absent)}, which the suite does not have",
             "name its tasks",
         )
     twice = list(dict.fromkeys(name for name in names if names.count(name) > 1))
     if twice:
         raise BenchError(
-            f"{whose}: average names {list_names(twice)} more than once", "name each task once"
+            f"{plugin}: average names {list_names(twice)} more than once", "name each task once"
         )
     averaged = [task for task in defined.tasks if task.name in names]
     for protocol in dict.fromkeys(task.protocol for task in averaged):
@@ -105,6 +105,6 @@ def check_average(defined: Suite, names: Sequence[str], whose: str) -> None:
     metrics = list_names(dict.fromkeys(task.metric.name for task in averaged))
     protocols = list_names(dict.fromkeys(task.protocol for task in averaged))
     raise BenchError(
-        f"{whose}: these tasks cannot be averaged: metrics {metrics}; protocols {protocols}",
+        f"{plugin}: these tasks cannot be averaged: metrics {metrics}; protocols {protocols}",
         "average only tasks of one metric and one protocol, or average=None",
     )

@@ -171,8 +171,8 @@ SUITE = Suite(
     name="geometry",
     title="Geometry of the vectors",
     description=(
-        "Do paraphrases lie close together, and all sentences evenly on the sphere? Alignment and"
-        " uniformity on STS-B."
+        "Are paraphrases close to each other, and all sentences spread evenly over the sphere? "
+        "Alignment and uniformity on STS-B."
     ),
     tasks=tuple(
         Task(

@@ -52,7 +52,7 @@ def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
     known = survey_files(
         task.name, task.data, data, text, lambda: task.load(data, text), task.suite
     )
-    # ``n`` is not that of other text forms
+    # other text forms may have another ``n``
     if (known.form is None or text == "tokenised") and task.n and known.n != task.n:
         said = f"{task.name} of the suite {task.suite} has n={task.n}"
         raise BenchError(

@@ -76,7 +76,7 @@ class MtebEncoder:
         prompt_type: Any = None,
         **_: Any,
     ) -> np.ndarray:
-        """(n, dim) float32 of every text in the batches, in their order.
+        """Return (n, dim) float32 vectors of every text in the batches, in their order.
 
         Raises RunFailed, naming the first bad sentence.
         """
@@ -84,13 +84,13 @@ class MtebEncoder:
         return check_vectors(self._vectors(sentences), sentences, str(task_metadata.name))
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosine of every vector with every other, (n, m)."""
+        """Return the cosine of every vector with every other, (n, m)."""
         from mteb.similarity_functions import cos_sim
 
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosine of vector i with vector i, (n,)."""
+        """Return the cosine of vector i with vector i, (n,)."""
         from mteb.similarity_functions import pairwise_cos_sim
 
         return pairwise_cos_sim(embeddings1, embeddings2)
@@ -209,7 +209,7 @@ class LoadedMteb(LoadedTask):
         )
 
     def _detail(self, task: Any, result: Any, folder: Path) -> dict[str, Any]:
-        """Facts that the record holds next to the value. ``folder``: the run's."""
+        """Return the facts that the record holds next to the value. ``folder``: the run's."""
         files = [
             folder / self.folder / "predictions" / leaf.prediction_file_name
             for leaf in leaves(task)
@@ -300,12 +300,12 @@ def choose_mteb_tasks(names: str) -> Suite:
 
 
 def _parts(task: Any) -> list[Any]:
-    """Splits and subsets (languages) that are scored."""
+    """Return the splits and subsets (languages) that are scored."""
     return [list(task.eval_splits), list(task.hf_subsets)]
 
 
 def declared_items(task: Any) -> int:
-    """Items of the scored splits, as the mteb package counts them; 0 if it does not."""
+    """Return the number of items of the scored splits as mteb states it; 0 if it does not."""
     total = 0
     for leaf in leaves(task):
         for split, known in (leaf.metadata.descriptive_stats or {}).items():
@@ -321,7 +321,7 @@ def declared_items(task: Any) -> int:
 
 
 def _count_items(task: Any) -> int:
-    """Queries of retrieval tasks, rows of all others, of everything that is still loaded."""
+    """Count queries of retrieval tasks and rows of others, in all data that is still loaded."""
     total = 0
     for _, _, data in _scored_data(task):
         if isinstance(data, Mapping) and "queries" in data:
@@ -332,7 +332,7 @@ def _count_items(task: Any) -> int:
 
 
 def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
-    """(subset, split, data) of everything that was scored and is still loaded."""
+    """Yield (subset, split, data) of all data that was scored and is still loaded."""
     for subset in task.hf_subsets:
         whole = (task.dataset or {}).get(subset, task.dataset if subset == "default" else None)
         for split in task.eval_splits:

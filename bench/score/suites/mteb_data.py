@@ -86,7 +86,7 @@ class MtebSource:
 
 
 def as_dataset(splits: Mapping[str, SentencePairs]) -> Any:
-    """The pairs as mteb's STS tasks hold them: split -> sentence1, sentence2, score."""
+    """Return the pairs as mteb's STS tasks hold them: split -> sentence1, sentence2, score."""
     from datasets import Dataset, DatasetDict
 
     made = {}
@@ -102,7 +102,7 @@ def as_dataset(splits: Mapping[str, SentencePairs]) -> Any:
 
 
 def leaves(task: Any) -> list[Any]:
-    """The tasks that have data: the task itself, or the parts of an aggregate."""
+    """Return the tasks that have data: the task itself, or the parts of an aggregate."""
     parts = getattr(task.metadata, "tasks", None)
     return [leaf for part in parts for leaf in leaves(part)] if parts else [task]
 
@@ -210,7 +210,9 @@ def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _hosted(task: Any) -> bool:
-    """True if mteb's own code loads the task from the hub; a user's class may bring its data."""
+    """Return True if mteb's own code loads the task from the hub; a user's class may bring its
+    data.
+    """
     return type(task).__module__.split(".")[0] == "mteb"
 
 
@@ -221,7 +223,7 @@ def _cache() -> Path:
 
 
 def _cached(dataset: Mapping[str, Any]) -> bool:
-    """True if a copy of this revision is prepared in the cache. Reads no file."""
+    """Return True if a copy of this revision is prepared in the cache. Reads no file."""
     from datasets.naming import camelcase_to_snakecase
 
     owner, slash, name = str(dataset["path"]).rpartition("/")

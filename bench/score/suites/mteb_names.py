@@ -15,7 +15,7 @@ LONGEST_NAME = 180  # characters of a task's name in a file's name
 
 
 def named_tasks(mteb: Any, name: str) -> list[Any]:
-    """The task of that name, or a benchmark's tasks."""
+    """Return the task of that name, or a benchmark's tasks."""
     name, colon, subsets = name.partition(SUBSETS)
     if colon:
         return [_chosen_subsets(mteb, name, subsets.split(AND))]
@@ -36,7 +36,7 @@ def named_tasks(mteb: Any, name: str) -> list[Any]:
 
 
 def _chosen_subsets(mteb: Any, name: str, chosen: Sequence[str]) -> Any:
-    """The task of that name with these subsets alone, in mteb's order.
+    """Return the task of that name with these subsets alone, in mteb's order.
 
     Raises BenchError for a benchmark and for a task without subsets, UnknownName for a subset that
     the task does not have.

@@ -72,7 +72,7 @@ def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTa
 
 
 def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
-    """A class of its own for one set in one text form, as mteb has one for each task."""
+    """Return a class of its own for one set in one text form, as mteb has one for each task."""
     metadata = metadata_of(task, loaded)
     return type(
         "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-")),
@@ -92,7 +92,7 @@ class BenchTask(AbsTask):
     loaded: LoadedTask
 
     def load_data(self, num_proc: int | None = None, **_: Any) -> None:
-        """The data was read and checked when the task was made."""
+        """Hand over the data, which was read and checked when the task was made."""
         self.dataset = self._dataset()
         self.data_loaded = True
 
@@ -128,7 +128,7 @@ class BenchTask(AbsTask):
     def _vectors(
         self, model: Any, encode_kwargs: Any, hf_split: str, hf_subset: str
     ) -> VectorStore:
-        """The model's vector of every distinct sentence that is scored."""
+        """Return the model's vector of every distinct sentence that is scored."""
         from torch.utils.data import DataLoader
 
         def encode(sentences: Sequence[str]) -> np.ndarray:
@@ -226,7 +226,9 @@ def scores_of(result: TaskResult) -> dict[str, Any]:
 
 
 def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
-    """The task for mteb. Its name starts with "bench-": mteb's own STS12 is another protocol."""
+    """Return the task for mteb. Its name starts with "bench-": mteb's own STS12 is another
+    protocol.
+    """
     form = "" if loaded.form in (None, "tokenised") else f"-{loaded.form}"
     twice = sum(other.name == task.name for other in suite(task.suite).tasks) > 1
     protocol = f"-{task.protocol.partition('/')[0]}" if twice else ""

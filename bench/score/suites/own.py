@@ -51,7 +51,7 @@ class LoadedOwn(LoadedTask):
     task: Task
     # a LoadedPairs, LoadedTransfer or LoadedTexts
     inner: Any
-    # name, scale, licence and source, if a description beside the file has them
+    # name, scale, licence and source, if the file comes with a description that has them
     facts: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -80,7 +80,9 @@ def score_classes(predictions: Arrays, task: str) -> TaskScore:
     """Score stored predictions: the mean over folds of accuracies x 100, each rounded as SentEval
     does.
     """
-    predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
+    predicted = predictions["prediction"]
+    gold = predictions["gold"]
+    fold = predictions["fold"]
     folds = sorted(set(fold.tolist()))
     value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in folds])
     return TaskScore(value, len(predicted))
@@ -175,7 +177,7 @@ def describe_data(own: OwnFile, inner: Any) -> LoadedOwn:
 
 
 def stored_task(name: str, protocol: str) -> Task | None:
-    """The task of a record, to compute its score again without the file.
+    """Return the task of a record, to compute its score again without the file.
 
     Returns None if this bench does not know the protocol.
     """

@@ -1,4 +1,4 @@
-"""Suites whose tasks are in parts, each with a protocol and an average of its own.
+"""Suites with parts: each part has tasks, a protocol and an average of its own.
 
 SUITE = SuiteOfParts(..., average=None, parts={"my-protocol/1": Part(("a", "b"), "both tasks")})
 """
@@ -13,11 +13,11 @@ from bench.score.suites.task import Suite
 
 @dataclass(frozen=True)
 class Part:
-    """The tasks of one protocol whose mean is the average of their table."""
+    """The tasks of one protocol; their mean is the average of their table."""
 
     # names of tasks of the suite, all under the protocol
     tasks: tuple[str, ...]
-    # what the average is a mean of, in words: "the ten translations of STS-B"
+    # the tasks of the mean in words: "the ten translations of STS-B"
     holds: str
 
 
@@ -30,7 +30,7 @@ class SuiteOfParts(Suite):
 
 
 def averaged_tasks(suite: Suite, protocol: str) -> tuple[str, ...]:
-    """Return the tasks whose mean is a suite's average under a protocol; () if it has none."""
+    """Return the tasks that a suite's average under a protocol is the mean of; () without one."""
     if isinstance(suite, SuiteOfParts):
         part = suite.parts.get(protocol)
         return part.tasks if part else ()
@@ -38,7 +38,7 @@ def averaged_tasks(suite: Suite, protocol: str) -> tuple[str, ...]:
 
 
 def average_name(suite: Suite, protocol: str) -> str:
-    """Return in words what a suite's average under a protocol is a mean of.
+    """Return in words the tasks that a suite's average under a protocol is a mean of.
 
     "" if the suite has one average, which its page describes.
     """

@@ -39,7 +39,7 @@ BUILT_IN = {
     "check": "bench.score.suites.check:SUITE",
     "own": "bench.score.suites.own:SUITE",
 }
-# The entry points under which installed packages register suites: name of the suite -> the object.
+# The entry points that installed packages register suites with: name of the suite -> the object.
 GROUP = "bench.suites"
 ALL, OWN = "all", "own"
 # a small sample, other languages, a second protocol for the same sets, and tasks that have to be
@@ -64,7 +64,7 @@ _from_files: dict[str, SuitePlugin] = {}
 
 @cache
 def _points() -> Mapping[str, importlib.metadata.EntryPoint]:
-    """Name -> entry point of each suite of an installed package."""
+    """Return name -> entry point of each suite of an installed package."""
     return {
         point.name: point
         for point in importlib.metadata.entry_points(group=GROUP)
@@ -124,17 +124,17 @@ def use_files(files: Sequence[Path]) -> None:
         _from_files[defined.name] = SuitePlugin(defined, str(file), "", hash_file(file))
 
 
-def _checked(defined: object, whose: str) -> Suite:
+def _checked(defined: object, plugin: str) -> Suite:
     """Return a plugin's SUITE. Raises BenchError if it cannot be run next to this package's."""
     tasks = {}
     for name in BUILT_IN:
         if name != "mteb":  # its tasks have the names of other suites' sets
             tasks.update({task.name: name for task in suite(name).tasks})
-    return check_definition(defined, whose, tuple(BUILT_IN), tasks)
+    return check_definition(defined, plugin, tuple(BUILT_IN), tasks)
 
 
 def suite_plugin(name: str) -> SuitePlugin | None:
-    """A plugin's suite and its origin, or None for a suite of this package.
+    """Return a plugin's suite and its origin, or None for a suite of this package.
 
     Raises BenchError if the suite of an installed package cannot be loaded.
     """
@@ -147,7 +147,7 @@ def suite_plugin(name: str) -> SuitePlugin | None:
 
 @cache
 def built_in_code(name: str) -> str | None:
-    """Hash of the code of a suite of this package and its metrics; None for any other suite."""
+    """Hash the code of a suite of this package and its metrics; None for any other suite."""
     if name not in BUILT_IN:
         return None
     return hash_module(BUILT_IN[name].partition(":")[0])
@@ -159,7 +159,7 @@ def suite_names() -> list[str]:
 
 
 def expand_suites(names: Iterable[str]) -> list[str]:
-    """The names, each once; "all" means every suite of this package that papers report."""
+    """Return the names, each once; "all" means every suite of this package that papers report."""
     expanded: list[str] = []
     for name in names:
         if name == ALL:
@@ -220,7 +220,7 @@ def _suite_with_task(name: str) -> str | None:
 
 
 def suite(name: str) -> Suite:
-    """The suite of that name; with "suite:TASK,TASK" only these tasks. Raises UnknownName."""
+    """Return the suite of that name; "suite:TASK,TASK" has only these tasks. Raises UnknownName."""
     check_suite_name(name)
     name, colon, tasks = name.partition(":")
     whole = _find_suite(name)
@@ -240,7 +240,7 @@ def _find_suite(name: str) -> Suite:
 
 
 def _with_tasks(whole: Suite, names: Sequence[str]) -> Suite:
-    """The suite with these tasks only, in its own order. Raises UnknownName."""
+    """Return the suite with these tasks only, in its own order. Raises UnknownName."""
     for name in names:
         whole.task(name)
     return replace(whole, tasks=tuple(task for task in whole.tasks if task.name in names))

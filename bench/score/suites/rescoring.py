@@ -107,7 +107,7 @@ def _find_scorer(key: ScoreKey) -> Callable[[Arrays, str], TaskScore] | None:
 
 
 def _share_right(prediction: np.ndarray, gold: np.ndarray) -> float:
-    """Accuracy x 100 of the predictions of one or several experiments, (N,) or (N, K)."""
+    """Return accuracy x 100 of the predictions of one or several experiments, (N,) or (N, K)."""
     return 100 * float((prediction == gold.reshape(-1, 1)).mean())
 
 
@@ -126,7 +126,9 @@ def _rescore_mteb(arrays: Arrays, metric: str) -> TaskScore | None:
     """
     if "prediction" not in arrays or metric not in _MTEB_SCORES:
         return None
-    prediction, gold, subset = arrays["prediction"], arrays["gold"], arrays["subset"]
+    prediction = arrays["prediction"]
+    gold = arrays["gold"]
+    subset = arrays["subset"]
     values = []
     for part in dict.fromkeys(subset.tolist()):
         rows = subset == part

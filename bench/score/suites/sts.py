@@ -258,7 +258,7 @@ def correlations(predictions: Arrays, task: str) -> tuple[Grouped, Grouped]:
 
 
 def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
-    """Both correlations and the number of items of each sub-dataset, for a record's detail."""
+    """Return correlations and number of items of each sub-dataset, for a record's detail."""
     return {
         name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n}
         for name, n in ranked.sizes.items()

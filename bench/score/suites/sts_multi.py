@@ -24,7 +24,7 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
 
 
 def language_dev_task(data: DataFolder, language: str) -> LoadedPairs:
-    """Read STS-B dev in a language, 1,500 pairs on which checkpoints are selected.
+    """Read STS-B dev in a language, 1,500 pairs to select checkpoints by.
 
     Raises DataMissing, DataDamaged.
     """

@@ -83,7 +83,7 @@ class Task:
     metric: Metric
     # Number of items that are scored; 0 if it is not known without the data.
     n: int = 0
-    # Sets of the manifest that ``read`` opens, one of which is enough; empty if it reads others.
+    # Sets of the manifest that ``read`` opens; one of them is enough. Empty if it reads others.
     data: tuple[str, ...] = ()
     # Number of scored items of each sub-dataset, in the data's order.
     subsets: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -96,7 +96,7 @@ class Task:
     # True if ``rescore`` gives the score of some items from their rows alone. Then tables have
     # intervals and tests for a metric without an influence function.
     by_item: bool = False
-    # Arrays of the predictions from which ``rescore`` takes the score; the others are for the
+    # Arrays of the predictions that ``rescore`` takes the score from; the others are for the
     # detail. Empty if the suite does not say so: then all are kept.
     needs: tuple[str, ...] = ()
 
@@ -105,7 +105,8 @@ class Task:
             object.__setattr__(self, "metric", metric_named(self.metric))
 
     def reduced(self, predictions: Arrays) -> dict[str, np.ndarray] | None:
-        """The smallest arrays that reproduce the score exactly, or None if the suite names none.
+        """Return the smallest arrays that reproduce the score exactly, or None if the suite names
+        none.
 
         For a metric by ranks they have dense ranks (N,), shifted by half their number to fit int16.
         """
@@ -242,7 +243,7 @@ class Suite:
     title: str
     description: str
     tasks: tuple[Task, ...]
-    # Tasks whose mean papers print as "Avg."; None if they print none.
+    # The tasks of the mean that papers print as "Avg."; None if they print none.
     average: tuple[str, ...] | None
     # The page about it, relative to docs/.
     docs: str
@@ -267,7 +268,7 @@ class Suite:
         return None
 
     def task(self, name: str) -> Task:
-        """The task of that name. Raises UnknownName."""
+        """Return the task of that name. Raises UnknownName."""
         for task in self.tasks:
             if task.name == name:
                 return task

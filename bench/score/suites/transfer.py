@@ -18,7 +18,7 @@ from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder, data_set
 from bench.data.sets.transfer import TRANSFER_TASKS, LabelledTexts, read_transfer
 from bench.score.metrics.metric import ACCURACY
-from bench.score.metrics.probe import accuracy, holdout, inner_kfold, mean
+from bench.score.metrics.probe import Split, accuracy, holdout, inner_kfold, mean
 from bench.score.metrics.probe_batched import fit_batched
 from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.vectors import check_variety, float32_vectors, scoring
@@ -39,14 +39,15 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     It is nested cross-validation, cross-validation, or a dev split, depending on the set's splits.
     """
     fitter = partial(fit_batched, device=device)
-    train, dev, test = (texts.rows(name) for name in ("train", "dev", "test"))
+    train = texts.rows("train")
+    dev = texts.rows("dev")
+    test = texts.rows("test")
     classes = len(texts.classes)
     if not len(train):
         probe = inner_kfold(x_ND, texts.labels, test, classes, fitter)
-    elif len(dev):
-        probe = holdout(x_ND, texts.labels, train, test, classes, fitter, dev=dev)
     else:
-        probe = holdout(x_ND, texts.labels, train, test, classes, fitter)
+        split = Split(train, test, dev if len(dev) else None)
+        probe = holdout(x_ND, texts.labels, split, classes, fitter)
     folds = [asdict(fold) for fold in probe.folds]
     return probe.predicted, probe.fold, {"dev": probe.dev, "folds": folds, "fits": probe.fits}
 
@@ -58,7 +59,7 @@ class LoadedTransfer(LoadedTask):
     task: Task
     data: LabelledTexts
     classify: Classify
-    # the device on which classifiers are fitted
+    # the device that classifiers are fitted on
     device: str = "cpu"
 
     @property
@@ -120,7 +121,9 @@ def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
 
 def score_folds(predictions: Arrays, task: str) -> TaskScore:
     """Score stored predictions: mean over folds of rounded accuracies, rounded again."""
-    predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
+    predicted = predictions["prediction"]
+    gold = predictions["gold"]
+    fold = predictions["fold"]
     value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in np.unique(fold)])
     return TaskScore(value, len(predicted))
 
@@ -133,8 +136,10 @@ def score_paraphrases(predictions: Arrays, task: str) -> TaskScore:
     """
     score = score_folds(predictions, task)
     predicted, gold = predictions["prediction"], predictions["gold"]
-    both, either = int((predicted & gold).sum()), int(predicted.sum() + gold.sum())
-    f1 = round(200 * both / max(either, 1), 2)
+    hits = int((predicted & gold).sum())
+    # predicted ones and gold ones together: F1 is twice the hits over this
+    ones = int(predicted.sum() + gold.sum())
+    f1 = round(200 * hits / max(ones, 1), 2)
     return TaskScore(score.value, score.n, detail={"f1": f1})
 
 

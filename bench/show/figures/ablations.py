@@ -33,10 +33,10 @@ Curve = dict[float, Point]
 
 
 def ablations(group: Group) -> Iterator[Figure | None]:
-    """Draw a figure for each recipe value of which a method has at least three, on the STS sets and
-    on CxC.
+    """Draw a figure for each recipe key that a method has at least three values of.
 
-    The rows are equal in everything else; recipe values with most rows come first.
+    Scores are on the STS sets and on CxC. The rows are equal in everything else; recipe values with
+    most rows come first.
     """
     for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
         for (name, key, others), curve in swept(group.points(suite))[:MOST_CURVES]:
@@ -45,6 +45,9 @@ def ablations(group: Group) -> Iterator[Figure | None]:
             where = ""
             for other, value in others:
                 where += f", {make_visible(f'{other} {value}', limit=40)}"
+            more = [name, key]
+            if suite == "cxc":
+                more.append("cxc")
             yield group.figure(
                 "ablation",
                 f"{method}: {axis}{where}",
@@ -55,7 +58,7 @@ def ablations(group: Group) -> Iterator[Figure | None]:
                     (method, x, *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)))
                     for x, p in curve.items()
                 ],
-                more=(name, key, *(["cxc"] if suite == "cxc" else [])),
+                more=tuple(more),
                 fewest=1,
                 plot=partial(draw_ablation, curve=curve, printed=printed, key=axis, score=score),
                 height=260.0,

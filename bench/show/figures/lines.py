@@ -1,4 +1,4 @@
-"""Figures whose methods are lines: dev scores, singular values, frequent words, a search, a
+"""Figures in which a method is a line: dev scores, singular values, frequent words, a search, a
 formula."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figures whose methods are points: quality against cost, scores elsewhere, and the places of
+"""Figures in which a method is a point: quality against cost, scores elsewhere, and the geometry of
 vectors.
 """
 
@@ -33,15 +33,14 @@ Pairs = Sequence[tuple[Point, Point]]
 
 def pair_data(pairs: Pairs) -> list[DataRow]:
     """Return (label, x, y, low of y, high of y, low of x, high of x) for each pair."""
-    return [
-        (
-            x.label,
-            *rounded(x.cell.mean, y.cell.mean),
-            *rounded(*(y.ends or (None, None))),
-            *rounded(*(x.ends or (None, None))),
-        )
-        for x, y in pairs
-    ]
+    no_ends = (None, None)
+    rows = []
+    for x, y in pairs:
+        means = rounded(x.cell.mean, y.cell.mean)
+        y_ends = rounded(*(y.ends or no_ends))
+        x_ends = rounded(*(x.ends or no_ends))
+        rows.append((x.label, *means, *y_ends, *x_ends))
+    return rows
 
 
 def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: str) -> None:
@@ -106,7 +105,7 @@ def quality_against_cost(group: Group, kind: str) -> Figure | None:
 
 
 def _cost(kind: str, row: Row) -> float | None:
-    """Return what a row cost, in seconds or parameters. Untrained rows take no time of training."""
+    """Return the cost of a row, in seconds or parameters; untrained rows have no training time."""
     cost = row.cost or RowCost()
     if kind == "parameters":
         return cost.trainable_parameters

@@ -1,5 +1,5 @@
-"""Figures whose methods are rows: gains that papers print next to what seeds alone do, gains over
-the baseline, few labelled examples."""
+"""Figures in which a method is a row: gains that papers print next to what seeds alone do, gains
+over the baseline, few labelled examples."""
 
 from __future__ import annotations
 

@@ -114,8 +114,10 @@ def legend_items(board: Board, shown: BoardTable) -> tuple[list[str], list[str]]
     for text in legend(table, "shaded"):
         is_sign = text.startswith(SIGNS[BETTER]) or text.startswith("difference from")
         if not is_sign:  # the template says it, next to the drawn signs
-            known = text.startswith(("shaded", "±", "signs together", "submitted rows"))
-            (first if known else more).append(text)
+            if text.startswith(("shaded", "±", "signs together", "submitted rows")):
+                first.append(text)
+            else:
+                more.append(text)
     for text in (shown.selection, shown.cost_note):
         if text:
             more.append(text.rstrip("."))

@@ -59,9 +59,8 @@ def citation_of_run(board: Board, run_id: str) -> str:
 
 
 def row_citation(board: Board, shown: BoardTable, row: Row, anchor: str) -> str:
-    """Write the BibTeX entry of a row: its number, what it was compared with, and where it is.
-
-    The address is in it if the board has one.
+    """Write the BibTeX entry of a row: its number, its baseline, and its address if the board has
+    one.
     """
     table = shown.table
     parts = [setting_words(table.setting), table.backbone or SEVERAL, table.budget]

@@ -76,11 +76,11 @@ LEVELS = 5
 FEWEST_PAIRS = 5
 """Pairs of a level that has a density."""
 SOURCES = (("sts", "STS-B"), ("geometry", "alignment"))
-"""Suites and tasks whose predictions have the cosines of STS-B, in the order of preference."""
+"""Suites and tasks with the cosines of STS-B in their predictions, in the order of preference."""
 
 
 def density(values_N: np.ndarray, places_P: np.ndarray) -> np.ndarray:
-    """(P,) Gaussian kernel density with Scott's width.
+    """Return (P,) Gaussian kernel density with Scott's width.
 
     It equals scipy.stats.gaussian_kde, in a tenth of its time, for a thousand pages.
     """

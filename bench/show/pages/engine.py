@@ -114,7 +114,9 @@ def _environment() -> jinja2.Environment:
 def finalize(value: object) -> object:
     """Escape a value that a template prints: no None, and no control characters in foreign text."""
     if isinstance(value, str):
-        return value if hasattr(value, "__html__") else Markup(html_text(value))  # noqa: S704 - escaped
+        if hasattr(value, "__html__"):
+            return value
+        return Markup(html_text(value))  # noqa: S704 - escaped
     if value is None:
         raise ValueError("the template printed a value that was not recorded")
     return value

@@ -95,7 +95,7 @@ def _meaning(table: Table) -> str:
 
 
 def _single_runs(middle: SpreadOfRow, reported: SpreadOfRow) -> str:
-    """Say what single runs settle, and what it takes at the spread that is reported."""
+    """Say which gains single runs settle, and how many seeds gains take at the reported spread."""
     here, there = middle.smallest_gain(1), reported.smallest_gain(1)
     found = [f"{signed_number(gain)} takes {_count(reported, gain)}" for gain in REPORTED_GAINS]
     return (

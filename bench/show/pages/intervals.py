@@ -16,7 +16,7 @@ WIDTH = 120.0
 EDGE = 4.0
 """Units that stay free at both sides, for a point's radius."""
 USUAL = 0.8
-"""The share of rows that the scale shows whole, if the others lie far away."""
+"""The share of rows that the scale shows whole, if the others are far away."""
 NEAR, FAR = 1.25, 2.0
 """A row within NEAR times the reach of the usual rows is still shown whole; if none is beyond FAR
 times it, all are."""
@@ -37,7 +37,7 @@ class Scale(NamedTuple):
     ticks: tuple[float, ...]
 
     def x(self, value: float) -> float:
-        """Return the place of a value; one beyond an end lies at that end."""
+        """Return the place of a value; a value beyond an end is drawn at that end."""
         inside = min(max(value, self.low), self.high)
         share = (inside - self.low) / (self.high - self.low)
         return round(EDGE + share * (WIDTH - 2 * EDGE), 1)
@@ -51,8 +51,8 @@ class Scale(NamedTuple):
 def interval_scale(intervals: Sequence[Interval]) -> Scale | None:
     """Choose one scale for all rows of a table; None if there is no interval.
 
-    It always holds zero. A few rows that are far away would squeeze all others: they lie beyond
-    its end.
+    It always holds zero. A few rows that are far away would squeeze all others, so they are drawn
+    at its end.
     """
     known = [ends for _, *ends in intervals if all(map(math.isfinite, ends))]
     if not known:
@@ -115,7 +115,7 @@ def row_interval(row: Row) -> Interval | None:
     return against.difference, against.ci_low, against.ci_high
 
 
-def draw_rows(
+def draw_intervals(
     rows: Sequence[tuple[Interval | None, str]],
 ) -> tuple[Scale | None, list[dict[str, Any]]]:
     """Return the scale of rows and the drawing of each; none if no row has an interval.
@@ -142,7 +142,7 @@ def drawn_rows(table: Table) -> tuple[Scale | None, list[dict[str, Any]]]:
         against = comparison_of(row)
         kind = str(against.verdict) if against is not None else ""
         rows.append((row_interval(row), BASELINE if row.is_baseline else kind))
-    return draw_rows(rows)
+    return draw_intervals(rows)
 
 
 def versus_heading(table: Table) -> str:

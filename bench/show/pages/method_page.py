@@ -153,7 +153,8 @@ def runs_grid(board: Board, method: str) -> Grid:
     )
     for record in records:
         seconds = record.cost.train_seconds
-        sender = board.senders.get(record.run_id)  # whose word time and date would be
+        # time and date of a submitted run would only be its sender's word
+        sender = board.senders.get(record.run_id)
         rows.append(
             (
                 GridCell(text=record.run_id, link=run_link(board, record.run_id, UP)),
@@ -165,5 +166,6 @@ def runs_grid(board: Board, method: str) -> Grid:
                 "" if sender else record.provenance.created[:10],
             )
         )
-    seed, time = GridColumn("seed", right=True), GridColumn("training", right=True)
+    seed = GridColumn("seed", right=True)
+    time = GridColumn("training", right=True)
     return grid(("run", "setting, backbone", seed, "averages", "run by", time, "made"), rows)

@@ -23,10 +23,10 @@ from bench.show.tables.data import table_data
 
 
 def panel_data(board: Board) -> dict[str, Any]:
-    """Return the tables as in tables.json, seed, sender and files of each run, and command and
-    recipe of each row.
+    """Return the tables as in tables.json, with facts on each run and each row.
 
-    A row is found by its first run; if several rows begin with it, that of most seeds.
+    A run has its seed, sender and files; a row its command and recipe. A row is found by its first
+    run; if several rows begin with it, the one with most seeds is.
     """
     rows: dict[str, Row] = {}
     for _, row in board.rows:

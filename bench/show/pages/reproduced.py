@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.board.board import build_board
 from bench.records.run import Run
-from bench.references import Part, figure_runs, printed_points
+from bench.references import PaperPart, figure_runs, printed_points
 from bench.show.figures import board_figures, rescaling
 from bench.show.grid import GridColumn, grid
 from bench.show.pages.drawings import cosine_ridges
@@ -35,7 +35,7 @@ def render_reproduced(
     )
 
 
-def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
+def paper_figure(part: PaperPart, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
     """Draw a figure of a paper from our runs, or from its formula.
 
     ``runs``: by name, one a seed. Raises BenchError if none of them has a score.

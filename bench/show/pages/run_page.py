@@ -1,5 +1,4 @@
-"""The page of one run: what it scored, how it was trained, what it cost, where it comes from, and
-how to repeat it."""
+"""The page of one run: its scores, training, cost and origin, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -98,8 +97,9 @@ def row_heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
 
 
 def around(cell: Cell) -> str:
-    """The interval of a row's mean, with the mean if the row has other runs, too: "its row, 3
-    seeds: 64.39, 95 % interval 62.96 to 65.81"."""
+    """Return the interval of a row's mean, with the mean if the row has other runs, too: "its row,
+    3 seeds: 64.39, 95 % interval 62.96 to 65.81".
+    """
     spread = cell.spread
     if spread is None:
         return ""
@@ -207,5 +207,8 @@ def over_seeds(cell: Cell | None) -> str:
     """Return "60.85 ±1.58"; "" for one seed."""
     if cell is None or len(cell.values) < 2:
         return ""
+    text = score(cell.mean, cell.decimals)
     half = spread_text(cell)
-    return score(cell.mean, cell.decimals) + (f" ±{half}" if half else "")
+    if half:
+        text += f" ±{half}"
+    return text

@@ -36,7 +36,7 @@ def methods_grid(board: Board) -> Grid:
 
 
 def code_origin(records: Sequence[RunRecord]) -> str:
-    """Return "a method of mine.py"; "" if no record says where the code is from."""
+    """Return "a method of mine.py"; "" if no record names the file of the code."""
     packages = {record.provenance.plugin.package for record in records}
     names = sorted({path_name(package) for package in packages if package})
     return f"a method of {list_names(names)}" if names else ""
@@ -66,7 +66,8 @@ def changes_grid(board: Board) -> Grid | None:
     """List the rows that changed since the version before; None if there are none."""
     if board.changes is None or not board.changes.rows:
         return None
-    before, now = GridColumn(board.changes.before, right=True), GridColumn("now", right=True)
+    before = GridColumn(board.changes.before, right=True)
+    now = GridColumn("now", right=True)
     rows = []
     for row in board.changes.rows:
         numbers = (GridCell(number=row.before), GridCell(number=row.now))

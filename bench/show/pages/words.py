@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def plain_text(text: str) -> str:
-    """Return a text without the backticks around code, where a page has no type for code."""
+    """Return a text without the backticks around code, for places without a type for code."""
     return text.replace("`", "")

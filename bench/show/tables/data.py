@@ -74,7 +74,8 @@ def cell_rows(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
 
 
 def _row_facts(row: Row, table: Table) -> dict[str, Any]:
-    return {
+    """Return the columns of ``HEADING`` that a row has, and its costs if they are known."""
+    facts: dict[str, Any] = {
         "suite": table.suite,
         "protocol": table.protocol,
         "text": table.text,
@@ -89,8 +90,10 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
         "footnotes": "; ".join(str(table.footnotes[i]) for i in row.footnotes),
         "runs": " ".join(row.runs),
         "values": row.values,
-        **(_facts(row.cost) if row.cost else {}),
     }
+    if row.cost:
+        facts |= _facts(row.cost)
+    return facts
 
 
 def _cell_facts(cell: Cell | None) -> dict[str, Any]:

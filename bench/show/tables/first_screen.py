@@ -1,7 +1,7 @@
 """The first screen of ``bench compare``: one judged table with a verdict in words for each row.
 
-The table has the columns that a verdict needs, and those of the tasks only if the terminal has room
-for all of them.
+The table has the columns that a verdict needs. The columns of the tasks are added if the terminal
+has room for all of them.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _differences(table: Table) -> list[str]:
 def table_title(table: Table, records: Mapping[str, RunRecord]) -> str:
     """Write "STS, unsupervised, built-in backbone, 100 steps, 2 to 10 seeds".
 
-    ``records``: by run id; the number of steps is that of most trained runs.
+    ``records``: by run id. The number of steps is the most frequent one among trained runs.
     """
     fewest, most = table.seeds
     seeds = f"{fewest} to {most} seeds"

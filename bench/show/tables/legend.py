@@ -56,18 +56,24 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
             f"difference from {base} with its {100 * table.tested.ci_level:.3g} % CI, which "
             "excludes zero exactly where there is a sign"
         )
-    return [*lines, *filter(None, (_spread(table, base), describe_untested(table).rstrip(".")))]
+    for text in (_spread(table, base), describe_untested(table).rstrip(".")):
+        if text:
+            lines.append(text)
+    return lines
 
 
 def _spread(table: Table, base: str | None) -> str:
-    """ "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against simcse
-    (80 % power): median 1.6, 1.1 to 5.0 points"
+    """Return "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against
+    simcse (80 % power): median 1.6, 1.1 to 5.0 points"
     """
     ranked = ranked_rows(table)
     known = sorted((cell.sd, row_name(row, table)) for row, cell in ranked if cell.sd is not None)
-    effects = sorted(
-        against.mde for row, _ in ranked if (against := comparison_of(row)) and against.mde
-    )
+    effects = []
+    for row, _ in ranked:
+        against = comparison_of(row)
+        if against is not None and against.mde:
+            effects.append(against.mde)
+    effects.sort()
     parts = []
     if known:
         (low, first), (high, last) = known[0], known[-1]

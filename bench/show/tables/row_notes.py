@@ -72,7 +72,10 @@ def letters_of(row: int, notes: Iterable[RowNote]) -> str:
 def _letter(number: int) -> str:
     """Return "a" to "z", then "a2", "b2", ..."""
     rounds, place = divmod(number, len(string.ascii_lowercase))
-    return string.ascii_lowercase[place] + (str(rounds + 1) if rounds else "")
+    letter = string.ascii_lowercase[place]
+    if rounds:
+        letter += str(rounds + 1)
+    return letter
 
 
 def _footnotes_of(table: Table, setting: str) -> list[int]:
@@ -156,7 +159,7 @@ def _versions_text(table: Table, footnotes: Sequence[int]) -> str:
 
 
 def _other_notes(table: Table, untuned: frozenset[int]) -> list[tuple[str, frozenset[int]]]:
-    """Return a note for each other setting: its values, and that of most rows."""
+    """Return a note for each other setting: its values, and the value of most rows."""
     by_setting: dict[str, list[int]] = {}
     for i, note in enumerate(table.footnotes):
         if note.setting not in (SEARCH_SETTING, VALUES_SETTING, LENGTH_SETTING, *VERSIONS):

@@ -30,7 +30,7 @@ def facts_grid(title: str, facts: Facts) -> Grid:
 
 
 def run_in_words(record: RunRecord) -> str:
-    """Return "promcse with eh, supervised, roberta-large, seed 42" """
+    """Return "promcse with eh, supervised, roberta-large, seed 42"."""
     if record.model_name:
         return f"{record.model_name}, {setting_words(record.setting)}"
     method = f"{record.method} with {record.variant}" if record.variant else record.method
@@ -62,8 +62,9 @@ def score_grids(record: RunRecord) -> list[Grid]:
 
 def _score_rows(result: Score) -> Iterable[GridRow]:
     """Yield the row of a score, then the rows of its parts, indented."""
-    detail, places = result.detail, find_metric(result.suite, result.metric).decimals
-    pearson, subsets = detail.get("pearson"), detail.get("subsets")
+    detail = result.detail
+    places = find_metric(result.suite, result.metric).decimals
+    pearson = detail.get("pearson")
     overall = pearson.get("all") if isinstance(pearson, Mapping) else pearson
     cells = [
         result.task,
@@ -73,11 +74,11 @@ def _score_rows(result: Score) -> Iterable[GridRow]:
     ]
     cells += [_number(value) for value in (detail.get("mean"), detail.get("wmean"), overall)]
     yield indented(cells, levels=0)
-    parts = {
-        "all pairs at once": detail.get("pooled"),
-        **(subsets if isinstance(subsets, Mapping) else {}),
-        "all splits (as mteb)": detail.get("all_splits"),
-    }
+    parts = {"all pairs at once": detail.get("pooled")}
+    subsets = detail.get("subsets")
+    if isinstance(subsets, Mapping):
+        parts |= subsets
+    parts["all splits (as mteb)"] = detail.get("all_splits")
     for name, part in parts.items():
         if isinstance(part, Mapping):
             value = _number(part.get(result.metric, part.get("spearman")))

@@ -63,15 +63,13 @@ def score_grid(
     notes = [*table.notes, *legend(table)]
     if scale:
         notes.append("for scale: other backbones, not trained here and not compared")
-    return grid(
-        columns,
-        rows,
-        title=title,
-        below=_settings(table),
-        notes=notes,
-        whole="a wider terminal, or --format csv",
-        key="bold: highest; underlined: second" if len(table.rows) > 1 else "",
+    scores = grid(
+        columns, rows, title=title, notes=notes, whole="a wider terminal, or --format csv"
     )
+    key = ""
+    if len(table.rows) > 1:
+        key = "bold: highest; underlined: second"
+    return replace(scores, below=_settings(table), key=key)
 
 
 def _filled(cells: Sequence[GridCell | str], columns: int) -> GridRow:
@@ -124,10 +122,10 @@ def _ranked(row: Row, table: Table) -> list[GridCell]:
 
 
 def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
-    """Return by the names of COSTS what a row took, in short and as a number; "" if it was not
-    recorded.
+    """Return the costs of a row by the names of COSTS, each as a short text and as a number.
 
-    In short: "5.3M" parameters, "13m32s", "84.1kJ", a search of "2h36m/12" trials, "1.4G".
+    The text is "" if the cost was not recorded. Examples: "5.3M" parameters, "13m32s", "84.1kJ", a
+    search of "2h36m/12" trials, "1.4G".
     """
     cost = row.cost or RowCost()
     seconds = cost.train_seconds
@@ -251,7 +249,7 @@ def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, Gr
 
 
 def short_count(count: float | None) -> str:
-    """ "0", "12", "1.2k", "340M"; "" for None."""
+    """Return "0", "12", "1.2k", "340M"; "" for None."""
     if count is None:
         return ""
     for unit in ("", "k", "M", "G"):

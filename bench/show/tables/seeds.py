@@ -15,7 +15,7 @@ SCHEMA = "bench.seeds/1"
 
 
 def seeds_grid(found: SeedsNeeded) -> Grid:
-    """A line for each spread of the table at hand."""
+    """Return a line for each spread of the table at hand."""
     base = found.baseline
     as_it_is = f"seeds beside {base} as it is"
     if found.baseline_seeds is not None:

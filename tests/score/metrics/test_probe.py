@@ -15,6 +15,7 @@ from bench.score.metrics.probe import (
     FitJob,
     Orders,
     Settings,
+    Split,
     holdout,
     initial_weights,
     inner_kfold,
@@ -80,10 +81,11 @@ def test_nested_cross_validation_gives_the_authors_numbers(authors, fitter):
 def test_cross_validation_and_dev_split_give_the_authors_numbers(authors, fitter):
     x, y = data(authors)
     rows = np.arange(60)
-    crossed = holdout(x, y, rows[:40], rows[40:], 2, fitter, config(authors))
+    crossed = holdout(x, y, Split(rows[:40], rows[40:]), 2, fitter, config(authors))
     want = authors["kfold_first40_train_last20_test"]
     assert (crossed.dev, crossed.test, crossed.fits) == (want["dev"], want["test"], 13)
-    divided = holdout(x, y, rows[:40], rows[50:], 2, fitter, config(authors), rows[40:50])
+    split = Split(rows[:40], rows[50:], rows[40:50])
+    divided = holdout(x, y, split, 2, fitter, config(authors))
     want = authors["split_40_10_10"]
     assert (divided.dev, divided.test) == (want["dev"], want["test"])
     first = divided.folds[0]

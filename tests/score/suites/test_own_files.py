@@ -22,7 +22,7 @@ from bench.data.own.items import read_classed, read_labelled, read_pairs, with_k
 from bench.data.own.naming import parse_own_file, split_files
 from bench.data.sets import DataFolder
 from bench.records import RunsFolder
-from bench.score.metrics.probe import holdout
+from bench.score.metrics.probe import Split, holdout
 from bench.score.suites import rescore, split_names, suite
 from bench.score.suites.own import task_of_file
 
@@ -172,7 +172,8 @@ def test_a_split_column_says_what_is_fitted_and_what_is_tested(tmp_path: Path) -
     order = sorted(range(90), key=lambda i: (len(str(rows[i]["text"]).split()), y_N[i]))
     train = np.array([i for i in order if i % 4 < 2])
     dev = np.array([i for i in order if i % 4 == 2])
-    want = holdout(x_ND, y_N, train, np.arange(3, 90, 4), 3, fit_sequential, dev=dev)
+    split = Split(train, np.arange(3, 90, 4), dev)
+    want = holdout(x_ND, y_N, split, 3, fit_sequential)
     assert result.predictions["prediction"].tolist() == want.predicted.tolist()
     assert (result.value, result.n) == (want.test, 22)
     assert result.detail["classes"] == ["bad", "fair", "good"]

@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from stand_in import labelled, probed, words_in
 
 from bench.data.sets import DataFolder
-from bench.score.metrics.probe import holdout, inner_kfold
+from bench.score.metrics.probe import Split, holdout, inner_kfold
 from bench.score.metrics.probe_batched import fit_batched
 from bench.score.suites import suite
 from bench.score.suites.transfer import score_folds
@@ -43,7 +43,8 @@ def test_train_and_test_agree_with_the_plain_loop():
     texts = labelled({"train": 40, "test": 40}, name="TREC", classes=3)
     result = probed(texts).score(bag_of_hashes)
     x = bag_of_hashes(texts.texts[0])
-    want = holdout(x, texts.labels, texts.rows("train"), np.arange(40, 80), 6, fit_sequential)
+    split = Split(texts.rows("train"), np.arange(40, 80))
+    want = holdout(x, texts.labels, split, 6, fit_sequential)
     assert result.predictions["prediction"].tolist() == want.predicted.tolist()
     assert (result.value, result.detail["dev"], result.n) == (want.test, want.dev, 40)
     assert result.detail["folds"][0]["penalty"] == want.folds[0].penalty
@@ -54,8 +55,8 @@ def test_a_dev_split_agrees_with_the_plain_loop():
     texts = labelled({"train": 90, "dev": 30, "test": 40}, name="SST-2")
     result = probed(texts).score(bag_of_hashes)
     x = bag_of_hashes(texts.texts[0])
-    parts = texts.rows("train"), np.arange(120, 160)
-    want = holdout(x, texts.labels, *parts, 2, fit_sequential, dev=texts.rows("dev"))
+    split = Split(texts.rows("train"), np.arange(120, 160), texts.rows("dev"))
+    want = holdout(x, texts.labels, split, 2, fit_sequential)
     assert result.predictions["prediction"].tolist() == want.predicted.tolist()
     assert (result.value, result.detail["dev"], result.detail["fits"]) == (want.test, want.dev, 4)
 
