@@ -215,7 +215,7 @@ class TorchMethod(Method, nn.Module):
         """Compute :meth:`views`, in slices of ``chunk`` rows if that is set."""
 
         def views(*columns: Features) -> tuple[Tensor, ...]:
-            returned = self.views(Batch(columns, batch.step))
+            returned = self.views(batch.with_columns(columns))
             if not isinstance(returned, tuple | list) or not all(
                 isinstance(view, Tensor) for view in returned
             ):
