@@ -49,6 +49,7 @@ def train(
     chunk: int | Literal["auto"] | None = None,
     compile: bool = False,
     step: Literal["eager", "static", "graph"] = "eager",
+    unpadded: bool = False,
     device: str = "auto",
     fresh: bool = False,
     offline: bool = False,
@@ -78,8 +79,8 @@ def train(
     that name none. ``budget``: "500steps", "10m", "2epochs". ``precision``: "auto", "fp32", "bf16".
     ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
     ``chunk``: rows of a batch in memory at a time, with the same gradient, or "auto". ``compile``:
-    torch compiles the encoder. ``step``: "graph" replays a CUDA graph of the step. ``device``:
-    "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats finished runs. ``offline`` opens no
+    torch compiles the encoder. ``step``: "graph" replays a CUDA graph of the step.
+    ``unpadded``: rows are trained on without padding. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats finished runs. ``offline`` opens no
     connection. ``allow_pickle`` accepts backbones with weights in a pickle. ``plugins``: further
     Python files and classes, with suites or methods. ``runs``: the folder of the runs; None:
     $BENCH_RUNS, or ./runs. ``progress``: show lines and bars.
@@ -108,6 +109,7 @@ def train(
         chunk=chunk,
         compile=compile,
         step=step,
+        unpadded=unpadded,
         device=device,
         fresh=fresh,
         offline=offline,

@@ -77,6 +77,7 @@ class RunConfig:
     compile: bool = False  # torch compiles the encoder while training
     # how an update is computed: "static" on static buffers, "graph" as a CUDA graph of them
     step: Literal["eager", "static", "graph"] = "eager"
+    unpadded: bool = False  # rows go through the encoder without padding while training
     fresh: bool = False
     offline: bool = False
     wait_seconds: float = 0.0  # for another process that works on a run
@@ -199,7 +200,7 @@ def as_typed(value: Any) -> str:
 
 
 SHARED = (
-    *("device", "on", "chunk", "compile", "step"),
+    *("device", "on", "chunk", "compile", "step", "unpadded"),
     *("fresh", "offline", "data", "runs", "plugins"),
 )
 """Fields that belong to the command: the same in all runs of a plan."""
@@ -221,6 +222,12 @@ class Plan:
                 raise BenchError(
                     f"all runs of a plan need the same value of {name}", "set it in [common]"
                 )
+        if any(config.compile and config.unpadded for config in self.runs):
+            raise BenchError(
+                "compile=true and unpadded=true do not go together: without padding, nearly every "
+                "batch would be compiled anew",
+                "one of the two",
+            )
 
     @classmethod
     def read(cls, file: Path) -> Plan:

@@ -14,7 +14,7 @@ from bench.run.plugins import from_file
 from bench.score.suites import split_names, use_files
 from bench.session.values import comma_list, parse_overrides, parse_switch
 
-SWITCHES = ("compile",)
+SWITCHES = ("compile", "unpadded")
 """Keys of ``--set`` that are no recipe values, and true or false."""
 
 

@@ -55,6 +55,8 @@ def refuse_static(
         return "fp16's scaler decides on the CPU which updates are skipped"
     if context.chunk is not None or context.auto_batch:
         return "--chunk computes a batch in slices"
+    if context.unpadded:
+        return "unpadded rows have another shape in each step"
     if type(method).prepare is not TorchMethod.prepare:
         return f"{method.name} changes itself before each batch (prepare)"
     kept = untrained_state(method)

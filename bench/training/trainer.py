@@ -19,6 +19,7 @@ from bench.method import Context, TrainReport, seed_for
 from bench.method.batch import Batch
 from bench.method.ranks import ALONE
 from bench.method.torch_method import TorchMethod
+from bench.method.unpadded import Packing
 from bench.records.names import CHECKPOINT, FAILED_BATCH
 from bench.training.batches import Rows, row_order
 from bench.training.checkpoints import Checkpoints
@@ -78,7 +79,12 @@ class Trainer:
         # says if the encoder is still compiled
         self.is_compiled: Callable[[], bool] | None = None
         if context.compiled:
-            self.is_compiled = compile_encoder(method.encoder, context.reporter.note)
+            self.is_compiled = compile_encoder(
+                method.encoder, context.reporter.note, by_shape=self.device.type == "cuda"
+            )
+        method.packing = None
+        if context.unpadded:
+            method.packing = Packing(method.encoder, context.reporter.note)
         self.optimizer = method.optimizer()
         self.scaler = self.new_scaler()
         self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
@@ -147,6 +153,9 @@ class Trainer:
             execution["chunk"] = self.progress.chunk
         if self.is_compiled is not None and self.is_compiled():
             execution["compiled"] = True
+        packing = self.method.packing
+        if packing is not None and packing.active and packing.passes:
+            execution["unpadded"] = True
         if self.static is not None and (kind := self.static.describe()) is not None:
             execution["step"] = kind
         return execution

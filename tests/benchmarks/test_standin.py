@@ -126,3 +126,4 @@ def test_a_step_on_buffers_waits_for_nothing(process: Process) -> None:
         assert found[kind]["kind"] == kind
         assert found[kind]["waits"] == found[kind]["uploads"] == 0
         assert found[kind]["losses"] == pytest.approx(plain["losses"], rel=1e-5)
+    assert found["graph"]["operations"] < plain["operations"] / 20

@@ -7,7 +7,6 @@ Graphs are recorded by a stand-in (recorded_graph.py): none of these tests saw a
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from models import TOY_ROWS, Columns, Toy, built, sentences, toy, toy_recipe
+from models import TOY_ROWS, Columns, Toy, built, sentences, toy_recipe
 from recorded_graph import RecordedGraphs
 
 from bench.base.errors import Interrupted
@@ -158,9 +157,7 @@ def test_a_number_that_python_holds_stands_still_in_a_record(
     """The stand-in would notice a rate that is no tensor."""
     method, corpus = simcse(tiny, tmp_path / "plain")
     plain = Outcome(method, corpus)
-    monkeypatch.setattr(
-        "bench.training.static_step.rate_as_tensor", lambda *_: torch.enable_grad()
-    )
+    monkeypatch.setattr("bench.training.static_step.rate_as_tensor", lambda *_: torch.enable_grad())
     method, corpus = simcse(tiny, tmp_path / "graph")
     assert not Outcome(method, corpus, step="graph").same(plain)
 
@@ -178,7 +175,6 @@ def test_a_resumed_training_ends_as_a_whole_one(
         Outcome(method, corpus, step=first, should_stop=lambda: next(asked))
     method, corpus = simcse(tiny, tmp_path / "cut")
     assert Outcome(method, corpus, step=second).same_numbers(plain)
-
 
 
 class Watched(Toy):
