@@ -164,8 +164,9 @@ def packed_attention(
     """
     starts = kwargs["cu_seq_lens_q"]
     attend = by_row if query.device.type == "cpu" else as_jagged
-    parts = [value_of[0].transpose(0, 1) for value_of in (query, key, value)]
-    return attend(*parts, starts, kwargs["max_length_q"], dropout, scaling)[None], None
+    q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    found = attend(q, k, v, starts, kwargs["max_length_q"], dropout, scaling)
+    return found[None], None
 
 
 def by_row(

@@ -40,8 +40,11 @@ class Recorder(Protocol):
     def record(self, work: Callable[[], None]) -> Callable[[], None]:
         """Record ``work`` without any effect on a tensor's numbers, and return its replay."""
 
-    def warm_up(self, work: Callable[[], None]) -> None:
-        """Compute ``work`` as it is, where it will be recorded."""
+    def warm_up(self, work: Callable[[], None]) -> bool:
+        """Compute ``work`` as it is, where it will be recorded.
+
+        Returns True if the host waited for the device meanwhile: that cannot be recorded.
+        """
 
 
 @dataclass(frozen=True)
@@ -176,8 +179,10 @@ class StaticStep:
         """Do the step eagerly, and watch what the method does outside of tensors."""
         batch = WatchedBatch.watching(self._batch_of(bucket))
         watch = HostWatch(self.update.method, self.device)
-        recorder.warm_up(partial(self._compute, bucket, batch))
+        has_waited = recorder.warm_up(partial(self._compute, bucket, batch))
         reason = watch.change() or batch.reason()
+        if reason is None and has_waited:
+            reason = "the step asks the device for a number"
         if reason is None and any(one.device != self.rate.device for one in bucket.losses.values()):
             reason = "a part of the loss is computed on the CPU"
         # what is made once, such as a cache, is made before the last step that is watched

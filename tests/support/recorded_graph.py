@@ -6,6 +6,7 @@ recording is the same in every replay, and Python itself does nothing. Random op
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -18,6 +19,23 @@ from torch.utils._pytree import tree_leaves
 
 ASKS = ("_local_scalar_dense", "nonzero", "masked_select", "equal")
 """Operations that a GPU refuses while it records."""
+
+
+class Asked(TorchDispatchMode):
+    """A mode that counts operations for which a host waits."""
+
+    waits = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func._schema.name.removeprefix("aten::") in ASKS:
+            self.waits += 1
+            if SYNC_MODE[0]:
+                warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
+        return func(*args, **(kwargs or {}))
+
+
+SYNC_MODE = [0]
+"""The mode of ``graphs_present``: 0, or 1 to warn."""
 
 
 class Tape(TorchDispatchMode):
@@ -118,6 +136,9 @@ def graphs_present() -> Iterator[None]:
         stream=lambda _: nullcontext(),
         current_stream=lambda *_: stream,
         set_stream=lambda _: None,
+        get_sync_debug_mode=lambda: SYNC_MODE[0],
+        set_sync_debug_mode=lambda mode: SYNC_MODE.__setitem__(0, int(mode == "warn")),
+        create=True,
     ):
         yield
 
@@ -128,8 +149,10 @@ class RecordedGraphs:
     def __init__(self, device: Any = None) -> None:
         self.records = 0
 
-    def warm_up(self, work: Callable[[], None]) -> None:
-        work()
+    def warm_up(self, work: Callable[[], None]) -> bool:
+        with Asked() as asked:
+            work()
+        return asked.waits > 0
 
     def record(self, work: Callable[[], None]) -> Callable[[], None]:
         graph = Graph()

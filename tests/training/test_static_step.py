@@ -7,6 +7,7 @@ Graphs are recorded by a stand-in (recorded_graph.py): none of these tests saw a
 from __future__ import annotations
 
 import io
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import numpy as np
 import pytest
 import torch
 from models import TOY_ROWS, Columns, Toy, built, sentences, toy_recipe
-from recorded_graph import RecordedGraphs
+from recorded_graph import Asked, RecordedGraphs, Tape, graphs_present
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from bench.base.errors import Interrupted
 from bench.method import Context, Loss, SilentReporter, UncorrectedAdamW, torch_method
@@ -26,6 +28,7 @@ from bench.methods.simcse import SimCSE
 from bench.methods.unsee import UNSEE
 from bench.records.curve import read_curve
 from bench.training import loop, states
+from bench.training.cuda_graphs import CudaGraphs
 from bench.training.static_step import WARM_UP, StaticStep
 from bench.training.trainer import Trainer
 
@@ -214,7 +217,7 @@ REASONS = {
     ReadsStep: "the loss reads batch.step, which differs from step to step",
     Counts: "the loss changes count, which is no tensor",
     DrawsOnHost: "the loss draws random numbers on the CPU",
-    Asks: "recording failed: operation not permitted when stream is capturing",
+    Asks: "the step asks the device for a number",
 }
 
 
@@ -233,6 +236,81 @@ def test_what_no_graph_follows_is_eager_with_one_line(
     assert graph.same(plain)
     assert graph.notes.lines == [f"step=graph: the steps are eager, because {REASONS[cls]}"]
     assert graph.report.execution == {"step": "static"}
+
+
+def test_a_record_that_fails_costs_no_step(
+    tiny: str, tmp_path: Path, graphs: RecordedGraphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails in the middle: with gradients, before the optimiser."""
+    method, corpus = simcse(tiny, tmp_path / "plain")
+    plain = Outcome(method, corpus)
+    real = torch.nn.utils.clip_grad_norm_
+
+    def clip(parameters: Any, norm: float) -> Any:
+        if isinstance(_get_current_dispatch_mode(), Tape):
+            raise RuntimeError("CUDA error: unspecified\nmore of it")
+        return real(parameters, norm)
+
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", clip)
+    method, corpus = simcse(tiny, tmp_path / "graph")
+    graph = Outcome(method, corpus, step="graph")
+    assert graph.same(plain)
+    wanted = "step=graph: the steps are eager, because recording failed: CUDA error: unspecified"
+    assert graph.notes.lines == [wanted]
+
+
+def cuda_graphs() -> CudaGraphs:
+    return CudaGraphs(torch.device("cuda", 0))
+
+
+def test_the_warm_up_of_a_gpu_notices_a_wait() -> None:
+    """And hands on all other warnings."""
+
+    def ask() -> None:
+        torch.ones(()).item()
+
+    def warn() -> None:
+        warnings.warn("another one", stacklevel=1)
+
+    with graphs_present(), Asked():
+        assert cuda_graphs().warm_up(ask) is True
+        assert cuda_graphs().warm_up(lambda: None) is False
+        with pytest.warns(UserWarning, match="another one"):
+            assert cuda_graphs().warm_up(warn) is False
+
+
+class Generator:
+    """In the place of torch's, whose class cannot be changed."""
+
+    def __init__(self, *_: Any) -> None:
+        self.drawn: Any = None
+
+    def set_state(self, drawn: Any) -> None:
+        self.drawn = drawn
+
+    def graphsafe_get_state(self) -> Any:
+        return self.drawn
+
+    graphsafe_set_state = set_state
+
+
+def test_a_failed_record_leaves_stream_and_generator_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else dropout would raise "Offset increment outside graph capture" from then on."""
+    generator, streams, drawn = Generator(), list[Any](), torch.zeros(3)
+
+    def fail() -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(torch, "Generator", Generator)
+    monkeypatch.setattr(torch.cuda, "default_generators", (generator,))
+    with graphs_present():
+        monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: drawn)
+        monkeypatch.setattr(torch.cuda, "set_stream", streams.append)
+        with pytest.raises(RuntimeError, match="no"):
+            cuda_graphs().record(fail)
+    assert generator.drawn is drawn and len(streams) == 1
 
 
 def refused(method: Any, **context: Any) -> str:
