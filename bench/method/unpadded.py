@@ -4,7 +4,7 @@ The real tokens of all rows are one long row, each with the position that it has
 a token attends to its own row alone. The states come back padded, so that a method does not notice.
 
 On a GPU attention is torch's for jagged tensors, which takes the kernels for rows of different
-lengths and draws dropout; ``torch.nn.attention.varlen`` draws none. **Not verified on a GPU**: tests
+lengths and draws dropout; ``torch.nn.attention.varlen`` draws none. Not verified on a GPU: tests
 run that function on the CPU. There a training computes row by row, for a check of the rest.
 """
 
@@ -45,7 +45,7 @@ class Packing:
         self.note(f"unpadded: rows are padded, because {reason}")
 
     def states(self, inputs: Mapping[str, Tensor]) -> Tensor | None:
-        """Return the last layer's states, (n, T, H), 0 in the padding; None: use the padded pass.
+        """Return the last layer's states, (n, T, H), 0 in the padding; None if the pass needs padding.
 
         ``inputs``: those of the encoder. The host waits for the device once, to learn the lengths.
         """

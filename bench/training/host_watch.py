@@ -1,4 +1,4 @@
-"""What a method does outside of tensors while it computes a loss: a graph would not repeat that."""
+"""The parts of a loss outside of tensors, which a graph would not repeat."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WatchedBatch(Batch):
         return super().__getattribute__(name)
 
     def reason(self) -> str | None:
-        """Say what was read, or None."""
+        """Name a number that was read, or return None."""
         if not self.seen:
             return None
         return f"the loss reads batch.{min(self.seen)}, which differs from step to step"
@@ -55,7 +55,7 @@ class HostWatch:
         self.draws = self._draws()
 
     def change(self) -> str | None:
-        """Say what changed since this was made, or None."""
+        """Name something that changed since this was made, or return None."""
         if self._draws() != self.draws:
             return "the loss draws random numbers on the CPU"
         now = attributes_of(self.method)

@@ -1,4 +1,4 @@
-"""One update on static buffers: a step that can be recorded once and replayed.
+"""One update on static buffers, which can be recorded once and replayed.
 
 A batch is copied into tensors that keep their place, the learning rate is a tensor, and the losses
 are copied to tensors that keep theirs. So a CUDA graph of the update, which reads and writes the
@@ -41,7 +41,7 @@ class Recorder(Protocol):
         """Record ``work`` without any effect on a tensor's numbers, and return its replay."""
 
     def warm_up(self, work: Callable[[], None]) -> bool:
-        """Compute ``work`` as it is, where it will be recorded.
+        """Compute ``work`` eagerly, on the stream that will record it.
 
         Returns True if the host waited for the device meanwhile: that cannot be recorded.
         """
@@ -93,7 +93,7 @@ class Bucket:
                     buffers[key].copy_(value, non_blocking=True)
 
     def keep(self, losses: dict[str, Tensor]) -> None:
-        """Copy losses to where they are read."""
+        """Copy losses to the tensors that are read."""
         if not self.losses:
             self.losses = {name: torch.empty_like(loss) for name, loss in losses.items()}
         for name, loss in losses.items():
@@ -161,7 +161,7 @@ class StaticStep:
             bucket.steps = 0
 
     def describe(self) -> str | None:
-        """Return what a record says of the steps: "graph", "static", or None if there was none."""
+        """Return the word of a run's record: "graph", "static", or None for plain steps alone."""
         if self.replayed:
             return "graph" if self.problem is None else "graph, then static"
         return "static" if self.buckets else None
@@ -176,7 +176,7 @@ class StaticStep:
         bucket.keep(losses)
 
     def _warm_up(self, bucket: Bucket, recorder: Recorder) -> None:
-        """Do the step eagerly, and watch what the method does outside of tensors."""
+        """Do the step eagerly, and watch the method's state outside of tensors."""
         batch = WatchedBatch.watching(self._batch_of(bucket))
         watch = HostWatch(self.update.method, self.device)
         has_waited = recorder.warm_up(partial(self._compute, bucket, batch))
