@@ -44,6 +44,8 @@ LINES = (
     Line("speed.64", "64 rows of 32 tokens", 40),
     Line("right.steps", "five steps on BERT-base's shape", 20),
     Line("speed.512", "512 rows of 32 tokens", 45),
+    Line("right.graph", "five steps with step=graph beside the plain step", 8),
+    Line("speed.64-graph", "64 rows, step=graph beside the plain step", 6),
     Line("profile.512", "512 rows", 8),
     Line("profile.64", "64 rows", 6),
     Line("cost.recipe", "SimCSE's recipe on BERT-base's shape", 25),
@@ -53,10 +55,14 @@ LINES = (
     Line("right.demo", "bench demo on CPU and card", 40),
     Line("memory.roberta-large-512", "RoBERTa-large, 512 rows", 10),
     Line("speed.encoding", "encoding in float32", 20),
+    Line("speed.512-graph", "512 rows, step=graph beside the plain step", 12),
+    Line("right.unpadded", "five steps with unpadded=true beside the plain step", 8),
+    Line("speed.512-unpadded", "512 rows of up to 32 tokens, unpadded=true", 12),
+    Line("right.compiled", "five steps with compile=true beside the plain step", 40),
     Line("speed.64-compiled", "64 rows, compile=true", 60),
     Line("speed.512-compiled", "512 rows, compile=true", 60),
 )
-"""Every line, the most important first; those up to ``right.demo`` take some 210 s."""
+"""Every line, the most important first; those up to ``right.demo`` take some 225 s."""
 
 
 def measure_line(place: Any, name: str) -> Any:
@@ -66,6 +72,7 @@ def measure_line(place: Any, name: str) -> Any:
     import card_profile
     import card_right
     import card_speed
+    import card_switches
 
     if name == "right.dropout":
         return card_right.attention_dropout(place)
@@ -79,6 +86,11 @@ def measure_line(place: Any, name: str) -> Any:
         return card_speed.encoding(place)
     if name == "cost.recipe":
         return card_cost.paper_recipe(place)
+    if name in ("right.graph", "right.compiled", "right.unpadded"):
+        return card_switches.compared_steps(place, name.removeprefix("right."))
+    if name.startswith("speed.") and name.endswith(("-graph", "-unpadded")):
+        rows, _, switch = name.removeprefix("speed.").partition("-")
+        return card_switches.step_time(place, int(rows), switch)
     table, _, rest = name.partition(".")
     if table == "speed":
         rows, _, how = rest.partition("-")

@@ -38,6 +38,10 @@ class Batch:
         """n, the number of rows."""
         return len(next(iter(self.columns[0].values())))
 
+    def with_columns(self, columns: tuple[Features, ...]) -> Batch:
+        """Return a batch of other features at the same step, such as a slice of this one's rows."""
+        return Batch(columns, self.step)
+
 
 @dataclass
 class Loss:

@@ -39,6 +39,7 @@ from bench.method.optimizer import adamw
 from bench.method.passes import by_rows, compute_exactly
 from bench.method.ranks import ALONE, Alone
 from bench.method.recipe import Recipe
+from bench.method.unpadded import Packing
 
 ENCODER_INPUTS = {"input_ids", "inputs_embeds", "attention_mask", "position_ids", "token_type_ids"}
 CPU_TOKENS = 1024
@@ -86,6 +87,8 @@ class TorchMethod(Method, nn.Module):
     encode_tokens: int | None = None
     # rows whose activations are held at once while training; None: all
     chunk: int | None = None
+    # set by the training loop with unpadded=true
+    packing: Packing | None = None
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -162,6 +165,10 @@ class TorchMethod(Method, nn.Module):
         """
         unused = "input_ids" if "inputs_embeds" in features else ""
         inputs = {key: features[key] for key in features if key in ENCODER_INPUTS - {unused}}
+        if self.packing is not None and self.training:
+            states = self.packing.states(inputs)
+            if states is not None:
+                return states
         return self.encoder(**with_whole_mask(inputs, self.encoder)).last_hidden_state
 
     def embed(self, features: Features) -> Tensor:
@@ -215,7 +222,7 @@ class TorchMethod(Method, nn.Module):
         """Compute :meth:`views`, in slices of ``chunk`` rows if that is set."""
 
         def views(*columns: Features) -> tuple[Tensor, ...]:
-            returned = self.views(Batch(columns, batch.step))
+            returned = self.views(batch.with_columns(columns))
             if not isinstance(returned, tuple | list) or not all(
                 isinstance(view, Tensor) for view in returned
             ):

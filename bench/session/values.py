@@ -59,3 +59,15 @@ def parse_overrides(pairs: Sequence[str]) -> dict[str, str]:
             value = value.strip()
         overrides[key] = value
     return overrides
+
+
+def parse_switch(key: str, text: str) -> bool:
+    """Read "true" or "false" after ``--set KEY=``; also 1, yes, 0 and no. Raises BenchError."""
+    word = text.lower()
+    if word in ("true", "1", "yes"):
+        return True
+    if word in ("false", "0", "no"):
+        return False
+    raise BenchError(
+        f"--set {key}={text}: expected true or false", "it is the same for all runs of a command"
+    )

@@ -50,7 +50,7 @@ def backward(
             method.prepare(batch)
             views = method.views_of(batch)
             leaves = leaves_of(views, batch, method.ranks)
-            with same_draws(method, batch.step):
+            with same_draws(method, batch):
                 loss = checked_loss(method, method.loss(leaves, batch))
         else:
             loss = checked_loss(method, method(batch))

@@ -79,7 +79,7 @@ def _own_part(whole: Tensor, view: Tensor, ranks: Ranks) -> Tensor:
 
 
 @contextmanager
-def same_draws(method: TorchMethod, step: int) -> Iterator[None]:
+def same_draws(method: TorchMethod, batch: Batch) -> Iterator[None]:
     """Make random draws in a loss, such as DCLR's noise, the same on all ranks while this is open.
 
     Else each rank would have another loss.
@@ -89,7 +89,7 @@ def same_draws(method: TorchMethod, step: int) -> Iterator[None]:
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices, enabled=several):
         if several:
-            torch.manual_seed(seed_for(method.context.seed, "loss", step))
+            torch.manual_seed(seed_for(method.context.seed, "loss", batch.step))
         yield
 
 

@@ -19,6 +19,7 @@ from bench.method import Context, TrainReport, seed_for
 from bench.method.batch import Batch
 from bench.method.ranks import ALONE
 from bench.method.torch_method import TorchMethod
+from bench.method.unpadded import Packing
 from bench.records.names import CHECKPOINT, FAILED_BATCH
 from bench.training.batches import Rows, row_order
 from bench.training.checkpoints import Checkpoints
@@ -28,6 +29,7 @@ from bench.training.failed_batch import write_failed_batch
 from bench.training.gradient import backward
 from bench.training.progress import ENDLESS, Horizon, Progress
 from bench.training.state_files import Damaged
+from bench.training.step_choice import choose_step
 
 KEPT = "what was saved before that step is kept"
 NOT_FINITE = (
@@ -77,10 +79,19 @@ class Trainer:
         # says if the encoder is still compiled
         self.is_compiled: Callable[[], bool] | None = None
         if context.compiled:
-            self.is_compiled = compile_encoder(method.encoder, context.reporter.note)
+            self.is_compiled = compile_encoder(
+                method.encoder, context.reporter.note, by_shape=self.device.type == "cuda"
+            )
+        method.packing = None
+        if context.unpadded:
+            method.packing = Packing(method.encoder, context.reporter.note)
         self.optimizer = method.optimizer()
         self.scaler = self.new_scaler()
         self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
+        # the step on static buffers; None: the plain one
+        self.static = choose_step(
+            method, self.optimizer, self.trained, context, HALF.get(context.precision)
+        )
 
     def _seed_dropout(self) -> None:
         """Seed the random numbers of the forward pass; the first rank draws the same as a single
@@ -142,6 +153,11 @@ class Trainer:
             execution["chunk"] = self.progress.chunk
         if self.is_compiled is not None and self.is_compiled():
             execution["compiled"] = True
+        packing = self.method.packing
+        if packing is not None and packing.active and packing.passes:
+            execution["unpadded"] = True
+        if self.static is not None and (kind := self.static.describe()) is not None:
+            execution["step"] = kind
         return execution
 
     def _settle_checkpoint(self) -> None:
@@ -191,25 +207,12 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
-        # the gradient: of the whole batch, over all ranks
-        half = HALF.get(self.context.precision)
-        losses = backward(
-            self.method,
-            batch,
-            chunk=p.chunk,
-            autocast=torch.autocast(self.device.type, half, enabled=half is not None),
-            scaler=self.scaler,
-        )
+        # the gradient, and the update with it
+        if self.static is not None and p.chunk is None and self.static.takes(batch):
+            losses = self.static.do(batch, rate)
+        else:
+            losses = self._update(batch)
         self.window.append(losses)
-        self.ranks.mean_gradients(self.trained)
-        self.scaler.unscale_(self.optimizer)
-        if self.recipe.max_grad_norm:
-            torch.nn.utils.clip_grad_norm_(self.trained, self.recipe.max_grad_norm)
-
-        # the update
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        self.optimizer.zero_grad(set_to_none=True)
 
         # the counts; a summary waits for the device, and so belongs to the time of a step
         p.step += 1
@@ -225,6 +228,28 @@ class Trainer:
         p.device_seconds += taken * self.ranks.count
         if self.window and self.horizon.reached(p):
             self._summarise(rate)
+
+    def _update(self, batch: Batch) -> dict[str, torch.Tensor]:
+        """Do one update with a batch, and return its losses, on the device."""
+        # the gradient: of the whole batch, over all ranks
+        half = HALF.get(self.context.precision)
+        losses = backward(
+            self.method,
+            batch,
+            chunk=self.progress.chunk,
+            autocast=torch.autocast(self.device.type, half, enabled=half is not None),
+            scaler=self.scaler,
+        )
+        self.ranks.mean_gradients(self.trained)
+        self.scaler.unscale_(self.optimizer)
+        if self.recipe.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.trained, self.recipe.max_grad_norm)
+
+        # the update
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+        return losses
 
     def _summarise(self, rate: float) -> None:
         """Make the next line of the curve: the means since the last one."""

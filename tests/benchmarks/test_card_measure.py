@@ -18,7 +18,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-MODULES = ("cost", "lines", "measure", "memory", "models", "profile", "right", "speed", "steps")
+MODULES = (
+    *("cost", "lines", "measure", "memory", "models", "profile", "right", "speed", "steps"),
+    "switches",
+)
 
 
 @pytest.fixture
@@ -271,3 +274,37 @@ def test_a_line_is_measured_for_real(card: Any, tmp_path: Path) -> None:
     assert card.measure.measure(order) == 0
     (line,) = card.lines.Results(order.out).lines.values()
     assert line["status"] == "passed" and line["machine"] and line["commit"]
+
+
+@pytest.mark.slow
+def test_switches_are_compared_with_the_plain_step(card: Any) -> None:
+    found = card.switches.compared_steps(card.place, "graph")
+    assert found.good is True and found.detail["on"]
+    assert found.detail["eager"] == found.detail["graph"]
+    timed = card.switches.step_time(card.place, 64, "graph")
+    assert timed.detail["on"] and len(timed.detail["graph"]) == len(timed.detail["eager"]) == 2
+    found = card.switches.compared_steps(card.place, "unpadded")
+    assert found.good is True and found.detail["on"]
+    assert found.detail["eager"] == pytest.approx(found.detail["unpadded"], rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_switch_that_fell_back_fails_its_line(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(card.switches, "switched_context", lambda place, switch: {})
+    found = card.switches.compared_steps(card.place, "graph")
+    assert found.good is False and "fell back" in found.value
+
+
+@pytest.mark.slow
+def test_the_compiled_line_compiles(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It used to give ``compile`` as a recipe value, which no recipe has."""
+    seen: list[Any] = []
+
+    def begin(method: Any, corpus: Any) -> Any:
+        seen.append(method.context.compiled)
+        raise KeyError("enough")
+
+    monkeypatch.setattr(card.speed, "Training", begin)
+    with pytest.raises(KeyError):
+        card.speed.speed(card.place, 64, compiled=True)
+    assert seen == [True]

@@ -114,3 +114,16 @@ def test_every_case_trains_scores_and_resumes(process: Process, snapshot: Any) -
 def test_lines_of_the_measurement_run(process: Process, name: str) -> None:
     found = process.answer("measurement", name)
     assert "Error" not in found["value"], found
+
+
+def test_a_step_on_buffers_waits_for_nothing(process: Process) -> None:
+    """And has the plain step's losses, but for a rate in float32; recorded, the host asks for next
+    to nothing.
+    """
+    found = process.answer("steps_on_buffers", "simcse", 7)
+    plain = found["eager"]
+    for kind in ("static", "graph"):
+        assert found[kind]["kind"] == kind
+        assert found[kind]["waits"] == found[kind]["uploads"] == 0
+        assert found[kind]["losses"] == pytest.approx(plain["losses"], rel=1e-5)
+    assert found["graph"]["operations"] < plain["operations"] / 20

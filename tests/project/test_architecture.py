@@ -371,6 +371,7 @@ TORCH_ONLY = (
     "bench.method.passes",
     "bench.method.ranks",
     "bench.method.torch_method",
+    "bench.method.unpadded",
     "bench.training",
     "bench.conformance",
     "bench.export.both_ways",  # a module of exports, which is copied into them

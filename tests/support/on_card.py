@@ -108,6 +108,63 @@ def watched_training(method: Any, corpus: Any) -> list[tuple[dict[str, int], dic
     return seen
 
 
+def steps_on_buffers(place: card_models.Place, entry: str, steps: int) -> dict[str, Any]:
+    """Train some steps in each way; return the losses, and of the last step the waits, the uploads
+    and how many operations the host hands to the card.
+    """
+    from recorded_graph import graphs_present
+
+    from bench.training.host_watch import HostWatch
+
+    case = card_models.Case(card_models.methods_of(entry)[0], "unsupervised", "")
+    method = card_models.built(case, place, **VALUES | {"epochs": 9, "max_steps": 100})
+    # sentences of one length: a single bucket
+    corpus = card_models.Rows(("sentence",), [[[i % 50 + 5] * 6 for i in range(4 * steps)]])
+    found: dict[str, Any] = {}
+    for kind in ("eager", "static", "graph"):
+        one = card_models.copied(method, place, "cuda", "bf16", step=kind)
+        # the stand-in draws with the CPU's generator
+        with graphs_present(), mock.patch.object(HostWatch, "_draws", lambda watch: ()):
+            found[kind] = counted_steps(one, corpus, steps)
+    return found
+
+
+def counted_steps(method: Any, corpus: Any, steps: int) -> dict[str, Any]:
+    """Do steps of the trainer; of the last one, count."""
+    from recorded_graph import Tape
+
+    from bench.method import SilentReporter
+    from bench.training.trainer import Trainer
+
+    reporter, notes = SilentReporter(), list[str]()
+    reporter.note = notes.append  # type: ignore[method-assign]
+    method.context = replace(method.context, reporter=reporter)
+    trainer = Trainer(method, corpus, method.context)
+    feed = card_models.feed_of(method, corpus)
+    asked = [0]
+    real, real_replay = card.compute, Tape.replay
+
+    def compute(*arguments: Any) -> Any:
+        asked[0] += 1
+        return real(*arguments)
+
+    def replay(tape: Any) -> None:
+        before = asked[0]
+        real_replay(tape)
+        asked[0] = before + 1
+
+    for _ in range(steps - 1):
+        trainer.step(feed)
+    card.WAITS.clear()
+    card.UPLOADS.clear()
+    with mock.patch.object(card, "compute", compute), mock.patch.object(Tape, "replay", replay):
+        trainer.step(feed)
+    found = {"waits": sum(card.WAITS.values()), "uploads": sum(card.UPLOADS.values())}
+    losses = [float(losses["loss"].cpu()) for losses in trainer.window]
+    kind = trainer.static and trainer.static.describe()
+    return {**found, "operations": asked[0], "losses": losses, "kind": kind, "notes": notes}
+
+
 def after(steps: int) -> Any:
     """Return a ``should_stop`` that says yes after so many steps."""
     asked = iter(range(steps))
