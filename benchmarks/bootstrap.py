@@ -1,12 +1,14 @@
-"""The difference of two runs on the seven STS sets: scipy's bootstrap with a Spearman statistic, and what we compute without drawing.
+"""Compare the difference of two runs on the seven STS sets with scipy's bootstrap.
 
     python benchmarks/bootstrap.py [--runs A B] [--draws 10000] [--peer-draws 100]
 
-``--runs``: the folders of two runs with predictions. Without it, made-up predictions with the sets' own numbers of items and of
-distinct gold values. Both sides give the standard error of the difference of the two correlations over items drawn again, every pair
-for itself; scipy gets ``--peer-draws`` draws of each set, and its time is taken times draws / peer-draws. Prints wall-clock and processor seconds,
-the ratio and both standard errors. Exit code 1 where ours is not 20 times as fast or takes more than 5 seconds, or where standard
-errors disagree.
+``--runs``: the folders of two runs with predictions. Without it, made-up predictions are used, with
+the sets' own numbers of items and of distinct gold values. Both sides give the standard error of
+the difference of the two correlations over items drawn again, every pair for itself: scipy by a
+bootstrap with a Spearman statistic, we without drawing. scipy gets ``--peer-draws`` draws of each
+set, and its time is multiplied by draws / peer-draws. Prints wall-clock and processor seconds, the
+ratio and both standard errors. Exit code 1 if ours is not 20 times as fast or takes more than 5
+seconds, or if the standard errors disagree.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How long `bench --help` takes as a process, and that it does not import torch.
+"""Time `bench --help` as a process, and check that it does not import torch.
 
     python benchmarks/cli.py [--repeat 10]
 
-Each measurement is a process of its own, started with the interpreter that runs this file, from start to exit: what a user
-waits for. The imports are asked of one more such process.
+Each measurement is a process of its own, started with the interpreter that runs this file, and
+timed from start to exit, as a user waits for it. One more such process reports its imports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIMIT = 0.3  # seconds
 
 
 def console_script() -> list[str]:
-    """The `bench` that stands beside this interpreter, as a user would start it; else the module."""
+    """Return the `bench` script of this interpreter, as a user starts it; else the module."""
     script = Path(sys.executable).parent / "bench"
     return (
         [str(script)]

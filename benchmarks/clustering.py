@@ -1,11 +1,14 @@
-"""K-means on the eight sets of the clustering suite: scikit-learn's KMeans in a loop with scipy's assignment, and ours.
+"""Compare k-means on the eight sets of the clustering suite with scikit-learn's.
 
-    python benchmarks/clustering.py --data DATA [--vectors FOLDER] [--sets AgNews,Tweet] [--seeds 10] [--threads 2]
+    python benchmarks/clustering.py --data DATA [--vectors FOLDER] [--sets AgNews,Tweet]
+                                    [--seeds 10] [--threads 2]
 
-Same vectors (all-MiniLM-L6-v2, 384 wide, float32), same seeds 0 to 9, n_init=10, max_iter=300, tol=1e-4, same threads, side by side
-in one process, set by set; encoding is clocked on neither side. ``--vectors`` keeps the vectors as FOLDER/NAME.npy, so that
-encoding is done once. Prints wall-clock and processor seconds, the ratios, and both accuracies. Exit code 1 where ours is not
-3 times as fast over all sets, or where mean accuracies differ by more than the spread over seeds.
+The peer is scikit-learn's KMeans in a loop with scipy's assignment. Both sides get the same vectors
+(all-MiniLM-L6-v2, 384 wide, float32), seeds 0 to 9, n_init=10, max_iter=300, tol=1e-4 and number of
+threads, and run in turn in one process, set by set. Encoding is not timed. ``--vectors`` keeps the
+vectors as FOLDER/NAME.npy, so that encoding is done once. Prints wall-clock and processor seconds,
+the ratios, and both accuracies. Exit code 1 if ours is not 3 times as fast over all sets, or if
+mean accuracies differ by more than the spread over seeds.
 """
 
 from __future__ import annotations

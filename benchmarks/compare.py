@@ -1,8 +1,8 @@
-"""How long ``bench compare`` takes on 200 records, as a user starts it: a process, interpreter and imports included.
+"""Time ``bench compare`` on 200 records as a process, interpreter and imports included.
 
     python benchmarks/compare.py [RECORDS] [--repeat 5]
 
-Target: 200 records in under 1 s. Exit code 1 where the median is above it.
+Target: 200 records in under 1 s. Exit code 1 if the median is above it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Sampled Spearman as CxC-STS has it: scipy in a loop over the draws, and ours; same pairs, same draws.
+"""Compare sampled Spearman as CxC-STS defines it with scipy in a loop over the same draws.
 
     python benchmarks/cxc.py [--draws 1000]
 
-44,045 made pairs of 5,000 images and 25,000 captions, as the set has them. The peer draws with numpy's generator call by call, as
-PromCSE's code does, and ranks every draw with scipy; ours is what `--suite cxc` does after encoding, both protocols.
+44,045 made pairs of 5,000 images and 25,000 captions, as many as the set has. The peer draws with
+numpy's generator call by call, as PromCSE's code does, and ranks every draw with scipy; ours does
+what `--suite cxc` does after encoding, for both protocols.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""Encoding and scoring the seven STS sets with one model: sentence-transformers and this harness, alternating in one process.
+"""Compare encoding and scoring the seven STS sets with sentence-transformers, in one process.
 
-    python benchmarks/encoding.py --data DIR [--sets STS-B,SICK-R] [--repeat 3] [--threads 2] [--batch-size 32]
+    python benchmarks/encoding.py --data DIR [--sets STS-B,SICK-R] [--repeat 3] [--threads 2]
+                                  [--batch-size 32]
 
-Same weights, same sentences (the test pairs of each set: SICK-R's 4,927, without the train and trial pairs that the suite
-scores beside them), same threads, same allocator settings. Models are loaded and files are read before the clock starts.
-Peer: `EmbeddingSimilarityEvaluator`, one a set, which encodes both sides with `SentenceTransformer.encode`. Ours: what
-`bench run --method pretrained --suite sts` does after loading: encode the distinct sentences of all sets, score each set.
+Both sides have the same weights, threads and allocator settings, take turns, and read the same
+sentences: the test pairs of each set (SICK-R's 4,927, without the train and trial pairs that the
+suite scores as well). Models are loaded and files are read before the clock starts. Peer: one
+`EmbeddingSimilarityEvaluator` for each set, which encodes both sides with
+`SentenceTransformer.encode`. Ours: the work of `bench run --method pretrained --suite sts` after
+loading: encode the distinct sentences of all sets, score each set.
 """
 
 from __future__ import annotations

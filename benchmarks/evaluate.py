@@ -1,11 +1,13 @@
-"""One finished encoder on the seven STS sets: sentence-transformers' own evaluators, ``bench.evaluate`` of the live object, and of the folder.
+"""Compare evaluating a finished encoder on the seven STS sets with sentence-transformers.
 
     python benchmarks/evaluate.py FOLDER --data DIR [--repeats 1] [--sides st,object,folder]
 
-Each side begins with the folder and ends with seven scores: loading, encoding, scoring, and on our side the record with its predictions.
-sentence-transformers' evaluators encode every pair of a set, in batches of 32 (their default); ours encode each distinct sentence of all
-sets once. Prints wall-clock and CPU seconds of each side (the latter do not change with what else the machine does), and the largest
-difference between two scores of one set.
+The sides: sentence-transformers' own evaluators, ``bench.evaluate`` of the live object, and
+``bench.evaluate`` of the folder. Each begins with the folder and ends with seven scores: loading,
+encoding, scoring, and on our sides the record with its predictions. sentence-transformers'
+evaluators encode every pair of a set, in batches of 32 (their default); ours encode each distinct
+sentence of all sets once. Prints wall-clock and CPU seconds of each side (the latter do not depend
+on what else the machine does), and the largest difference between two scores of one set.
 """
 
 from __future__ import annotations

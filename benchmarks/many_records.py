@@ -1,14 +1,17 @@
-"""``bench compare`` on a runs folder with thousands of records, as a user starts it: a process, interpreter and imports included.
+"""Time ``bench compare`` on a runs folder with thousands of records, as a process.
 
     python benchmarks/many_records.py [RECORDS] [--repeat 3]
 
-Records of 100 methods on several backbones, five seeds each, with seven tasks and their sub-datasets; one in twenty is damaged (cut short,
-of a newer schema, no JSON, a value that is none), some runs are unfinished. Three runs have predictions, and are compared by name too: what is read
-and resampled is what is shown. Target with 5,000: under 3 s and under 500 MB for the whole folder. Exit code 1 above it.
+Records of 100 methods on several backbones, five seeds each, with seven tasks and their
+sub-datasets. One in twenty is damaged (cut short, of a newer schema, no JSON, a value that is
+none), and some runs are unfinished. Three runs have predictions, and are compared by name too: only
+the runs that are shown are read and resampled. Interpreter and imports are included. Target with
+5,000 records: under 3 s and under 500 MB for the whole folder. Exit code 1 above it.
 
     python benchmarks/many_records.py --predicted 10000
 
-Finished records in rows of five seeds, each with predictions of 150 pairs of all seven STS tasks, in one table. Target with 10,000: 10 s.
+Finished records in rows of five seeds, each with predictions of 150 pairs of all seven STS tasks,
+in one table. Target with 10,000: 10 s.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""``bench publish`` of 1,000 runs, as a user starts it: how long it takes, how large the main page is, and how fast that sorts.
+"""Time ``bench publish`` of 1,000 runs, and how large the main page is and how fast it sorts.
 
-    python benchmarks/publish.py [--runs FOLDER] [--methods 25] [--seeds 5] [--items 150] [--suites sts,transfer]
+    python benchmarks/publish.py [--runs FOLDER] [--methods 25] [--seeds 5] [--items 150]
+                                 [--suites sts,transfer]
 
-The runs are made first (a minute or two), of methods x 4 backbones x 2 settings x seeds, with predictions and curves, in FOLDER if one
-is given, where a second start finds them. ``--items``: predictions per task; the real sets have 1,200 to 11,000. Published twice, as
-for a first and a second time: resamples are kept in the cache in between. Sorting is timed in Chromium, from the click to the
-laid-out page, for every column of every table. Targets: 20 s, 1.5 MB, 100 ms. Exit code 1 where one is missed.
+The runs are made first (a minute or two): methods x 4 backbones x 2 settings x seeds, with
+predictions and curves. With ``--runs`` they are kept in FOLDER, and a second start finds them.
+``--items``: predictions per task; the real sets have 1,200 to 11,000. Published twice, as for a
+first and a second time: resamples are kept in the cache in between. Sorting is timed in Chromium,
+from the click to the laid-out page, for every column of every table. Targets: 20 s, 1.5 MB, 100 ms.
+Exit code 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -77,7 +80,7 @@ def published(runs: Path, out: Path) -> float:
 
 
 def sorting(page: Path) -> list[float] | None:
-    """Milliseconds of each sort; None where there is no Chromium."""
+    """Return the milliseconds of each sort, or None if there is no Chromium."""
     import browser
     from playwright.sync_api import sync_playwright
 

@@ -1,10 +1,13 @@
-"""The STS sets scored on a run's own vectors by SentEval, sentence-transformers, mteb and the harness: four scores per set.
+"""Score the STS sets on a run's vectors by SentEval, sentence-transformers, mteb and the harness.
 
-    python benchmarks/sts_peers.py RUNS/RUN-ID --data DIR [--senteval CHECKOUT] [--text tokenised]
+    python benchmarks/sts_peers.py RUNS/RUN-ID --data DIR [--senteval CHECKOUT]
+                                   [--text tokenised]
 
-Nobody encodes: each side asks for a sentence's vector and gets what ``bench run`` stored. ``--senteval`` is a checkout of SentEval
-with the "all" setting (SimCSE's copy), unchanged but for what no longer runs on today's Python. mteb scores the text that it hosts:
-STS12 to STS16 tokenised, STS-B and SICK-R (all 9,927 pairs) raw. Prints the scores, the largest difference from ours, and seconds.
+Nobody encodes: each side asks for a sentence's vector and gets the one that ``bench run`` stored.
+``--senteval`` is a checkout of SentEval with the "all" setting (SimCSE's copy); only code that no
+longer runs on today's Python is changed. mteb scores the text that it hosts: STS12 to STS16
+tokenised, STS-B and SICK-R (all 9,927 pairs) raw. Prints four scores for each set, the largest
+difference from ours, and seconds.
 """
 
 from __future__ import annotations
@@ -80,7 +83,10 @@ def sentence_transformers(task: Any, vectors: Lookup) -> float:
 
 
 def mteb(name: str, data: Any, vectors: Lookup) -> float:
-    """mteb's own code on the user's files, which `mteb_data` has shown to be the text that mteb hosts."""
+    """Score with mteb's own code, on the user's files.
+
+    `bench.score.suites.mteb_data` has shown that they hold the text that mteb hosts.
+    """
     from bench.score.suites import RunPlace, suite
 
     (task,) = suite(f"mteb:{MTEB.get(name, name)}").tasks

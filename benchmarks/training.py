@@ -1,20 +1,26 @@
-"""Training of unsupervised SimCSE: sentence-transformers' trainer, transformers' Trainer as the authors use it, and this harness.
+"""Compare training of unsupervised SimCSE with the trainers of two other libraries.
 
-    python benchmarks/training.py [--data DIR] [--corpus FILE] [--steps 25] [--repeat 3] [--threads 2] [--batch 64]
-                                  [--device cpu] [--precision fp32] [--memory] [--share 0.1]
+    python benchmarks/training.py [--data DIR] [--corpus FILE] [--steps 25] [--repeat 3]
+                                  [--threads 2] [--batch 64] [--device cpu]
+                                  [--precision fp32] [--memory] [--share 0.1]
 
-Same backbone, sentences (each side sees the same rows once), batch, 32 tokens at most, precision, fused AdamW, linear decay,
-clipping, CLS pooling; in one process, alternating. Three things are printed, each as the median over rounds, and as the
-peer's seconds by ours:
+The peers are sentence-transformers' trainer, and transformers' Trainer as SimCSE's authors use it.
+All sides have the same backbone, sentences (each sees the same rows once), batch, 32 tokens at
+most, precision, fused AdamW, linear decay, clipping and CLS pooling, and take turns in one process.
+Printed are, each as the median over rounds and as the peer's seconds divided by ours:
 
-* steps: seconds from the start of one step to the start of a later one, so that reading, collating, forward, backward and
-  update count on every side; where a side tokenises beforehand, that time is added;
-* with evaluation (needs --data): 125 steps and the evaluation after them. The authors' script encodes train, dev and test of
-  STS-B and SICK-R and uses STS-B dev; sentence-transformers its evaluator on STS-B dev; we the distinct sentences of it;
-* --peak FLOPS: what our steps alone reach of a chip's peak, as 6 operations a weight of the layers and a token without padding;
-* --memory: the most memory of a process that does a few steps of one side, and nothing else.
+* steps: seconds from the start of one step to the start of a later one, so that reading, collating,
+  forward, backward and update count on every side; if a side tokenises beforehand, that time is
+  added;
+* with evaluation (needs --data): 125 steps and the evaluation after them. The authors' script
+  encodes train, dev and test of STS-B and SICK-R and uses STS-B dev; sentence-transformers runs its
+  evaluator on STS-B dev; we encode the distinct sentences of STS-B dev;
+* --peak FLOPS: the share of a chip's peak that our steps alone reach, counting 6 operations for
+  each weight of the layers and each token without padding;
+* --memory: the peak memory of a process that does a few steps of one side, and nothing else.
 
-The cached sides cut the batch into --chunk rows (CachedMultipleNegativesRankingLoss; ours: --chunk of `bench run`).
+The cached sides cut the batch into --chunk rows (CachedMultipleNegativesRankingLoss; ours: --chunk
+of `bench run`).
 """
 
 from __future__ import annotations
@@ -37,7 +43,10 @@ SIMILARITY = Path("senteval-moses/downstream")
 
 
 def read_sentences(corpus: str, rows: int) -> list[str]:
-    """The first distinct ``rows`` sentences of a corpus: equal ones would make pairs that are no negatives."""
+    """Read the first distinct ``rows`` sentences of a corpus.
+
+    Equal sentences would make pairs that are no negatives.
+    """
     from bench.data.corpora import open_corpus_file
 
     sentences = list(
@@ -53,7 +62,10 @@ def read_sentences(corpus: str, rows: int) -> list[str]:
 
 
 def read_pairs(data: Path, share: float) -> tuple[list[Pair], list[list[Pair]]]:
-    """STS-B dev, and all splits of STS-B and SICK-R, in SentEval's layout; of each file every (1 / share)-th pair."""
+    """Read STS-B dev, and all splits of STS-B and SICK-R, in SentEval's layout.
+
+    Of each file every (1 / share)-th pair is kept.
+    """
     stsb = [
         data / SIMILARITY / f"STS/STSBenchmark/sts-{split}.csv"
         for split in ("dev", "train", "test")
@@ -75,7 +87,10 @@ def _columns(path: Path, first: int, second: int, gold: int, header: int) -> lis
 
 
 def random_base() -> str:
-    """The folder of a random BERT of base's shape with the built-in vocabulary: speed depends on no weight."""
+    """Write a random BERT of base's shape with the built-in vocabulary, and return its folder.
+
+    Random weights will do, because speed does not depend on them.
+    """
     import tempfile
 
     from transformers import AutoTokenizer, BertConfig, BertModel
@@ -91,7 +106,7 @@ def random_base() -> str:
 
 
 def weights_of_layers(folder: str) -> int:
-    """Weights that a token is multiplied with: those of the layers, without embeddings."""
+    """Count the weights that each token is multiplied with: the layers, without embeddings."""
     from transformers import AutoModel
 
     return sum(p.numel() for p in AutoModel.from_pretrained(folder).encoder.parameters())
@@ -217,7 +232,10 @@ def main() -> None:
 
 
 def show(title: str, seconds: dict[str, list[float]], sentences: int) -> None:
-    """A line for each side: its speed, and how many times as fast we are: of two cached sides, the cached one."""
+    """Print for each side its speed, and how many times as fast we are.
+
+    A cached side is compared with our cached side.
+    """
     print(title)
     for name, taken in seconds.items():
         us = "bench, cached" if "cached" in name else "bench"

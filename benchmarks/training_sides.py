@@ -1,4 +1,7 @@
-"""The sides of training.py: one training of unsupervised SimCSE each, clocked step by step. Nothing is measured on import."""
+"""The sides of training.py: one training of unsupervised SimCSE each, timed step by step.
+
+Nothing is measured on import.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Pair = tuple[str, str, float]
 
 @dataclass(frozen=True)
 class Setup:
-    """What all sides are given."""
+    """The settings that all sides share."""
 
     folder: str  # the backbone
     sentences: Sequence[str]  # distinct, batch x steps of them
@@ -54,7 +57,11 @@ class Clock:
     events: list[Any] = field(default_factory=list)
 
     def tick(self) -> None:
-        """A step starts. On a GPU, whose queue runs behind the host, a mark is put into the queue: nothing waits for it."""
+        """Note the start of a step.
+
+        A GPU's queue runs behind the host: there a mark is put into the queue, and nothing waits
+        for it.
+        """
         if self.device != "cpu":
             import torch
 
@@ -64,7 +71,10 @@ class Clock:
             self.starts.append(self.now())
 
     def seconds_per_step(self, steps: int) -> float:
-        """Mean over the steps after the warm-up, from start to start, and the share of a step in what came before."""
+        """Return the mean seconds from step to step after the warm-up.
+
+        A step's share of the work before the first step is included.
+        """
         if self.events:
             self.events[-1].synchronize()
             self.starts = [self.events[0].elapsed_time(event) / 1000 for event in self.events]
@@ -178,8 +188,11 @@ def plain_loop(setup: Setup) -> Clock:
 
 
 class _Script:
-    """What SimCSE's authors' script trains and how it evaluates: tokenised beforehand, the texts of a row in one pass, a head over
-    CLS, cosines by 0.05, hard negatives after the positives."""
+    """The training and evaluation of SimCSE's authors' script.
+
+    Sentences are tokenised beforehand; the texts of a row go through the encoder in one pass; a
+    head over CLS, cosines divided by 0.05, hard negatives after the positives.
+    """
 
     def __init__(self, setup: Setup) -> None:
         import torch
@@ -264,7 +277,11 @@ def _texts(setup: Setup) -> list[tuple[str, ...]]:
 def senteval(
     splits: Sequence[Sequence[Pair]], batcher: Callable[[Sequence[str]], Any]
 ) -> list[float]:
-    """As SentEval scores STS-B and SICK-R: in the files' order, batches of one side and of the other, one cosine at a time."""
+    """Score STS-B and SICK-R as SentEval does.
+
+    In the files' order, a batch of first sentences and then one of second ones, one cosine at a
+    time.
+    """
     from scipy.stats import spearmanr
 
     correlations = []
@@ -361,7 +378,9 @@ def _ticking(clock: Clock) -> Any:
 
 
 def _arguments(setup: Setup, scratch: str) -> dict[str, Any]:
-    """Of either Trainer: the recipe of the harness's loop, and nothing that costs time besides."""
+    """Return the arguments of either Trainer: the harness's recipe, and nothing that costs extra
+    time.
+    """
     return dict(
         output_dir=scratch,
         per_device_train_batch_size=setup.batch,

@@ -1,14 +1,17 @@
-"""The transfer suite's classifiers: SentEval's own code and this harness, on the same vectors in one process.
+"""Compare the transfer suite's classifiers with SentEval's own code, on the same vectors.
 
-    python benchmarks/transfer.py --senteval CHECKOUT --data DIR [--tasks CR,TREC] [--outer 1] [--threads 2] [--vectors random:384]
+    python benchmarks/transfer.py --senteval CHECKOUT --data DIR [--tasks CR,TREC] [--outer 1]
+                                  [--threads 2] [--vectors random:384]
 
-Vectors are made (or read) once, before the clock starts, and both sides get the same array. The peer is SentEval's own
-`validation.py` and `classifier.py`, from the checkout, in its full configuration; what no longer runs on today's Python or
-without a GPU is patched from outside (`inspect.getargspec`, `.cuda()`). Ours is what `--suite transfer` does after encoding.
+Vectors are made (or read) once, before the clock starts, and both sides get the same array, in one
+process. The peer is SentEval's own `validation.py` and `classifier.py`, from the checkout, in its
+full configuration; code that no longer runs on today's Python or without a GPU is patched from
+outside (`inspect.getargspec`, `.cuda()`). Ours does what `--suite transfer` does after encoding.
 
-MR, CR, SUBJ and MPQA take SentEval 410 fits each: `--outer K` gives it the first K of the ten outer folds. Its dev and test
-accuracies of those folds are compared fold by fold, and its time is multiplied by 10 / K, which the output says; without
-`--outer` it does everything. Ours always does everything.
+MR, CR, SUBJ and MPQA take SentEval 410 fits each: `--outer K` gives it the first K of the ten outer
+folds. Its dev and test accuracies of those folds are compared fold by fold, and its time is
+multiplied by 10 / K, as the output says; without `--outer` it does everything. Ours always does
+everything.
 """
 
 from __future__ import annotations
@@ -62,7 +65,9 @@ def minilm(sentences: list[str]) -> np.ndarray:
 
 
 def made(sentences: list[str], how: str) -> np.ndarray:
-    """ "minilm", or "random:WIDTH": sums of random word vectors, from which something can be learned."""
+    """Make vectors: "minilm", or "random:WIDTH" for sums of random word vectors, which can be
+    learned.
+    """
     if how == "minilm":
         return minilm(sentences)
     width = int(how.partition(":")[2])
@@ -74,7 +79,10 @@ def made(sentences: list[str], how: str) -> np.ndarray:
 
 
 def vectors_of(sentences: list[str], how: str, keep: str | None) -> Any:
-    """Sentences -> vectors; with ``keep`` the distinct vectors are read from that .npy file, or written to it."""
+    """Return a function from sentences to vectors.
+
+    With ``keep`` the distinct vectors are read from that .npy file, or written to it.
+    """
     distinct = list(dict.fromkeys(sentences))
     if keep and Path(keep).exists():
         table = np.load(keep)
@@ -92,7 +100,10 @@ def vectors_of(sentences: list[str], how: str, keep: str | None) -> Any:
 
 @contextlib.contextmanager
 def senteval(checkout: str, outer: int) -> Iterator[Any]:
-    """SentEval's validation module, able to run here. Its files are not touched, and nothing stays patched."""
+    """Give SentEval's validation module, patched to run here.
+
+    Its files are not touched, and nothing stays patched.
+    """
     import torch
 
     class OnCpu(types.ModuleType):

@@ -1,8 +1,9 @@
-"""Writes ``given.json``, hashes of what the data alone determines of every task: ``python
-tools/make_given.py DATA``.
+"""Write ``given.json``: for every task, hashes of the arrays that the data alone determines.
 
-Each task is scored once with random vectors, so that its arrays are made by the code that makes
-them of a run. No text and no gold value is written, only hashes.
+    python tools/make_given.py DATA
+
+Each task is scored once with random vectors, so that the code that makes a run's arrays makes
+these, too. No text and no gold value is written, only hashes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Writes the numbers of the manifests (rows, sizes, hashes) from a data folder: ``python
-tools/make_manifest.py DIR``.
+"""Write the numbers of the manifests (rows, sizes, hashes) from a data folder.
+
+    python tools/make_manifest.py DIR
 
 The hand-written rest of every manifest (names, licences, sources, which files in which folder)
-stays as it is. A set that is not in the folder is left alone and named. Refuses a set whose text
+stays as it is. A set that is not in the folder is left alone and named. Refuses a set if its text
 forms differ in more than case, white space and control characters: they would not be the same data.
 """
 

@@ -1,27 +1,29 @@
-"""Pretrain the built-in backbone: a small BERT with masked language modelling, from nothing but a
-text file.
+"""Pretrain the built-in backbone, a small BERT with masked language modelling, on a text file.
 
     python tools/pretrain.py --corpus wiki_sentences.txt.xz --out backbone/ --steps 5500
 
-What is done, in the order of the code below:
+The steps, in the order of the code below:
 
-1. a lower-cased WordPiece vocabulary of 8,192 pieces is trained on the corpus (Wu et al. 2016, as
-BERT uses it); 2. every line is tokenised once, cut to 128 pieces with [CLS] and [SEP]; the last
-5,000 lines are held out; 3. batches of ``--batch-size`` lines of similar length; of the inner
-tokens a fraction ``MASKED`` is chosen, and of those 80 % become [MASK], 10 % a random piece, 10 %
-stay (Devlin et al. 2019, section 3.1); the loss is the mean cross-entropy in nats over the chosen
-tokens, and only these pass through the vocabulary head; 4. from step ``--cls-from`` on, the state
-of [CLS] goes through the same head and has to predict every piece of its sentence (mean
-cross-entropy, weight ``--cls-weight``). BERT's [CLS] has next-sentence prediction to learn from;
-without any task ours is hardly a sentence vector, and methods that start from it start from
-nothing; 5. AdamW, linear warm-up, constant rate, then linear decay to 0 over the last ``--decay``
-steps. With that shape a longer run continues a shorter one: ``--resume`` goes on from the last
-state, also with another ``--steps``.
+1. A lower-cased WordPiece vocabulary of 8,192 pieces is trained on the corpus (Wu et al. 2016, as
+  BERT uses it).
+2. Every line is tokenised once, cut to 128 pieces with [CLS] and [SEP]; the last 5,000 lines are
+  held out.
+3. Batches of ``--batch-size`` lines of similar length are made; of the inner tokens a fraction
+  ``MASKED`` is chosen, and of those 80 % become [MASK], 10 % a random piece, 10 % stay (Devlin et
+  al. 2019, section 3.1). The loss is the mean cross-entropy in nats over the chosen tokens, and
+  only these pass through the vocabulary head.
+4. From step ``--cls-from`` on, the state of [CLS] goes through the same head and has to predict
+  every piece of its sentence (mean cross-entropy, weight ``--cls-weight``). BERT's [CLS] has
+  next-sentence prediction to learn from; without any task ours is hardly a sentence vector, and
+  methods that start from it start from nothing.
+5. AdamW, linear warm-up, constant rate, then linear decay to 0 over the last ``--decay`` steps.
+  With that shape a longer run continues a shorter one: ``--resume`` goes on from the last state,
+  also with another ``--steps``.
 
 Dropout is 0 while pretraining (the model sees each line once or twice: it underfits) and 0.1 in the
-saved config, which is what the contrastive methods need. One batch in ten is placed at a random
-position offset, so that all 256 position embeddings are trained: prefix methods start counting at
-the prefix length.
+saved config, as the contrastive methods need it. One batch in ten is placed at a random position
+offset, so that all 256 position embeddings are trained: prefix methods start counting at the prefix
+length.
 """
 
 from __future__ import annotations

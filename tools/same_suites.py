@@ -1,8 +1,9 @@
-"""Writes ``bench/score/same_numbers.toml``: of each suite its code's hash today, and those of
-earlier code with the same scores.
+"""Write ``bench/score/same_numbers.toml``: which versions of a suite's code give the same scores.
+
+For each suite it has the hash of today's code, and the hashes of earlier code with the same scores.
 
 ``python tools/same_suites.py`` after a change in ``bench/score/``, also after a merge: for each
-suite whose code has changed since the last commit of that file, scores on made-up data
+suite with code that has changed since the last commit of that file, scores on made-up data
 (tools/suite_numbers.py) are computed on this machine with the code of that commit and with today's.
 If definition, scores, details and predictions are equal to the last digit, the earlier hash is kept
 as one of equal scores. If not, nothing is written, and the suites and tasks are named. Then either

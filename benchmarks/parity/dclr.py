@@ -1,9 +1,10 @@
-"""DCLR (RUCAIBox/DCLR): the authors' loss with its noise and weights, and ours, on the same vectors of a model and of a teacher.
+"""Compare DCLR's loss, its noise and weights, with the authors' (RUCAIBox/DCLR).
 
     python benchmarks/parity/dclr.py --checkout DCLR [--all]
 
-Their `cl_vat_forward` is taken out of `simcse/models.py` and run as it stands, in this process; what encodes sentences is replaced by
-vectors that are given, which both sides get. The noise is drawn by each side, from one seed.
+Their `cl_vat_forward` is taken out of `simcse/models.py` and run unchanged, in this process. Its
+encoders are replaced by given vectors of a model and of a teacher, the same on both sides. Each
+side draws the noise itself, from one seed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ CASES = (
 
 
 def their_loss(checkout: Path) -> Callable[..., Any]:
-    """``cl_vat_forward``, whose encoder gives the vectors that it is handed."""
+    """Return ``cl_vat_forward`` with an encoder that returns the vectors it is given."""
     path = checkout / "simcse" / "models.py"
     if not path.is_file():
         raise SystemExit(f"{path} is not there: --checkout takes a clone of RUCAIBox/DCLR")

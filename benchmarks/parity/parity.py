@@ -1,7 +1,8 @@
-"""What the parity scripts share: the same tiny models, weights and sentences in the authors' code and in ours, compared.
+"""The common part of the parity scripts: run the authors' code and ours on the same tiny models.
 
-Their half runs in an interpreter of its own (``peer.py``, transformers 4.2.1) and leaves tensors in files; ours runs here.
-The weights go from our method to theirs by name (``Repository.names``), so a parameter that one side lacks is an error.
+Both halves have the same weights and sentences. The authors' runs in an interpreter of its own
+(``peer.py``, transformers 4.2.1) and leaves tensors in files; ours runs here. The weights go from
+our method to theirs by name (``Repository.names``), so a parameter that one side lacks is an error.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Pair:
     out: Path
 
     def entry(self) -> dict[str, object]:
-        """What their half is told."""
+        """Return the job of the authors' half for this case."""
         case, recipe = self.case, self.method.recipe
         embeddings = [
             {
@@ -70,7 +71,10 @@ class Pair:
 
 
 def run(repository: Repository, cases: Sequence[Case]) -> None:
-    """The command: compares every case on both backbones, prints a table, exits with 1 where a difference is too large."""
+    """Run the command: compare every case on both backbones and print a table.
+
+    Exits with 1 if a difference is too large.
+    """
     parser = argparse.ArgumentParser(
         description=f"{repository.name}: the authors' code and ours, number by number."
     )

@@ -1,12 +1,13 @@
-"""The authors' half of a parity check. Runs in an interpreter with transformers 4.2.1, and never beside our package.
+"""The authors' half of a parity check, for an interpreter with transformers 4.2.1.
 
     python peer.py JOB.json
 
-The job (written by ``parity.py``) names a checkout of the authors' repository and a list of cases. For each case the
-authors' own code tokenises, collates and masks the sentences, computes the loss of one batch and its gradients, takes one
-step of their optimiser, and embeds sentences the way that their dev score and their test script do. What came out goes into
-one .npz a case. Nothing of theirs is in this file: it looks their functions up in their scripts by name, also those
-that are nested in another function, and runs them where they stand.
+It never runs in a process with our package. The job (written by ``parity.py``) names a checkout of
+the authors' repository and a list of cases. For each case the authors' own code tokenises, collates
+and masks the sentences, computes the loss of one batch and its gradients, takes one step of their
+optimiser, and embeds sentences the way that their dev score and their test script do. The results
+go into one .npz a case. Nothing of theirs is in this file: it looks their functions up in their
+scripts by name, also those that are nested in another function, and runs them in place.
 """
 
 from __future__ import annotations
@@ -154,7 +155,9 @@ class Peer:
     def loss(
         self, model: torch.nn.Module, batch: dict[str, torch.Tensor], case: dict[str, Any]
     ) -> torch.Tensor:
-        """By their trainer's compute_loss where they have one of their own, as the library's trainer does elsewhere."""
+        """Compute the loss by their trainer's compute_loss if it has one, else as the library's
+        trainer does.
+        """
         compute = self.trainers.define("compute_loss", {})
         trainer = SimpleNamespace(
             label_smoother=None,
@@ -216,7 +219,10 @@ class Peer:
 
 
 def plain(family: str, model: Any, config: Any) -> Any:
-    """The encoder as their scripts convert a checkpoint for evaluation.py: the head stands where BERT's pooling layer is."""
+    """Return the encoder as their scripts convert a checkpoint for evaluation.py.
+
+    The head takes the place of BERT's pooling layer.
+    """
     converted = FAMILIES[family][2](config).to(next(model.parameters()).dtype)
     state = {
         name: value
@@ -231,7 +237,7 @@ def plain(family: str, model: Any, config: Any) -> Any:
 
 
 def share(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """In a process group this rank's consecutive rows of the batch, elsewhere the whole."""
+    """Return this rank's consecutive rows of the batch, or the whole batch without a process group."""
     if not dist.is_initialized():
         return batch
     return {

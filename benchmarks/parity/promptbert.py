@@ -1,8 +1,9 @@
-"""PromptBERT (kongds/Prompt-BERT): the authors' code and ours on the same tiny model, weights and sentences.
+"""Compare PromptBERT with the authors' code (kongds/Prompt-BERT).
 
     python benchmarks/parity/promptbert.py --checkout Prompt-BERT --peer-python PEER/bin/python
 
-The templates go through both tokenisers, so "tokens" compares how each side builds its inputs.
+Both sides have the same tiny model, weights and sentences. The templates go through both
+tokenisers, so "tokens" compares how each side builds its inputs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A tiny random BERT and RoBERTa as folders that transformers 5 and transformers 4.2.1 both read, and the sentences.
+"""The sentences, and a tiny random BERT and RoBERTa for both versions of transformers.
 
-No weight stays at the library's flat start, where many mistakes do not show, and dropout is 0: only then can two programs
-be compared number by number.
+The folders can be read by transformers 5 and 4.2.1. No weight stays at the library's flat start,
+which hides many mistakes, and dropout is 0: only then can two programs be compared number by
+number.
 """
 
 from __future__ import annotations
