@@ -1,7 +1,9 @@
 """One process on the stand-in card: a line of input names a question, a line of output answers as
 JSON.
 
-    python on_card.py GUARD FOLDER     # GUARD: the library that card.build_guard makes; FOLDER: for files of its own
+    python on_card.py GUARD FOLDER
+
+GUARD: the library that card.build_guard makes. FOLDER: for files of its own.
 
 Torch asks for a card once, while it is imported: so the guard is loaded before it, and in a process
 of its own.

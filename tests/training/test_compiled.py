@@ -25,7 +25,7 @@ def method(tiny: str, tmp_path: Path) -> SimCSE:
 
 
 def use_backend(patch: pytest.MonkeyPatch, backend: Any) -> None:
-    """Torch's tracer without its code generation, which takes minutes where there is no C++
+    """Use torch's tracer without its code generation, which takes minutes if there is no C++
     compiler.
     """
     patch.setattr(torch, "compile", partial(torch.compile, backend=backend))

@@ -109,7 +109,7 @@ def in_slices(method: TorchMethod, batch: Batch, chunk: int) -> Loss:
 
 
 def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
-    """In the place of computing a slice's activations a second time."""
+    """Keep a slice's activations instead of computing them a second time."""
     return function(*inputs)
 
 
@@ -117,8 +117,8 @@ def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
 @pytest.mark.matrix(every=8)
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_path, monkeypatch):
-    """Seven rows, three at a time, twice: what a method remembers of the first batch is part of the
-    second loss.
+    """Seven rows, three at a time, twice: the second loss depends on what a method remembers of the
+    first batch.
     """
     one, other = made(case, tiny, tmp_path), made(case, tiny, tmp_path)
     batches = [batch_of(one, case[1], 7, seed) for seed in (0, 1)]
