@@ -1,4 +1,4 @@
-"""What a backbone name means, and what is said of folders that are no models."""
+"""What a backbone name may be, and the errors for folders that are no models."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ def test_ids_are_those_of_the_tokenizer_whatever_it_was_told_before(
 
 
 def test_a_model_with_code_of_its_own_is_not_run(copy: Path, tmp_path: Path) -> None:
-    """transformers would ask on the terminal, and run what the repository holds."""
+    """transformers would ask on the terminal, and run the code of the repository."""
     mark = tmp_path / "ran"
     (copy / "configuration_new.py").write_text(f"open({str(mark)!r}, 'w')")
     config = json.loads((copy / "config.json").read_text())
@@ -337,7 +337,7 @@ def test_a_model_with_code_of_its_own_is_not_run(copy: Path, tmp_path: Path) -> 
 
 @pytest.fixture
 def deberta(tmp_path: Path) -> Path:
-    """As microsoft/deberta-v3-base lies on the hub: spm.model is its only vocabulary."""
+    """Write a folder like microsoft/deberta-v3-base on the hub: spm.model is its only vocabulary."""
     sentencepiece = pytest.importorskip("sentencepiece")
     from transformers import DebertaV2Config, DebertaV2Model
 

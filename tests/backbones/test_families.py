@@ -1,5 +1,5 @@
-"""Every method on every family: it works, or it refuses before anything starts; and what the
-families' facts rest on.
+"""Every method works on every family, or refuses before anything starts; and the facts about
+families are checked.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def test_what_is_said_of_a_familys_positions(name: str, models: Models) -> None:
 
 @EVERY
 def test_a_prefix_is_taken_where_it_is_said_to_be(name: str, models: Models) -> None:
-    """A prefix changes the states; one whose keys no query likes leaves them as they are behind
-    positions of their own.
+    """A prefix changes the states; a prefix with keys that no query attends to leaves them
+    unchanged behind positions of their own.
     """
     from bench.methods.prefix import prompt_for, states_behind_prefix
 

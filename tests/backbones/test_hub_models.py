@@ -1,4 +1,4 @@
-"""Models of the hub, through its real client, from the stand-in on 127.0.0.1."""
+"""Models of the hub, through its real client, from a stand-in hub on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_full_disk_is_one_line(
 
 
 def test_a_download_that_was_cut_is_not_taken_for_whole(hub: StandInHub, tiny: str) -> None:
-    """Of two files one is here: the next command fetches the rest."""
+    """One of two files is here: the next command fetches the other."""
     hub.add("model", NAME, files_of(tiny))
     reference, _ = told(NAME)
     assert reference.path is not None

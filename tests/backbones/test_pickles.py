@@ -67,7 +67,7 @@ def test_weights_in_parts(folder: Path, tiny: str) -> None:
 
 
 class Touches:
-    """What a hostile pickle holds: a call."""
+    """A hostile pickle: it holds a call."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

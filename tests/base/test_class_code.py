@@ -1,4 +1,6 @@
-"""The hash of a class that a notebook defines: what it computes with decides, and nothing else."""
+"""The hash of a class that a notebook defines covers the code that it computes with, and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +78,9 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def typed(source: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The class Mine of a cell: a module without a file, whose source is in linecache, as a
-    notebook's kernel does it.
+    """Return the class Mine of a notebook cell.
+
+    Its module has no file; its source is in linecache, as a notebook's kernel does it.
     """
     text = dedent(source)
     name = f"/tmp/ipykernel_1/{next(numbers)}.py"

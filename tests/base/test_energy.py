@@ -1,4 +1,4 @@
-"""Joules through NVML, with a stand-in for the driver's library."""
+"""Joules through NVML, with a fake of the driver's library."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the identity of code covers: everything that a file imports within its reach, however it
-imports it, and nothing else.
+"""The identity of code covers everything that a file imports within its reach, however it imports
+it, and nothing else.
 """
 
 from __future__ import annotations

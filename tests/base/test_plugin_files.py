@@ -1,4 +1,4 @@
-"""A plugin file and the files beside it: imported, imported anew when they change, and copied for
+"""A plugin file and the files next to it: imported, imported again when they change, and copied for
 other machines.
 """
 

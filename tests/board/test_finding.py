@@ -1,4 +1,4 @@
-"""The headline of a board: every sentence where it is true, and not where it is false."""
+"""The headline of a board: every sentence appears if it is true, and not if it is false."""
 
 from __future__ import annotations
 

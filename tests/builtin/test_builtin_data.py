@@ -1,5 +1,5 @@
-"""The data that the package carries: counts, hashes, where it is from, and made again from its
-sources to the byte.
+"""The data in the package: counts, hashes and sources, and that making it again from its sources
+gives the same bytes.
 """
 
 from __future__ import annotations

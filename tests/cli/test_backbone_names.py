@@ -88,7 +88,7 @@ def test_what_a_model_card_calls_its_model(tmp_path: Path, card: str, title: str
 
 
 def test_the_same_weights_in_two_folders_are_one_backbone() -> None:
-    """One run of each place: the newer stands for both, as two runs of one seed."""
+    """Each folder has one run: the newer represents both, as two runs of one seed would."""
     scores = record("cls", None).scores
 
     def run(place: str, run_id: str, revision: str) -> RunRecord:

@@ -111,8 +111,9 @@ print(json.dumps(said))
 
 
 def without_rights(commands: list[list[str]], **environment: str) -> list[tuple[int, str, str]]:
-    """What ``bench`` says to somebody who has the rights of files and no others: root without the
-    capability to pass over them.
+    """Run ``bench`` as somebody with the rights of the files and no others, and return its output.
+
+    Root has to give up the capability to bypass file permissions.
     """
     drop = (
         ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all"]

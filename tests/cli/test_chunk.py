@@ -1,4 +1,4 @@
-"""``bench run --chunk N``: how a batch is held in memory, which is no part of what a run is."""
+"""``bench run --chunk N`` sets how a batch is held in memory, which does not identify a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``bench run --dry-run``: what a plan says, by its numbers and by what is then true."""
+"""``bench run --dry-run``: the plan's numbers, and that they are true of the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BERT = argv("run --method simcse,promcse --backbone bert-base-uncased --seeds 1-
 
 @pytest.fixture(autouse=True)
 def a_machine_without_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No hub, no data, no backbone, no card: only what the package knows."""
+    """Without a hub, data, a backbone or a card there is only the package."""
     for name in ("HF_HUB_CACHE", "BENCH_CACHE", "BENCH_RUNS"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")

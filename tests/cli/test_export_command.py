@@ -1,4 +1,4 @@
-"""``bench export``: what it writes and sends, its model card, and a user's mistakes."""
+"""``bench export``: the files it writes and sends, its model card, and a user's mistakes."""
 
 from __future__ import annotations
 

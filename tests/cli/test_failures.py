@@ -1,6 +1,4 @@
-"""What a training that cannot go on says, and that nothing of it is lost: the command line as a
-user meets it.
-"""
+"""A training that cannot go on says why and loses nothing, on the command line as a user meets it."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ ROWS = 40
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    """The corpus, beside the plugin."""
+    """Write the corpus into the folder of the plugin."""
     (tmp_path / "fragile.py").write_text(PLUGIN)
     (tmp_path / "text.txt").write_text("\n".join(sentences(ROWS, seed=6)) + "\n")
     return tmp_path / "text.txt"

@@ -61,7 +61,7 @@ def options(name: str = "") -> set[str]:
 
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Every text that the code may show; an f-string has {} where a value stands."""
+    """Find every text that the code may show; in an f-string {} replaces each value."""
     module = ast.parse(path.read_text(encoding="utf-8"))
     inside: set[int] = set()
     for node in ast.walk(module):
@@ -82,7 +82,7 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def wrong(text: str) -> list[str]:
-    """What a text names and there is not."""
+    """List the commands and options that a text names and that do not exist."""
     found: list[str] = []
     declared = text.startswith("--") and " " not in text and "=" not in text
     if declared or any(tool in text for tool in FOREIGN):

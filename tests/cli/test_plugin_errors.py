@@ -1,5 +1,5 @@
-"""What somebody who writes a plugin reads when it does not work: one line, with the file and the
-line of their own code.
+"""The error of a plugin that does not work: one line, with the file and the line of its author's
+own code.
 """
 
 from __future__ import annotations

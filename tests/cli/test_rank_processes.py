@@ -77,7 +77,7 @@ def done(command: list[str], runs: Path, *more: str) -> subprocess.CompletedProc
 def fails(
     command: list[str], folder: Path, when: str, then: str, *more: str
 ) -> subprocess.CompletedProcess[str]:
-    """In two processes, by a method that fails at its third step."""
+    """Run a method in two processes that fails at its third step."""
     (folder / "fails.py").write_text(FAILS.format(when=when, then=then))
     plugin = ["--method", "fails", "--plugin", str(folder / "fails.py")]
     return done([*command, *plugin, *more], folder / "runs", *TWO)

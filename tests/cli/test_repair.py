@@ -1,5 +1,5 @@
-"""What was deleted, cut short or altered of a finished run: the same command makes it again, or
-says what does.
+"""A finished run with files deleted, cut short or altered: the same command makes them again, or
+says which command does.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def runs(finished: tuple[Path, Result], tmp_path: Path) -> Path:
 
 
 def content(folder: Path, *without: str) -> dict[str, str]:
-    """File -> hash, without the record (whose costs differ) and what is named."""
+    """File -> hash, without what is named and without the record, because its costs differ."""
     return {
         name: sha
         for name, (_, sha) in tree(folder).items()

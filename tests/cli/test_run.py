@@ -1,4 +1,6 @@
-"""``bench run``: what it writes, what it does not repeat, and what it keeps when a method fails."""
+"""``bench run``: the files it writes, the work it does not repeat, and what it keeps when a method
+fails.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ def test_fresh_does_it_again_with_the_same_result(
 def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_training(
     finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
 ) -> None:
-    """As after an interruption during encoding: the checkpoint is there, the scores are not."""
+    """As after an interruption during encoding, the checkpoint exists and the scores do not."""
     runs, _ = finished
     copy = Path(shutil.copytree(runs, tmp_path / "runs"))
     file = the_run(copy) / "run.json"

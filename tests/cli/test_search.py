@@ -1,5 +1,5 @@
-"""bench search on a made method whose dev score is a known function of its learning rate, with its
-peak at 2e-4.
+"""bench search on a made method with a dev score that is a known function of its learning rate,
+with its peak at 2e-4.
 """
 
 from __future__ import annotations
@@ -247,7 +247,9 @@ def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
 def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """A trial whose checkpoint were gone before it has ended would be a failed one for ever."""
+    """If the checkpoint were gone before the trial has ended, the trial would count as failed for
+    ever.
+    """
     from bench.run.search.worker import SearchWorker
 
     class Killed(BaseException):

@@ -1,5 +1,5 @@
 """Tables with statistics: computed apart from the code under test, drawn in every form, and refused
-where they must be.
+if they must be.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The finding over the first screen: each sentence is said on data on which it is true, and no other."""
+"""The finding over the first screen: each sentence appears on data for which it is true, and on no
+other.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The rule by which tables are judged: against another implementation, its laws, and what whole
-tables say falsely, by simulation.
+"""The rule by which tables are judged: against another implementation, its laws, and false
+statements in whole tables, by simulation.
 
-Variances are those of leaderboards/v1 where nothing else is said. ``python
+Unless a test says otherwise, variances are those of leaderboards/v1. ``python
 tests/support/made_tables.py`` prints the table of docs/statistics.md.
 """
 
@@ -24,7 +24,7 @@ SIGN = {"better": 1, "worse": -1, "inconclusive": 0, None: 0}
 
 
 def project(world: World, values: list[np.ndarray], t: int) -> tuple[Column, Verdicts]:
-    """What bench says of table ``t``."""
+    """Return bench's verdicts on table ``t``."""
     of_run = np.repeat(np.arange(len(values)), [own.shape[1] for own in values])
     covariance = world.items[np.ix_(of_run, of_run)]
     random = [n > 0 for n in world.seeds]
@@ -155,8 +155,8 @@ def test_intervals_hold_the_truth_93_to_99_times_in_100(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wide", [{"unequal": 1.8}, {"wide": (0,), "times": 7.0}])
 def test_a_difference_is_found_beside_methods_that_vary_much(wide: dict[str, float]) -> None:
-    """1.5 points, with six seeds: where no variance was taken to be below their mean, it was found
-    19 to 21 times in 100.
+    """1.5 points, with six seeds, were found 19 to 21 times in 100 when no variance was taken to be
+    below the mean of all.
     """
     gaps = tuple(1.5 * (i == 2) for i in range(20))
     seeds = (6,) * 13 + (0,) * 6 + (10,)
@@ -170,8 +170,9 @@ def test_a_difference_is_found_beside_methods_that_vary_much(wide: dict[str, flo
 def sentences(
     rng: np.random.Generator, methods: int, pairs: int = 250, texts: int = 180
 ) -> list[Predicted]:
-    """Correlations of equal methods: how wrong a method is about a pair is what it is about both
-    sentences, and a rest.
+    """Make correlations of equal methods.
+
+    A method's error on a pair is the sum of its errors on both sentences, and a rest.
     """
     ids = rng.integers(0, texts, (pairs, 2))
     gold = rng.normal(size=texts)[ids].sum(axis=1) / 2**0.5

@@ -1,4 +1,4 @@
-"""Ours beside a printed value: consistent, differs, or not tested, each against plain numpy and
+"""Our score and a printed value: consistent, differs, or not tested, each against plain numpy and
 scipy.
 """
 
@@ -57,8 +57,8 @@ def beside(*values: float, cell: ReferenceResult = STSB, why_not: str = "") -> R
 def test_95_of_100_prints_of_our_own_method_are_consistent(
     rows: int, ours_of: int, print_of: str
 ) -> None:
-    """Seeds of ours and runs of the paper are drawn from one normal distribution; the printed word
-    is what counts.
+    """Our seeds and the runs of the paper are drawn from one normal distribution; the verdict that
+    is printed is counted.
     """
     draw, tables, consistent = np.random.default_rng(3), 4000, 0
     cell = replace(STSB, runs=print_of)
@@ -120,7 +120,7 @@ def test_what_is_not_tested_says_why_and_still_shows_the_difference(
 
 
 def test_what_is_not_random_has_no_width() -> None:
-    """A printed value stands for all that is rounded to it."""
+    """A printed value may be any number that is rounded to it."""
     for value, text in (
         (76.384, "consistent (ours 76.38 ± 0.00)"),
         (76.376, "consistent (ours 76.38 ± 0.00)"),
@@ -147,8 +147,8 @@ def test_only_the_cells_own_protocol_and_text_form_count() -> None:
 
 
 def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
-    """SimCSE's table B.3: each task's weighted mean, and of all seven the mean; nothing where a
-    task has none.
+    """SimCSE's table B.3: each task's weighted mean, and the mean of all seven; nothing if a task
+    has none.
     """
     rows = [run.rows[0] for run in runs_of(find_part("simcse:B.3"), REGISTRY, filters=("own",))]
     row = next(one for one in rows if one.first.setting == "unsupervised")

@@ -1,5 +1,5 @@
-"""The sentence over a table: each template where it is true, and not where it is false; the
-legend's numbers.
+"""The sentence over a table: each template if it is true, and not if it is false; the legend's
+numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def untested(*rows: Row) -> Table:
 
 
 def test_each_sentence(snapshot: Any) -> None:
-    """What may be claimed: nothing of what was not tested, no best row where several may be."""
+    """Nothing is claimed about rows that were not tested, and no row is called best if several may
+    be.
+    """
     against = [row("a", 62.0, "better", top=True), row("b", 61.0, "inconclusive"), C]
     untrained = [row(name, 50.0, "worse", setting="none") for name in ("cls", "avg")]
     tables = {

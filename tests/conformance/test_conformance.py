@@ -42,14 +42,14 @@ TRAINING = [
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the place of another process, which takes seconds."""
+    """Run in this process instead of another one, which takes seconds."""
     monkeypatch.setattr(
         conformance, "encode_elsewhere", lambda case: case.build().encode(SENTENCES)
     )
 
 
 def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
-    """What failed, with what was seen."""
+    """Return the checks that failed, with what was observed."""
     findings = check_method(Plugin(cls.name, cls, "here", "", "0" * 64), overrides)
     assert [f.kind for f in findings if "+" not in f.what] == [
         *ENCODING,
@@ -214,7 +214,7 @@ class RowsMeet(Trained):
 
 
 class ForgetsItsQueue(Trained):
-    """Keeps the last batch as negatives, where no state holds it."""
+    """A method that keeps the last batch as negatives, outside any state."""
 
     last: Tensor | None = None
 

@@ -1,4 +1,4 @@
-"""docs/add-a-method.md does what it says: its code and its commands, as a reader would use them."""
+"""docs/add-a-method.md keeps its promises: its code and its commands, as a reader would use them."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_the_example_trains_and_is_scored_from_the_command_line(
 def install(
     site: Path, package: str, code: str, entry_points: str, recipes: Mapping[str, str] = {}
 ) -> None:
-    """What pip would have put into site-packages."""
+    """Write the files that pip would have put into site-packages."""
     folder = site / package
     (folder / "recipes").mkdir(parents=True)
     (folder / "__init__.py").write_text("")

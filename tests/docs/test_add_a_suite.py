@@ -1,4 +1,4 @@
-"""docs/add-a-suite.md does what it says: its data, its manifest, its suite and its test, as a
+"""docs/add-a-suite.md keeps its promises: its data, its manifest, its suite and its test, as a
 reader would put them in place.
 """
 
@@ -37,8 +37,9 @@ OF_PAIRS, OF_MAILS, COMMANDS = (
 
 @pytest.fixture
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where somebody who followed the page is: data and suite are files in the folder in which
-    commands are typed.
+    """Make the folder of somebody who followed the page.
+
+    Data and suite are files in the folder in which commands are typed.
     """
     tables = ("pairs.tsv", "mails.tsv", "odd/odd.tsv")
     suite_files = ("pairs.py", "mails.py", "odd.py")

@@ -1,5 +1,5 @@
 """Every command of README and docs runs here, is planned here (--dry-run), or is marked with the
-reason why it cannot; every score on a page names where it is from.
+reason why it cannot; every score on a page names its source.
 
 A page says of a block, in a comment above it, ``<!-- not run: why -->``. ``WHY`` below has the
 reasons that hold for whole kinds of commands. docs/verified.md tells the reader.
@@ -121,7 +121,7 @@ def test_every_option_is_there() -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as a reader may have it: two finished runs, and what it publishes of them."""
+    """Make a folder as a reader may have it: two finished runs, and a version published from them."""
     folder = tmp_path_factory.mktemp("reader")
     for seed in (42, 43):
         finished_run(RunsFolder(folder / "runs"), seed)
@@ -132,7 +132,7 @@ PLANS = ("run", "reproduce", "search")  # minutes or days of training: planned
 
 
 def filled(one: Printed, folder: Path) -> list[str]:
-    """The words of a command with what stands for the reader's own put in."""
+    """Return the words of a command, with values for the placeholders of the reader's own names."""
     first, second = sorted(path.name for path in (folder / "runs").iterdir())
     stands = {
         "RUN": first,

@@ -1,4 +1,4 @@
-"""docs/evaluate.md and the notebook beside it do what they say."""
+"""docs/evaluate.md and its notebook do what they say."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Scores on a page are those of the runs or of the papers that it names, and each section that has
-one names where it is from.
+"""Scores on a page agree with the runs or papers that it names, and each section with a score names
+its source.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def table(page: str, name: str) -> list[list[str]]:
 
 
 def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
-    """docs/methods.md beside bench.references; its remarks hold, too."""
+    """docs/methods.md against bench.references; its remarks hold, too."""
     page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
     every = [one for one in results() if one.task == "Avg." and not one.variant]
 
@@ -117,7 +117,7 @@ def page_of_methods() -> str:
 
 
 def score(run: str, task: str) -> dict[str, object]:
-    """Of a run of v1, which is no longer in the tree; its records are."""
+    """Read the score of a run of v1: the run is no longer in the tree, its records are."""
     records = json.loads(
         lzma.decompress((ROOT / "tests/support/data/v1_records.json.xz").read_bytes())
     )

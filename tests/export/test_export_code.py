@@ -48,8 +48,8 @@ def test_only_the_module_files_of_bench_may_be_there(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_no_verb_runs_a_file_of_a_model_folder(tiny: str, tmp_path: Path) -> None:
-    """As somebody may send it: settings that name a class of evil.py, which leaves a mark if it is
-    imported.
+    """Somebody may send a folder with settings that name a class of evil.py, which leaves a mark if
+    it is imported.
     """
     mark = tmp_path / "executed"
     hostile = tmp_path / "hostile"

@@ -1,6 +1,4 @@
-"""Training text of a Python program: what it becomes in the cache, and what is said of what is
-none.
-"""
+"""Training text of a Python program: its form in the cache, and the errors for what is no text."""
 
 from __future__ import annotations
 

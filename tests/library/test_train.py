@@ -1,4 +1,4 @@
-"""``bench.train`` takes what a person means: a class, a list of methods, a number as seeds,
+"""``bench.train`` accepts what a person writes: a class, a list of methods, a number as seeds,
 sentences as a corpus, recipe values.
 """
 

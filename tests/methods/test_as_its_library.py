@@ -29,7 +29,7 @@ CHAT = "{% for m in messages %}<s>{{ m['role'] }} {{ m['content'] }}</s>{% endfo
 
 
 class Lines(SilentReporter):
-    """Keeps what it is told."""
+    """A reporter that keeps the lines it is given."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -120,7 +120,7 @@ def test_a_text_that_is_cut_at_its_beginning(bert: Path, tmp_path: Path) -> None
 
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose tokenizer has a chat template: each text is a user's message."""
+    """Write a folder with a tokenizer that has a chat template: each text is a user's message."""
     place = tmp_path_factory.mktemp("chat")
     tokenizer = word_tokenizer()
     tokenizer.chat_template = CHAT

@@ -1,5 +1,5 @@
-"""DiffCSE: its two losses, the edited sentences, what the discriminator reads, and what trains and
-is kept.
+"""DiffCSE: its two losses, the edited sentences, the discriminator's input, and which parts train
+and are kept.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def test_detection_loss_and_gradient_equal_the_reference_values(reference_b):
 
 
 def test_the_discriminator_reads_the_vector_in_the_place_of_the_first_embedding(backbone, tmp_path):
-    """What the embedding layer gives for another first token, put there, is the other sentence to
-    the encoder.
+    """To the encoder, the embedding of another first token in the first place is the other
+    sentence.
     """
     method = diffcse(backbone, tmp_path)
     one = method.tokenize(TEXTS)
@@ -60,9 +60,7 @@ def test_the_generator_rewrites_every_position_but_the_first_and_padding(backbon
     seen = []
 
     def write(masked: Tensor, given_mask: Tensor) -> Tensor:
-        """As likeliest: the next id where the token is odd, else what stands there in the
-        original.
-        """
+        """Predict the next id for odd tokens, and the original token for the others."""
         seen.append(masked)
         assert torch.equal(given_mask, mask)
         size = len(method.backbone.tokenizer) + 1

@@ -1,7 +1,7 @@
-"""What holds for every trained method: what trains, what is stored, resume, batch mates, gathering,
-refusals, sizes.
+"""The contract of every trained method: what trains, what is stored, resume, batch mates,
+gathering, refusals, sizes.
 
-The same contract on other sentences is checked by the conformance suite
+The conformance suite checks the same contract on other sentences
 (tests/conformance/test_conformance.py).
 """
 

@@ -2,8 +2,8 @@
 untrained start on captions that people rated (contrastive tension on STS-B dev: on captions it
 falls first).
 
-The start is the same method, built and not trained: what it scores then is what its backbone and
-its way of pooling are worth.
+The start is the same method, built and not trained: its score shows what its backbone and its way
+of pooling are worth.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:
 
 
 def every_third(read: Callable[[], LoadedTask]) -> LoadedTask:
-    """The pairs of a dev set, of each three the first: both scores are of the same."""
+    """Keep every third pair of a dev set: both scores are computed on the same pairs."""
     task = read()
     assert isinstance(task, LoadedPairs)
     pairs = task.data

@@ -58,7 +58,7 @@ def test_what_is_spared_is_never_chosen_and_what_is_not_chosen_never_changes(n, 
 
 
 def test_shares_are_15_percent_and_of_these_80_10_10() -> None:
-    """400,000 positions: each share within five standard deviations of what it should be."""
+    """400,000 positions: each share is within five standard deviations of its expectation."""
     ids = torch.full((4000, 100), 5)
     torch.manual_seed(3)
     masked, labels = mask_tokens(ids, torch.zeros_like(ids, dtype=torch.bool), MASK, V, 0.15)
@@ -103,7 +103,7 @@ def test_the_loss_is_the_authors(reference: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("texts", [1, 2, 3])
 def test_sums_and_counts_of_each_row_over_its_texts(texts: int) -> None:
-    """By a loop over the chosen positions; row i of every text belongs to sentence i."""
+    """Against a loop over the chosen positions; row i of every text belongs to sentence i."""
     rng = np.random.default_rng(texts)
     n, T = 2, 5
     labels = rng.integers(V, size=(texts * n, T))

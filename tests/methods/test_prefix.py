@@ -125,7 +125,7 @@ def by_hand(
 
 
 def apart(a: Tensor, b: Tensor, features: dict[str, Tensor]) -> float:
-    """Largest difference of two (n, T, H) where a token stands."""
+    """Return the largest difference of two (n, T, H) at real tokens."""
     real = features["attention_mask"].bool()
     T = min(a.shape[1], b.shape[1])
     return float((a[:, :T].double() - b[:, :T].double()).abs()[real[:, :T]].max())

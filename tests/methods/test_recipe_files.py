@@ -1,4 +1,4 @@
-"""The recipes beside the methods: every value that the papers and their code state, with its
+"""The recipe files of the methods: every value that the papers and their code state, with its
 source; and nothing that no method reads.
 """
 
@@ -99,8 +99,8 @@ def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: P
 
 
 def printed_since_2022(shared: Path, names: tuple[str, str], backbone: str) -> list[float]:
-    """The averages that papers and repositories print of a method of METHODS-C, of which one may be
-    a variant here.
+    """Return the averages that papers and repositories since 2022 print for a method; one may be a
+    variant here.
     """
     text = (shared / "reference" / "paper_results_c.json").read_text(encoding="utf-8")
     return [

@@ -1,4 +1,4 @@
-"""``methods/same_numbers.toml``: it is of today's code, and v4's records are of that code."""
+"""``methods/same_numbers.toml`` describes today's code, and the records of v4 name that code."""
 
 from __future__ import annotations
 

@@ -137,8 +137,8 @@ def test_a_pooler_decides_what_is_trained_and_what_is_scored(backbone, tmp_path,
 
 @pytest.mark.parametrize(("edit", "left"), [("crop", 7), ("deletion", 7), ("one-word", 9)])
 def test_the_second_view_lacks_words_and_the_first_none(tiny, tmp_path, edit, left):
-    """Of ten words of one piece each: three tenths, or one. Drawn by row and epoch, whatever else
-    is in the batch.
+    """Three tenths of ten words of one piece each are dropped, or one. Drawn by row and epoch,
+    whatever else is in the batch.
     """
     method = simcse(tiny, tmp_path, edit=edit, edit_share=0.3, dropout=0.0)
     tokenizer = method.backbone.tokenizer

@@ -61,9 +61,7 @@ def test_the_supervised_loss_is_the_authors(reference, tiny, tmp_path, variant, 
 
 @KINDS
 def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, variant):
-    """Without dropout both views are one vector; without the prompt the vectors give another
-    loss.
-    """
+    """Without dropout both views are one vector; without the prompt the vectors give another loss."""
     method = made(cls, backbone, tmp_path, U, variant, dropout=0.0, head_at_test=True)
     torch.nn.init.normal_(method.prompt.table, std=1.0)
     z = method.encode(TEXTS[0])
@@ -78,8 +76,8 @@ def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, v
 @BOTH
 @pytest.mark.parametrize("step", ["0", "50", "1000"])
 def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monkeypatch, step, cls):
-    """Their head outputs and logits in the place of ours: eight rows of three tokens, of which
-    three are to be guessed.
+    """The authors' head outputs and logits replace ours: eight rows of three tokens, and three
+    tokens to guess.
     """
     z, mlm = reference["contrastive"]["inputs"], reference["mlm_auxiliary"]
     vectors = torch.tensor(z["z1"] + z["z2"], dtype=torch.float64)[:, None].expand(-1, 3, -1)

@@ -1,4 +1,4 @@
-"""RankCSE and guided SimCSE: reference values, the same by hand, and what a frozen teacher is."""
+"""RankCSE and guided SimCSE: reference values, the same by hand, and what a frozen teacher does."""
 
 from __future__ import annotations
 
@@ -220,8 +220,8 @@ def test_no_sentence_is_its_own_negative() -> None:
 
 
 def test_a_masked_negative_does_not_matter(tiny, tmp_path) -> None:
-    """Where the guide finds everything alike nothing is left to tell the positive from; where
-    nothing, it is SimCSE.
+    """If the guide finds all candidates alike, nothing is left to tell the positive from; if it
+    finds none alike, the loss is SimCSE's.
     """
     texts = [sentences(4, seed=i) for i in range(3)]
     method = built(GuidedSimCSE, tiny, tmp_path, setting=S, guide=tiny, phi=-1.0, dropout=0.0)

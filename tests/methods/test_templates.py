@@ -1,5 +1,5 @@
-"""Templates: where everything stands, whatever the sentence contains, and what a template's bias
-is.
+"""Templates: positions of all their tokens, whatever the sentence contains, and the bias of a
+template.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REAL = ("bert-base-uncased", "roberta-base")
 
 @cache
 def vocabulary(name: str, shared: Path) -> Backbone:
-    """A real tokenizer with the positions of its model, whose weights take no memory."""
+    """Make a real tokenizer, with a model of its positions and weights that take no memory."""
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     folder = shared / "models" / f"{name}-tokenizer"

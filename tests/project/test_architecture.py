@@ -21,8 +21,9 @@ HEAVY = ("torch", "transformers", "mteb", "sentence_transformers")
 
 
 def modules(package: str, folder: Path) -> dict[str, Path]:
-    """The modules below a folder, by the name under which they are imported. The methods of a wheel
-    lie within bench/.
+    """Find the modules below a folder, by the name under which they are imported.
+
+    In a wheel the methods are in bench/.
     """
     found = {}
     for path in sorted(folder.rglob("*.py")):
@@ -45,8 +46,9 @@ ALL = of_bench() | of_methods()
 
 
 def imports(path: Path, *, at_import_only: bool = False) -> set[str]:
-    """What a file imports, as "a.b" and, for ``from a import b``, as "a.b" too. Imports for type
-    checkers only are left out.
+    """Return the imports of a file as "a.b" and, for ``from a import b``, as "a.b" too.
+
+    Imports for type checkers only are left out.
     """
     found: set[str] = set()
 
@@ -92,8 +94,8 @@ def test_bench_never_imports_methods() -> None:
 
 
 def test_bench_names_no_method_in_its_code() -> None:
-    """Neither as an import nor as a special case: strings that equal a method's name stand only
-    where a user is shown an example.
+    """Neither as an import nor as a special case: a string that equals a method's name is allowed
+    only in an example for the user.
     """
     from bench.run.plugins import discover
 

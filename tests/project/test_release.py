@@ -1,6 +1,4 @@
-"""What is released: from a tag, the same bytes twice, with everything that it needs, and it works
-in an empty environment.
-"""
+"""Releases: made from a tag, the same bytes twice, complete, and they work in an empty environment."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def release(*words: str | Path, **environment: str) -> subprocess.CompletedProce
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Wheel and sdist; the script builds twice, and fails where a byte differs."""
+    """Build wheel and sdist; the script builds twice, and fails if a byte differs."""
     out = tmp_path_factory.mktemp("dist")
     done = release("build", out)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,5 +1,5 @@
-"""What runs on GitHub: forms and workflows are valid, pinned and of least rights, and each step is
-a script that runs here.
+"""Forms and workflows on GitHub are valid, pinned and have the least rights, and each step is a
+script that runs here.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def test_published_versions_are_guarded(board: Path) -> None:
 
 
 def test_ci_hides_engines_and_nothing_else(tmp_path: Path) -> None:
-    """What a newcomer's machine lacks is not on the PATH with which CI runs the tests."""
+    """Programs that a newcomer's machine lacks are not on the PATH with which CI runs the tests."""
     engines = tmp_path / "engines"
     engines.mkdir()
     for name in ("sbatch", "srun", "squeue", "torchrun", "ray", "mpirun", "sbatches"):

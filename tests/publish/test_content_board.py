@@ -1,5 +1,5 @@
-"""What a board holds: which runs meet in one table, against whom they are judged, and what of their
-cost may be compared.
+"""The contents of a board: which runs share a table, their baseline, and which costs may be
+compared.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What is called how on published pages: names without the publisher's folders, addresses, what to
-type.
-"""
+"""Names on published pages: without the publisher's folders, addresses, and the commands to type."""
 
 from __future__ import annotations
 

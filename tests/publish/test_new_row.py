@@ -54,9 +54,7 @@ def plan_of(*words: str) -> list[dict[str, Any]]:
 
 
 def as_planned(runs: Path, planned: dict[str, Any]) -> RunRecord:
-    """A finished run of a plan: its recipe and where it is from are the plan's, its scores are
-    made.
-    """
+    """Make a finished run of a plan, with the plan's recipe and sources, and made-up scores."""
     training = {"steps": 12, "sentences": 96}
     made = made_run(
         runs, planned["method"], planned["seed"], suites=("check",), noise=len(planned["method"])

@@ -1,5 +1,5 @@
-"""What this project has published itself: unaltered, a sample of its scores computed again from the
-predictions beside them, and no larger than said.
+"""This project's own published versions: unaltered, a sample of their scores recomputed from the
+stored predictions, and no larger than stated.
 """
 
 from __future__ import annotations

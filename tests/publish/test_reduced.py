@@ -1,4 +1,4 @@
-"""Of a rank correlation a version stores the order of the predictions, in 16 bits: every score,
+"""A version stores only the order of a rank correlation's predictions, in 16 bits: every score,
 interval and verdict stays the same.
 """
 

@@ -1,4 +1,4 @@
-"""Searches in a version: every trial is published with the runs whose values it found."""
+"""Searches in a version: every trial is published with the runs that use the values it found."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def made_search(
 
 
 def said(name: str = "search-1a2b3c4d", **changes: object) -> dict[str, object]:
-    """What a record of a tuned run keeps of its search."""
+    """Return the entry about its search in the record of a tuned run."""
     search = {"name": name, "trials": 3, "seeds": [901], "select_on": "captions dev"}
     return {"execution": {"search": search | changes}}
 

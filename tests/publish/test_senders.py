@@ -111,7 +111,7 @@ def run(seed: int, fingerprint: str = "", code: str = "") -> RunRecord:
 
 
 def came(*records: RunRecord) -> dict[str, frozenset[str]]:
-    """As of one command."""
+    """Mark the runs as made by one command."""
     names = frozenset(one.run_id for one in records)
     return dict.fromkeys(names, names)
 
@@ -195,7 +195,7 @@ def test_an_imposter_of_the_same_batch_with_another_seed_joins_no_row(
 
 
 def read_only(folder: Path, data: object = None) -> RunRecord:
-    """In the place of all checks: made runs have scores of nothing."""
+    """Replace all checks: made runs have scores without predictions."""
     from bench.records.record import read_record
 
     return read_record(folder / "run.json")

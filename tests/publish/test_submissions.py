@@ -117,7 +117,7 @@ another_seed = changed(seed=7)
 
 
 def said(**fields: Any) -> Forgery:
-    """A score with something beside it that its predictions do not give."""
+    """Make a score with an extra value that its predictions do not give."""
     return lambda store, run: store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
 
 

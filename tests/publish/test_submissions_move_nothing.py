@@ -44,8 +44,10 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunRecord]
 
 @pytest.fixture(scope="module")
 def junk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[RunRecord, str]]]:
-    """Forty runs of three senders: names of own rows, later dates, seeds that lie far apart, other
-    values, tasks, suites, backbones, budgets and libraries; more of them than own runs.
+    """Make forty runs of three senders, more than the own runs.
+
+    They have names of own rows, later dates, seeds far apart, and other values, tasks, suites,
+    backbones, budgets and libraries.
     """
     folder = tmp_path_factory.mktemp("junk")
     made: list[tuple[RunRecord, str]] = []
@@ -182,7 +184,7 @@ def test_a_submitted_row_is_no_baseline(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_knows_who_submitted_a_run_of_a_version(tmp_path: Path) -> None:
-    """The runs of a published version, one of which somebody sent in: in the command and in
+    """The runs of a published version, one submitted by somebody else: in the command and in
     Python.
     """
     import bench as library

@@ -1,5 +1,5 @@
-"""What is published names no folder of anybody's machine: absolute paths of all systems are found,
-and named instead.
+"""Published files name no folder of anybody's machine: absolute paths of all systems are found and
+replaced by names.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def test_every_field_of_a_record_is_looked_at() -> None:
 
 
 def texts_of(value: Any, where: tuple[Any, ...] = ()) -> Any:
-    """Where texts stand in a JSON value."""
+    """Find the places of all texts in a JSON value."""
     if isinstance(value, str):
         yield where
     elif isinstance(value, dict):

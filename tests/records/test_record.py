@@ -290,7 +290,7 @@ NEW_IN_3 = {
 
 
 def of_schema_3() -> dict[str, Any]:
-    """With null where nothing was recorded."""
+    """Write null for everything that was not recorded."""
     old = record().to_json() | {"schema": "bench.run/3"}
     return old | {"provenance": old["provenance"] | {"execution": None}}
 

@@ -1,5 +1,5 @@
-"""What the tables say about themselves: known slips are found, and every check follows made-up
-rows.
+"""The tables of printed numbers, audited: known slips are found, and every check responds to
+made-up rows.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def test_averages_that_do_not_follow() -> None:
 
 
 def test_what_is_printed_is_kept_with_its_zeros() -> None:
-    """Numbers whose print is known beside the reference file, which keeps none."""
+    """Numbers with a known print that the reference file does not keep."""
     printed = {
         (r.paper, r.table, r.label, r.backbone, r.task): r.printed
         for r in results()

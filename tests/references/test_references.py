@@ -1,5 +1,5 @@
-"""The printed numbers: row for row what the reference file of the project's owner has, and findable
-by method and backbone.
+"""The printed numbers: row for row as in the reference file of the project's owner, and findable by
+method and backbone.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ def later_rows(shared: Path) -> list[dict[str, Any]]:
 
 
 def test_every_later_row_is_that_of_its_table_or_readme(shared: Path) -> None:
-    """Each of their cells once, under the note of its row, which is that of all its cells
-    together.
-    """
+    """Each of their cells once, under the note of its row, which all its cells share."""
     rows = later_rows(shared)
     decoders = {json.dumps(row_of(r)) for r in decoder_results()}
     here = [r for r in results() if r.paper not in (*FIRST, "simcse") or r.table == "README"]
@@ -174,9 +172,9 @@ def test_every_printed_spread_is_the_one_that_was_typed_a_second_time() -> None:
     """The 91 printed ±, typed by hand a second time and not made from results.tsv.
 
     They were typed from the project owner's reference file (paper_results.json, 2026-11-24), and
-    not from the papers, whose text is not at hand. A reader had compared that file's 91 with the
-    papers the same day: 89 agreed, 0.45 for STS-B of ConPVP's SimCSE was a misread 0.77, and STS-B
-    of ConPVP, 0.45 or 0.46, cannot be read.
+    not from the papers, because their text is not at hand. A reader had compared that file's 91
+    with the papers the same day: 89 agreed, 0.45 for STS-B of ConPVP's SimCSE was a misread 0.77,
+    and STS-B of ConPVP, 0.45 or 0.46, cannot be read.
     """
     here = {
         (r.paper, r.table, r.label, r.backbone, r.task): r.std
@@ -240,8 +238,8 @@ def test_protocols_are_those_of_the_suites() -> None:
 
 
 def test_the_contents_have_every_table_once_and_the_docs_have_the_contents() -> None:
-    """What has printed scores can be run again; the docs' list is this one, with the command of
-    each, or why there is none.
+    """Tables with printed scores can be run again; the docs' list is this one, with each command,
+    or the reason why there is none.
     """
     every = contents()
     assert len({(one.paper, one.part) for one in every}) == len(every)

@@ -1,6 +1,4 @@
-"""What is scored never decides what is trained: the dev set of a run does not depend on its
-suites.
-"""
+"""Scored suites never decide what is trained: the dev set of a run does not depend on its suites."""
 
 from __future__ import annotations
 

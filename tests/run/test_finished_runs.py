@@ -80,7 +80,7 @@ def in_the_second_task(error: BaseException) -> Callable[[pytest.MonkeyPatch], N
 
 
 def stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Ctrl-C, SIGTERM or the time limit of an engine: after the first score."""
+    """Interrupt, like Ctrl-C, SIGTERM or the time limit of an engine, after the first score."""
 
     scored: list[str] = []
     score = LoadedRatings.score

@@ -88,7 +88,7 @@ def test_runs_that_do_not_fit_together_are_refused(monkeypatch: pytest.MonkeyPat
 
 
 class Batch:
-    """A batch whose workers are lines of shell."""
+    """A batch with lines of shell as workers."""
 
     def __init__(self, folder: Path, lines: dict[str, str], retries: int = 3) -> None:
         (folder / "logs").mkdir()

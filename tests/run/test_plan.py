@@ -1,5 +1,5 @@
-"""What a command means: runs, their ids and fingerprints, and what is refused before anything is
-started.
+"""The meaning of a command: its runs, their ids and fingerprints, and what is refused before
+anything is started.
 """
 
 from __future__ import annotations

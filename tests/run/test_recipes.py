@@ -1,4 +1,4 @@
-"""Recipe layers: which value wins, where it says it came from, and what --set may say."""
+"""Recipe layers: which value wins, which source it names, and what --set may say."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def test_a_plan_file_keeps_one_text_and_several() -> None:
 
 
 def test_a_text_in_the_place_of_a_method_is_named() -> None:
-    """As a shell writes ``--corpus *.txt`` out."""
+    """A shell may expand ``--corpus *.txt`` to several words."""
     done = bench("run", "simcse", "--corpus", "x.txt", "y.txt", "--dry-run")
     assert done.exit_code == 2
     assert "y.txt is a text, and no method" in done.stderr

@@ -1,4 +1,4 @@
-"""``bench/score/same_numbers.toml``: earlier code of a suite stands for today's if its scores are
+"""``bench/score/same_numbers.toml``: earlier code of a suite counts as today's if its scores are
 equal.
 """
 

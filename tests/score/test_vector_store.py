@@ -15,7 +15,7 @@ from bench.score.encoding import VectorStore
 
 
 class Encoder:
-    """The vector of a sentence is (its length, its number of a's, 1); counts what it was asked."""
+    """An encoder with the vector (length, number of a's, 1) for a sentence. Counts its calls."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

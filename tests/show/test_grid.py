@@ -1,4 +1,4 @@
-"""The Grid and its five writers: what each prints, that it fits, and that no text can make it
+"""The Grid and its five writers: the output of each, that it fits, and that no text can make it
 misbehave; and score tables as Grids.
 """
 
@@ -89,7 +89,7 @@ def test_each_writer(snapshot: object) -> None:
 def test_a_terminal_loses_no_word_and_is_as_wide_as_it_says(
     rows: list[tuple[str, str, str]], width: int
 ) -> None:
-    """Only a word that is longer than its place may stand out."""
+    """Only a word that is longer than its place may exceed the width."""
     table = grid(
         [GridColumn("a", wrap=8), GridColumn("b", right=True, drop=1), GridColumn("c", wrap=12)],
         rows,

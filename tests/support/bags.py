@@ -38,9 +38,9 @@ class Bag:
 
 
 class Scripted(ThreadingHTTPServer):
-    """Embeddings as OpenAI's interface has them.
+    """Embeddings by OpenAI's interface.
 
-    ``script``: what the next requests get in the place of an answer, one each: a status, (status,
+    ``script``: the replies to the next requests instead of an answer, one each: a status, (status,
     headers), "half" an answer, "nothing" until the client gives up, or an object to answer with.
     """
 

@@ -1,6 +1,6 @@
 """The maker of runs: records of synthetic numbers, and their folders.
 
-``record`` makes a record, ``with_fingerprint`` names it after what it is, ``write_run`` writes it
+``record`` makes a record, ``with_fingerprint`` names it by its contents, ``write_run`` writes it
 with its predictions. The other makers choose what is scored, and call these: made_runs.py (every
 suite), predicted_runs.py (STS of chosen noise), scored_run.py (generated pairs, scored for real).
 Numbers come from a named generator, so that a test can be read without data.

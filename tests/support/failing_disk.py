@@ -1,4 +1,4 @@
-"""A disk on which the n-th write below a folder fails, and every one after it or that one alone."""
+"""A disk that fails at the n-th write below a folder, and at every later one or at that one alone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ CHANGES = "wax+"
 
 
 class FailingDisk:
-    """``at``: the number of the first write that fails, from 0.
+    """A disk with a failing write.
 
-    ``once``: it alone, with EIO; else all from there on, with ENOSPC.
+    ``at``: the number of the first write that fails, from 0. ``once``: it alone fails, with EIO;
+    otherwise all from there on fail, with ENOSPC.
 
-    A write is whatever may fail on a disk that is full or breaks: opening a file to write, making a
-    folder, renaming, waiting for the disk (where what was buffered is written), and what a library
-    writes without asking Python.
+    A write is any operation that may fail on a disk that is full or breaks: opening a file to
+    write, making a folder, renaming, waiting for the disk (which writes the buffers), and what a
+    library writes without asking Python.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """Tiny random models of every family that docs/training.md speaks of: 2 layers, 32 wide, an MLM
 head, a vocabulary of their own.
 
-Configurations differ from the real ones in size alone; where a family's base model sets something
-that changes what an encoder computes (DeBERTa-v3's relative positions, ModernBERT's dropout of 0),
-it is set here, too.
+Configurations differ from the real ones in size alone; if a family's base model sets something that
+changes its computation (DeBERTa-v3's relative positions, ModernBERT's dropout of 0), it is set
+here, too.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def nt_xent(first: Any, second: Any, tau: float) -> float:
 
 
 class WithoutMemory(Backbone):
-    """A backbone with a masked language model of which nothing is computed."""
+    """A backbone with a masked language model that is never computed."""
 
     masked: Any
     reads_ahead = True

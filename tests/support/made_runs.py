@@ -139,7 +139,7 @@ def made_runs(
     suites: Sequence[str] = ("sts",),
     **changes: Any,
 ) -> list[RunRecord]:
-    """Write a run of each method with each seed; ``changes`` are those of ``made_run``."""
+    """Write a run of each method with each seed; ``changes`` go to ``made_run``."""
     wanted = METHODS if methods is None else methods
     return [
         made_run(runs, method, seed, noise=noise, suites=suites, **changes)

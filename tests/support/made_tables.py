@@ -200,9 +200,7 @@ class World:
         )
 
     def tested(self, rule: Rule = Rule()) -> np.ndarray:
-        """(K,) which rows are tested: those in which nothing is random, and those of enough
-        seeds.
-        """
+        """(K,) which rows are tested: rows without randomness, and rows with enough seeds."""
         return np.array([n == 0 or n >= rule.fewest_seeds for n in self.seeds])
 
 

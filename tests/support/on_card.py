@@ -89,9 +89,9 @@ def method_on_card(place: card_models.Place, entry: str, number: int) -> dict[st
 
 
 def watched_training(method: Any, corpus: Any) -> list[tuple[dict[str, int], dict[str, int]]]:
-    """Train, to the end or to where it is stopped.
+    """Train to the end, or until the training is stopped.
 
-    Of each step: the waits and the uploads, by place.
+    Returns the waits and the uploads of each step, by place.
     """
     from bench.method import Interrupted
     from bench.training import loop

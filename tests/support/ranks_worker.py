@@ -1,9 +1,9 @@
 """One of the processes of test_spread.py: python ranks_worker.py RANK RANKS FOLDER BACKBONE; it
 leaves answers-RANK.json.
 
-For every method, setting and variant: the gradient of a batch in this process alone, and that of
-the same batch spread over the ranks. Nothing is random in either: no dropout, and masks that the
-tokens themselves determine.
+For every method, setting and variant: the gradient of a batch in this process alone, and the
+gradient of the same batch spread over the ranks. Nothing is random in either: no dropout, and masks
+that the tokens themselves determine.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def answer(
 
 
 def with_the_same_draws(loss: Callable[..., Loss]) -> Callable[..., Loss]:
-    """Return a loss that draws in one process what it draws on every rank."""
+    """Return a loss that makes in one process the draws of every rank."""
 
     def seeded(views: tuple[Tensor, ...], batch: Batch) -> Loss:
         torch.manual_seed(seed_for(1, "loss", batch.step))

@@ -4,9 +4,9 @@
 
 From the predictions and gold values in the version's folder: every STS score and average, how far
 each pair moves them, the variances over pairs and over seeds, Student's t, the rule. Written from
-docs/statistics.md and its sources, in the slow way wherever there is one: ranks and their
-derivatives from all comparisons of two items, sharing of sentences pair by pair. The one file of
-bench that it reads is the list of which pair has which sentences.
+docs/statistics.md and its sources, in the slow way if there is one: ranks and their derivatives
+from all comparisons of two items, sharing of sentences pair by pair. The only file of bench that it
+reads is the list of the sentences of each pair.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def sentences_of_pairs() -> dict[str, np.ndarray]:
 
 
 def signs(values: np.ndarray) -> np.ndarray:
-    """(N, N) 1 where the row's item is above the column's, -1 where below."""
+    """(N, N) 1 if the row's item is above the column's, -1 if below, else 0."""
     return np.sign(values[:, None] - values[None, :]).astype(np.float32)
 
 

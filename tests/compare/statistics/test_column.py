@@ -1,4 +1,4 @@
-"""Columns of methods against textbook tests where one source of variation is alone."""
+"""Columns of methods against textbook tests, with one source of variation at a time."""
 
 from __future__ import annotations
 

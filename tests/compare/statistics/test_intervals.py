@@ -1,5 +1,5 @@
-"""Intervals: scipy's bootstrap, textbook formulas in the limits where one source of variation is
-alone, and laws.
+"""Intervals: against scipy's bootstrap, against textbook formulas for one source of variation at a
+time, and laws.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def test_seeds_that_say_the_same_leave_the_variation_of_the_items() -> None:
 
 
 def test_k_means_seeds_vary_too() -> None:
-    """One run whose ten clusterings have accuracies far apart: Student's interval over the ten."""
+    """For one run of ten clusterings with accuracies far apart: Student's interval over the ten."""
     items, shares = 5000, np.linspace(0.6, 0.9, 10)
     gold = np.arange(items) % 2
     rng = np.random.default_rng(0)

@@ -1,5 +1,5 @@
-"""What makes a row: everything that a fingerprint is of sets runs apart, but for the seed; and
-which code, and which run of a seed, it shows.
+"""Rows of a table: every part of a fingerprint but the seed sets runs apart; and which code, and
+which run of a seed, a row shows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def renamed(one: RunRecord) -> RunRecord:
 
 
 def named(*records: RunRecord) -> dict[str, list[int | None]]:
-    """What sets each row apart -> its seeds."""
+    """The label that sets each row apart -> its seeds."""
     found = {}
     for row in group_rows(records, []):
         name = " ".join(f"{key}={value}" for key, value in row.differs)

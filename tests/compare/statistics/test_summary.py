@@ -1,4 +1,4 @@
-"""Tables of means over seeds: against numpy, and what may stand side by side."""
+"""Tables of means over seeds: against numpy, and which runs may share a table."""
 
 from __future__ import annotations
 

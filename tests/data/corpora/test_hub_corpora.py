@@ -1,6 +1,4 @@
-"""``--corpus hub:owner/name:column`` against the stand-in hub: rows, revisions, what is resumed,
-what is refused.
-"""
+"""``--corpus hub:owner/name:column`` against the stand-in hub: rows, revisions, resuming, refusals."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_what_is_not_a_regular_file_is_never_made(tmp_path: Path, kind: bytes) -
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
-    """Neither one in a zip, nor one that lies where a file goes."""
+    """Neither a link in a zip is followed, nor a link in the place of a file that is written."""
     info = zipfile.ZipInfo("STS/a.txt")
     info.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
@@ -104,7 +104,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 
 def lying(path: Path) -> Path:
-    """A zip whose directory says 10 bytes where there are four million."""
+    """Make a zip with a directory that says 10 bytes for a file of four million."""
     raw = packed(path, {"STS/a.txt": bytes(4_000_000)}, "zip").read_bytes()
     path.write_bytes(raw.replace(struct.pack("<L", 4_000_000), struct.pack("<L", 10)))
     return path

@@ -1,4 +1,6 @@
-"""One file from a server that is slow, breaks off, lies, refuses, or has to wait for room."""
+"""One file from a server that is slow, breaks off, sends wrong bytes, refuses, or has to wait for
+room.
+"""
 
 from __future__ import annotations
 
@@ -142,8 +144,9 @@ def test_whether_there_is_a_network(hub: StandInHub, monkeypatch: pytest.MonkeyP
 
 
 def in_a_new_process(url: str, to: Path, **environment: str) -> str:
-    """The hub's client reads proxies and certificates when it is first used. Gives what the
-    download printed as its error.
+    """Download in a new process, and return what it printed as its error.
+
+    The hub's client reads proxies and certificates when it is first used.
     """
     code = (
         "import sys; from pathlib import Path; from bench.data import fetching;"

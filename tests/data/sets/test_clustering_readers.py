@@ -1,6 +1,4 @@
-"""Readers of the clustering sets: counts, both known forms wherever they lie, and what is
-refused.
-"""
+"""Readers of the clustering sets: counts, both known forms in any folder, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Data sets from their sources: announced, checked, from the next source where one fails, trusted
-on first use where it must be.
+"""Data sets from their sources: announced, checked, from the next source if one fails, and trusted
+on first use if nothing else is possible.
 """
 
 from __future__ import annotations
@@ -409,7 +409,7 @@ CAFES = ("Caf\u00e9s \u2028 are two lines\nhere.", "There are caf\u00e9s.")
 
 
 def labelled(label: str, first: str, second: str) -> dict[str, object]:
-    """As snli_1.0_train.jsonl has them, with keys that nobody reads here."""
+    """Make lines like those of snli_1.0_train.jsonl, with keys that nobody reads here."""
     pair = {"gold_label": label, "sentence1": first, "sentence2": second}
     return pair | {"annotator_labels": [label], "pairID": "3416050480.jpg#4r1n"}
 
@@ -423,7 +423,7 @@ MNLI = [labelled("entailment", *CAFES)]
 
 
 def nli_archives() -> dict[str, bytes]:
-    """Where SNLI's and MultiNLI's archives lie -> archives in their layout, of a few pairs."""
+    """Address of SNLI's and MultiNLI's archives -> archives in their layout, of a few pairs."""
     archives: dict[str, bytes] = {}
     for place, name, pairs in (
         ("nlp.stanford.edu/projects/snli/snli_1.0.zip", "snli_1.0", SNLI),

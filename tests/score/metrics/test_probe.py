@@ -137,8 +137,8 @@ def jobs_of_all_kinds(n: int) -> list[FitJob]:
 @pytest.mark.parametrize("chunk_bytes", [1, 1 << 12, 1 << 20])
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
-    """In float64 to the last digits: same weights, same dev accuracies, same epochs, however the
-    jobs are packed.
+    """Equal in float64 to the last digits: weights, dev accuracies and epochs, however the jobs are
+    packed.
     """
     monkeypatch.setitem(probe_batched.CHUNK_BYTES, "cpu", chunk_bytes)
     x, y = problem(classes)

@@ -36,7 +36,7 @@ WORDS += ["under", "the", "red", "old", "mat", "tree", "house"]
 
 
 def hashed(sentences: Any) -> np.ndarray:
-    """A stand-in for a model: the sum of a fixed random vector for every word."""
+    """Encode without a model: the sum of a fixed random vector for every word."""
     words = {word for sentence in sentences for word in sentence.split()}
     known = {w: np.random.default_rng(zlib.crc32(w.encode())).normal(size=16) for w in words}
     rows = [sum((known[w] for w in s.split()), np.zeros(16)) for s in sentences]

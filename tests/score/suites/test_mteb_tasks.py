@@ -19,9 +19,7 @@ from bench.score.suites.mteb_tasks import LANGUAGES, tasks  # noqa: E402
 
 
 class Words:
-    """Somebody's model, as mteb's protocol has it: a sum of word vectors. Counts what it was asked
-    for.
-    """
+    """A model by mteb's protocol: a sum of word vectors. Counts the sentences it is asked for."""
 
     mteb_model_meta = ModelMeta.create_empty(
         {

@@ -94,7 +94,7 @@ def write(path: Path, rows: Table) -> Path:
 
 
 def letters(sentences) -> np.ndarray:
-    """A stand-in for a model: how often each letter occurs."""
+    """Encode without a model: how often each letter occurs."""
     alphabet = "abcdefghijklmnopqrstuvwxyz"
     return np.array([[s.count(c) for c in alphabet] for s in sentences], dtype=np.float32)
 

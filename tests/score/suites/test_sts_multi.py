@@ -38,7 +38,7 @@ PUBLISHED = {
 
 
 def letters_in(sentences: Sequence[str]) -> np.ndarray:
-    """A stand-in for a model that reads any script: counts of hashed runs of two characters."""
+    """Encode any script without a model: counts of hashed runs of two characters."""
     vectors = np.zeros((len(sentences), 48), dtype=np.float32)
     for row, sentence in enumerate(sentences):
         for start in range(max(len(sentence) - 1, 1)):

@@ -1,5 +1,5 @@
-"""Figures of made boards: what stands on their axes is what the tables say, their data are the
-drawing's, and no text is cut.
+"""Figures of made boards: their axes show what the tables say, their data are the drawing's, and no
+text is cut.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ KINDS = [
 
 @dataclass
 class Drawn:
-    """What was drawn from a board: figures by kind, and the axes of each."""
+    """The figures drawn from a board: by kind, and the axes of each."""
 
     board: Board
     figures: dict[str, Figure] = field(default_factory=dict)
@@ -86,8 +86,9 @@ def draw(board: Board) -> Drawn:
 
 
 def with_captions(board: Board) -> Board:
-    """CxC-STS beside STS: the numbers of the first STS set, in another order, for the real suite
-    takes long.
+    """Add CxC-STS to a board of STS.
+
+    It gets the numbers of the first STS set in another order, because the real suite takes long.
     """
     one = table_of(board, "sts")
     table = replace(
@@ -188,7 +189,9 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
 
 
 def test_the_line_of_printed_gains(made: Drawn) -> None:
-    """The spread of what five parties report of one method, not that of this board's backbone."""
+    """It shows the spread of five reports of one method by different parties, not the spread of
+    this board's backbone.
+    """
     line = 1.96 * math.sqrt(2) * stdev([76.25, 75.68, 73.47, 74.84, 75.99])
     (axes,), printed = made.axes("printed-gains"), printed_gains()
     assert len(printed) == 15

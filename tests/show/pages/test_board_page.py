@@ -1,4 +1,4 @@
-"""The main page of a version: what stands in it, before any browser draws it."""
+"""The main page of a version, as HTML, before any browser draws it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawing of cosines by gold level: its density, its levels, and what it refuses."""
+"""The drawing of cosines by gold level: its density, its levels, and the input that it refuses."""
 
 from __future__ import annotations
 

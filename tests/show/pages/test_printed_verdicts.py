@@ -1,5 +1,5 @@
-"""Beside a printed number stands what became of it here: only of the same method, backbone and
-recipe, and judged as a reproduction is.
+"""A printed number is shown with its verdict here: only for the same method, backbone and recipe,
+and judged like a reproduction.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 
 def moved(runs: list[Run], by: float, senders: dict[str, str] | None = None) -> Board:
-    """Runs whose scores are the printed ones, so much off, and a hundredth apart from seed to
-    seed.
-    """
+    """Make runs with the printed scores plus an offset, a hundredth apart from seed to seed."""
     found = []
     for i, run in enumerate(runs):
         scores = tuple(
@@ -53,7 +51,7 @@ def moved(runs: list[Run], by: float, senders: dict[str, str] | None = None) -> 
 
 
 def cells(made: Board, sign: str | None = None) -> dict[str, GridCell]:
-    """Task -> ours below the printed row; empty where nothing stands below it."""
+    """Task -> our number below the printed row; empty if there is none."""
     (grid,) = [
         printed.grid
         for tables in printed_papers(made).values()
