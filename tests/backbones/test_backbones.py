@@ -1,4 +1,4 @@
-"""What a backbone name may be, and the errors for folders that are no models."""
+"""The names that a backbone may have, and the errors for folders that are no models."""
 
 from __future__ import annotations
 

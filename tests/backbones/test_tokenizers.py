@@ -52,7 +52,7 @@ def test_a_class_that_changes_the_ids_is_named(tmp_path: Path) -> None:
 
 
 def test_a_config_that_says_itself_what_differs(tmp_path: Path) -> None:
-    """As always in transformers, the do_lower_case of the config counts, not the one in
+    """The do_lower_case of the config counts, as always in transformers, not the one in
     tokenizer.json.
     """
     from transformers import BertTokenizer

@@ -26,8 +26,8 @@ STRAY = np.random.default_rng(1).normal(size=N)
 
 
 def scored(store: RunsFolder, method: str, seed: int | None, noise: float) -> RunRecord:
-    """Make a run with cosines that follow the ratings but for ``noise``, most of which all methods
-    share.
+    """Make a run with cosines that follow the ratings but for ``noise``; all methods share most of
+    it.
     """
     from scipy.stats import spearmanr
 

@@ -20,7 +20,7 @@ BERT = argv("run --method simcse,promcse --backbone bert-base-uncased --seeds 1-
 
 @pytest.fixture(autouse=True)
 def a_machine_without_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a hub, data, a backbone or a card there is only the package."""
+    """Make a machine without a hub, data, a backbone or a card: there is only the package."""
     for name in ("HF_HUB_CACHE", "BENCH_CACHE", "BENCH_RUNS"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")

@@ -114,7 +114,7 @@ def test_fresh_does_it_again_with_the_same_result(
 def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_training(
     finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
 ) -> None:
-    """As after an interruption during encoding, the checkpoint exists and the scores do not."""
+    """The checkpoint exists and the scores do not, as after an interruption during encoding."""
     runs, _ = finished
     copy = Path(shutil.copytree(runs, tmp_path / "runs"))
     file = the_run(copy) / "run.json"

@@ -1,7 +1,7 @@
-"""The rule by which tables are judged: against another implementation, its laws, and false
-statements in whole tables, by simulation.
+"""The rule that judges tables: against another implementation, its laws, and false statements in
+whole tables, by simulation.
 
-Unless a test says otherwise, variances are those of leaderboards/v1. ``python
+Unless a test says otherwise, variances are taken from leaderboards/v1. ``python
 tests/support/made_tables.py`` prints the table of docs/statistics.md.
 """
 

@@ -1,5 +1,5 @@
-"""The README: short, its links lead somewhere, its first commands run unchanged, and its rows are
-what the command prints.
+"""The README: short, its links lead somewhere, its first commands run unchanged, and the command
+prints its rows.
 """
 
 from __future__ import annotations

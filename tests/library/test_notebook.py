@@ -106,7 +106,7 @@ results""",
 def test_a_notebook_trains_on_a_dataset_and_plots(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a real kernel, progress is one output; tables and plots are shown by a cell."""
+    """A real kernel shows one output of progress; a cell shows tables and plots."""
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("datasets")

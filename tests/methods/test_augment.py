@@ -133,8 +133,8 @@ def test_so_many_words_are_left_out_and_the_rest_stays_in_order(words, count, se
 
 @pytest.mark.parametrize("backbone", ["tiny", "tiny_roberta"])
 def test_words_are_those_of_the_tokenizer(request: pytest.FixtureRequest, backbone: str) -> None:
-    """As in the library's own ``word_ids``; RoBERTa's tokens mark blanks, so that a full stop
-    belongs to its word.
+    """The words agree with the library's own ``word_ids``; RoBERTa's tokens mark blanks, so that a
+    full stop belongs to its word.
     """
     from transformers import AutoTokenizer
 

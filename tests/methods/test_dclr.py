@@ -136,7 +136,7 @@ def weights_of(similar: np.ndarray) -> tuple[float, np.ndarray]:
 
 @pytest.fixture
 def noise(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
-    """Fix the result of every call of ``uphill``."""
+    """Record the result of every call of ``uphill``."""
     made: list[Tensor] = []
     monkeypatch.setattr("bench.methods.dclr.uphill", lambda *a: made.append(uphill(*a)) or made[-1])
     return made

@@ -60,7 +60,7 @@ def test_the_generator_rewrites_every_position_but_the_first_and_padding(backbon
     seen = []
 
     def write(masked: Tensor, given_mask: Tensor) -> Tensor:
-        """Predict the next id for odd tokens, and the original token for the others."""
+        """Predict the next id for each odd id, and the same id for each even one."""
         seen.append(masked)
         assert torch.equal(given_mask, mask)
         size = len(method.backbone.tokenizer) + 1

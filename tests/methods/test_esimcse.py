@@ -24,7 +24,7 @@ def build(backbone: str, tmp_path: Path) -> Callable[..., ESimCSE]:
 
 
 def test_three_steps_by_hand(build: Callable[..., ESimCSE]) -> None:
-    """Without dropout, in float64: the loss of each step from vectors alone, and a queue of the
+    """The loss of each step from vectors alone, without dropout, in float64, and a queue of the
     newest five.
     """
     method = build(dropout=0.0, queue_size=5, momentum=0.9).double().train()

@@ -30,7 +30,7 @@ def test_the_loss_is_that_of_the_reference(reference_c):
 
 
 def every_third(ids: Any, spared: Any, mask_id: int, *_: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mask without chance: the real tokens among places 1, 4, 7, ..."""
+    """Mask without chance: places 1, 4, 7, ... unless they are spared."""
     chosen = (torch.arange(ids.shape[1]) % 3 == 1) & ~spared
     return ids.masked_fill(chosen, mask_id), ids.masked_fill(~chosen, -100)
 

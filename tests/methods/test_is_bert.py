@@ -83,7 +83,7 @@ def test_loss_and_gradients_agree_with_plain_loops(lengths: list[int], size: flo
 
 
 def test_local_features_are_three_convolutions_over_each_sentence_alone(build):
-    """By hand, sentence by sentence: no padding, zeros beyond both ends."""
+    """Computed by hand, sentence by sentence: no padding, zeros beyond both ends."""
     method = build(dropout=0.0).double()
     (features,) = batch_of(method, TEXTS).columns
     means = []

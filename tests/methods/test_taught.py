@@ -1,4 +1,4 @@
-"""RankCSE and guided SimCSE: reference values, the same by hand, and what a frozen teacher does."""
+"""RankCSE and guided SimCSE: reference values, the same by hand, and frozen teachers."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ HEAVY = ("torch", "transformers", "mteb", "sentence_transformers")
 
 
 def modules(package: str, folder: Path) -> dict[str, Path]:
-    """Find the modules below a folder, by the name under which they are imported.
+    """Find the modules below a folder, by the names that import them.
 
     In a wheel the methods are in bench/.
     """

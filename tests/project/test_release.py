@@ -81,7 +81,7 @@ def test_the_wheel_and_the_sdist_hold_what_is_needed_and_nothing_else(built: Pat
 
 @pytest.mark.nightly
 def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
-    """Without torch, on this Python; the workflow does it whole, on three."""
+    """Torch is missing there, and there is this Python alone; the workflow does it whole, on three."""
     (wheel,) = built.glob("*.whl")
     done = release("try", wheel, BENCH_NO_DEPS="1")
     if "No matching distribution" in done.stderr or "NewConnectionError" in done.stderr:

@@ -111,7 +111,7 @@ def run(seed: int, fingerprint: str = "", code: str = "") -> RunRecord:
 
 
 def came(*records: RunRecord) -> dict[str, frozenset[str]]:
-    """Mark the runs as made by one command."""
+    """Say that one command made the runs."""
     names = frozenset(one.run_id for one in records)
     return dict.fromkeys(names, names)
 

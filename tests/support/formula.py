@@ -15,8 +15,8 @@ from bench.methods.templates import Template, at_mask
 
 
 class Formula:
-    """The encoder in float64, and its mask states; learned vectors replace the embeddings that
-    features name.
+    """The encoder in float64, and its mask states; vectors of the prompt replace the embeddings in
+    the slots of the features.
     """
 
     def __init__(self, known: dict[str, Any]) -> None:

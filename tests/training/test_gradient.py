@@ -117,7 +117,7 @@ def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
 @pytest.mark.matrix(every=8)
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_path, monkeypatch):
-    """Seven rows, three at a time, twice: the second loss depends on what a method remembers of the
+    """Seven rows, three at a time, twice: the second loss depends on what the method kept from the
     first batch.
     """
     one, other = made(case, tiny, tmp_path), made(case, tiny, tmp_path)

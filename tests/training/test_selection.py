@@ -74,7 +74,7 @@ def test_the_kept_checkpoint_is_the_first_of_the_best(tmp_path, scores, best):
 
 
 class Fails(Toy):
-    """A toy with a forward that fails, or else acts as a test wants, at the step that it wants."""
+    """A toy with a forward that changes the loss at one step, as a test wants it."""
 
     at, what = 5, staticmethod(lambda loss: loss)
 

@@ -276,8 +276,8 @@ def test_what_counts_as_one_number() -> None:
 
 
 def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
-    """For sets that are quick to read, the hashes in the package equal the hashes of the data
-    folder.
+    """The hashes in the package equal the hashes of the data folder, for sets that are quick to
+    read.
     """
     from bench.data.sets import DataFolder
     from bench.data.sets.clustering import read_clustering
@@ -325,7 +325,7 @@ def test_the_hash_is_what_the_documentation_says() -> None:
 
 
 def test_the_fingerprint_of_a_plan_is_found_again_in_its_record(store: RunsFolder) -> None:
-    """For a recipe key that names a place the content counts: the file may be elsewhere."""
+    """The content counts for a recipe key that names a place: the file may be elsewhere."""
     run = finished_run(store)
     values = {key: one.value for key, one in run.recipe.items() if key != "teacher"}
     beyond = {"precision": "bf16", "dev": None, "something new": [1, 2]}

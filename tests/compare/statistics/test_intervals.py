@@ -106,7 +106,7 @@ def test_seeds_that_say_the_same_leave_the_variation_of_the_items() -> None:
 
 
 def test_k_means_seeds_vary_too() -> None:
-    """For one run of ten clusterings with accuracies far apart: Student's interval over the ten."""
+    """One run of ten clusterings with accuracies far apart gets Student's interval over the ten."""
     items, shares = 5000, np.linspace(0.6, 0.9, 10)
     gold = np.arange(items) % 2
     rng = np.random.default_rng(0)

@@ -409,7 +409,7 @@ CAFES = ("Caf\u00e9s \u2028 are two lines\nhere.", "There are caf\u00e9s.")
 
 
 def labelled(label: str, first: str, second: str) -> dict[str, object]:
-    """Make lines like those of snli_1.0_train.jsonl, with keys that nobody reads here."""
+    """Make lines as in snli_1.0_train.jsonl, with keys that nobody reads here."""
     pair = {"gold_label": label, "sentence1": first, "sentence2": second}
     return pair | {"annotator_labels": [label], "pairID": "3416050480.jpg#4r1n"}
 

@@ -23,7 +23,7 @@ def test_what_is_kept_is_what_the_data_says(shared: Path, folder: str, text: str
 
 
 def test_the_counts_of_the_issue(shared: Path) -> None:
-    """Of 18,850 pairs 17,318 have other letters: 153 of SMTeuroparl are there twice (149 sign for
+    """18,850 pairs, and 17,318 with other letters: 153 of SMTeuroparl are there twice (149 sign for
     sign).
     """
     data = DataFolder(shared / "data" / "senteval-moses")
