@@ -113,10 +113,12 @@ def main() -> None:
 
     print(describe_machine())
     print(
-        f"difference of two Spearman correlations, as by {args.draws:,} paired draws; seconds are wall-clock (processor)"
+        f"difference of two Spearman correlations, as by {args.draws:,} paired draws; seconds are "
+        "wall-clock (processor)"
     )
     print(
-        f"{'set':8}{'items':>7}{'scipy':>22}{'bench':>18}{'ratio':>16}   standard error: scipy, bench"
+        f"{'set':8}{'items':>7}{'scipy':>22}{'bench':>18}{'ratio':>16}   standard error: scipy, "
+        "bench"
     )
     total, apart = [0.0] * 4, []
     for task, (a, b, gold) in (stored(args.runs) if args.runs else made_up()).items():
@@ -141,7 +143,8 @@ def main() -> None:
         sys.exit(f"standard errors disagree: {', '.join(apart)}")
     if total[1] < TARGET * total[3] or total[2] > SECONDS:
         sys.exit(
-            f"{total[1] / total[3]:.1f} times as fast, {total[2]:.1f} s; at least {TARGET} and at most {SECONDS} s are the targets"
+            f"{total[1] / total[3]:.1f} times as fast, {total[2]:.1f} s; at least {TARGET} and at "
+            f"most {SECONDS} s are the targets"
         )
 
 

@@ -65,7 +65,8 @@ def main() -> None:
     print(f"{os.uname().machine}, Python {sys.version.split()[0]}, {args.repeat} processes each")
     print(f"python -c pass      {statistics.median(bare):.3f} s")
     print(
-        f"bench --help        {median:.3f} s (median; {min(taken):.3f} to {max(taken):.3f}), target below {LIMIT} s"
+        f"bench --help        {median:.3f} s (median; {min(taken):.3f} to {max(taken):.3f}), "
+        f"target below {LIMIT} s"
     )
     print(f"imported: {', '.join(heavy) or 'none of ' + ', '.join(HEAVY)}")
     if median >= LIMIT or heavy:

@@ -113,10 +113,12 @@ def main() -> None:
     print(describe_machine())
     encode, seeds = encoder(args.model), range(args.seeds)
     print(
-        f"{args.seeds} seeds of 10 starts, {args.threads} threads; seconds are wall-clock (processor)"
+        f"{args.seeds} seeds of 10 starts, {args.threads} threads; seconds are wall-clock "
+        "(processor)"
     )
     print(
-        f"{'set':15}{'n x classes':>13}{'scikit-learn':>20}{'bench':>18}{'ratio':>14}   accuracy: scikit-learn, bench"
+        f"{'set':15}{'n x classes':>13}{'scikit-learn':>20}{'bench':>18}{'ratio':>14}   accuracy: "
+        "scikit-learn, bench"
     )
     total = np.zeros(4)
     apart = []

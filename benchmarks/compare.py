@@ -72,13 +72,15 @@ def main() -> None:
             taken = seconds(arguments, runs, options.repeat)
             shown = " ".join(arguments).replace(page, "page.html")
             print(
-                f"bench {shown:<46} {options.records} records  median {statistics.median(taken):.3f} s  worst {max(taken):.3f} s"
+                f"bench {shown:<46} {options.records} records  median "
+                f"{statistics.median(taken):.3f} s  worst {max(taken):.3f} s"
             )
             if arguments == ["compare"]:
                 worst = statistics.median(taken)
         size = Path(page).stat().st_size / 1e6
     print(
-        f"the page: {size:.1f} MB; target for compare: {TARGET:.1f} s with 200 records, reached {worst:.3f} s"
+        f"the page: {size:.1f} MB; target for compare: {TARGET:.1f} s with 200 records, reached "
+        f"{worst:.3f} s"
     )
     if options.records == 200 and worst > TARGET:
         raise SystemExit(1)

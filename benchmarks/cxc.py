@@ -57,7 +57,8 @@ def main() -> None:
     theirs = peer(cosine, gold, image, draws)
     their_seconds = time.perf_counter() - began
     print(
-        f"cxc-promcse/1, {draws} draws: numpy and scipy {their_seconds:.2f} s, bench {seconds:.2f} s, ratio {their_seconds / seconds:.1f}"
+        f"cxc-promcse/1, {draws} draws: numpy and scipy {their_seconds:.2f} s, bench {seconds:.2f} "
+        f"s, ratio {their_seconds / seconds:.1f}"
     )
     print(f"largest difference of a draw: {np.abs(ours - theirs).max():.1e}")
     began = time.perf_counter()

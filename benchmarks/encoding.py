@@ -137,7 +137,8 @@ def main() -> None:
     sentences = [s for task in tasks for s in task.sentences]
     print(describe_machine())
     print(
-        f"{sum(task.n for task in tasks):,} pairs, {len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; {args.threads} threads"
+        f"{sum(task.n for task in tasks):,} pairs, {len(sentences):,} sentences, "
+        f"{len(set(sentences)):,} of them distinct; {args.threads} threads"
     )
 
     sides = {

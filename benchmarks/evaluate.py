@@ -106,7 +106,8 @@ def main() -> None:
     if "st" in names:
         for name in names:
             print(
-                f"{name:8} CPU time of sentence-transformers' over ours: {min(cpu['st']) / min(cpu[name]):.2f}"
+                f"{name:8} CPU time of sentence-transformers' over ours: "
+                f"{min(cpu['st']) / min(cpu[name]):.2f}"
             )
 
 

@@ -107,12 +107,14 @@ def measure_predicted(count: int, repeat: int) -> None:
             taken, computed = (statistics.median(one[i] for one in found) for i in (0, 1))
             memory = max(one[2] for one in found)
             print(
-                f"bench {' '.join(arguments):<30} median {taken:.2f} s (processor {computed:.2f} s), {memory:.0f} MB",
+                f"bench {' '.join(arguments):<30} median {taken:.2f} s (processor {computed:.2f} "
+                f"s), {memory:.0f} MB",
                 flush=True,
             )
             slowest = max(slowest, taken)
     print(
-        f"target with 10,000 predicted runs: {PREDICTED_SECONDS:.0f} s; {slowest:.2f} s with {count}"
+        f"target with 10,000 predicted runs: {PREDICTED_SECONDS:.0f} s; {slowest:.2f} s with "
+        f"{count}"
     )
     if count == 10_000 and slowest > PREDICTED_SECONDS:
         raise SystemExit(1)
@@ -178,7 +180,8 @@ def main() -> None:
             taken, computed = (statistics.median(one[i] for one in found) for i in (0, 1))
             memory = max(one[2] for one in found)
             print(
-                f"bench {' '.join(arguments):<84} median {taken:.2f} s (processor {computed:.2f} s), {memory:.0f} MB",
+                f"bench {' '.join(arguments):<84} median {taken:.2f} s (processor {computed:.2f} "
+                f"s), {memory:.0f} MB",
                 flush=True,
             )
             worst = max(worst[0], taken), max(worst[1], memory)

@@ -127,7 +127,8 @@ def main() -> None:
     missed += ["seconds"] * (taken[0] > SECONDS) + ["bytes"] * (page > BYTES)
     missed += ["milliseconds"] * (sorts == [] or bool(sorts) and max(sorts or [0]) > MILLISECONDS)
     print(
-        f"targets: {SECONDS:.0f} s, {BYTES / 1e6:.1f} MB, {MILLISECONDS:.0f} ms; missed: {', '.join(missed) or 'none'}"
+        f"targets: {SECONDS:.0f} s, {BYTES / 1e6:.1f} MB, {MILLISECONDS:.0f} ms; missed: "
+        f"{', '.join(missed) or 'none'}"
     )
     raise SystemExit(1 if missed else 0)
 

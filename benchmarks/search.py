@@ -81,7 +81,8 @@ def main() -> int:
         share = 100 * itself / (inside + itself)
         missed |= share >= LIMIT
         print(
-            f"{sampler}: {given.trials} trials and the recipe, {given.steps} steps each: {inside:.1f} s in trials, {itself:.2f} s of search ({share:.2f} %, "
+            f"{sampler}: {given.trials} trials and the recipe, {given.steps} steps each: "
+            f"{inside:.1f} s in trials, {itself:.2f} s of search ({share:.2f} %, "
             f"target below {LIMIT:g} %); start, plan and figures {whole - inside - itself:.1f} s"
         )
     return int(missed)

@@ -56,7 +56,8 @@ def read_sentences(corpus: str, rows: int) -> list[str]:
     )
     if len(sentences) < rows:
         raise SystemExit(
-            f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer --steps, or a larger --corpus"
+            f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer "
+            "--steps, or a larger --corpus"
         )
     return sentences
 
@@ -177,7 +178,8 @@ def main() -> None:
     keep_freed_memory()  # process-wide: the peers gain from it too
     print(describe_machine())
     print(
-        f"backbone {args.backbone}, {args.steps} steps of {args.batch} sentences, {args.precision} on {args.device}, {args.threads} threads"
+        f"backbone {args.backbone}, {args.steps} steps of {args.batch} sentences, {args.precision} "
+        f"on {args.device}, {args.threads} threads"
     )
     names = [name for name in SIDES if args.cached or "cached" not in name]
     steps: dict[str, list[float]] = {name: [] for name in names}
@@ -205,7 +207,8 @@ def main() -> None:
             / statistics.median(steps["bench"])
         )
         print(
-            f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of the peak"
+            f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of "
+            "the peak"
         )
     if args.data:
         whole = {

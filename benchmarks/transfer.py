@@ -195,7 +195,8 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
         "bench_cpu": ours["cpu"],
     }
     print(
-        f"{name:6} bench     dev {detail['dev']:6.2f}  test {value:6.2f}   {ours['wall']:8.1f} s wall {ours['cpu']:8.1f} s CPU",
+        f"{name:6} bench     dev {detail['dev']:6.2f}  test {value:6.2f}   {ours['wall']:8.1f} s "
+        f"wall {ours['cpu']:8.1f} s CPU",
         flush=True,
     )
     if args.senteval is None:
@@ -213,7 +214,8 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
         else ""
     )
     print(
-        f"{name:6} SentEval  dev {dev:6.2f}  test {test:6.2f}   {wall:8.1f} s wall {cpu:8.1f} s CPU{said}"
+        f"{name:6} SentEval  dev {dev:6.2f}  test {test:6.2f}   {wall:8.1f} s wall {cpu:8.1f} s "
+        f"CPU{said}"
     )
     own = [(one["dev"], one["test"]) for one in detail["folds"][: len(tests)]]
     apart = max(max(abs(a - c), abs(b - d)) for (a, b), c, d in zip(own, devs, tests, strict=True))
@@ -222,7 +224,8 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
     )
     ratio = {k: t / ours[k] for k, t in (("wall", wall), ("cpu", cpu))}
     print(
-        f"{'':6} bench is {ratio['wall']:.1f} x as fast by wall-clock, {ratio['cpu']:.1f} x by CPU seconds; folds compared: "
+        f"{'':6} bench is {ratio['wall']:.1f} x as fast by wall-clock, {ratio['cpu']:.1f} x by CPU "
+        "seconds; folds compared: "
         f"{len(tests)}, equal in dev and test: {same}, largest difference {apart:.2f}",
         flush=True,
     )
@@ -300,14 +303,16 @@ def main() -> None:
     vectors = vectors_of(kept or sentences, args.vectors, args.keep)
     width = vectors(sentences[:1]).shape[1]
     print(
-        f"{len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; vectors: {args.vectors}, {width} wide; {args.threads} threads"
+        f"{len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; vectors: "
+        f"{args.vectors}, {width} wide; {args.threads} threads"
     )
     rows = [
         compare(name, texts, features(texts, vectors, name), args) for name, texts in loaded.items()
     ]
     summary(rows)
     print(
-        f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB, vectors and libraries included"
+        f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB, "
+        "vectors and libraries included"
     )
     if args.json:
         Path(args.json).write_text(
@@ -347,8 +352,10 @@ def summary(rows: list[dict[str, Any]]) -> None:
         ]
         least = min(both, key=lambda row: row["ratio"]["wall"])
         print(
-            f"SentEval, {len(both)} tasks: {sum(r['senteval_wall'] for r in both):.1f} s wall; bench is {ratios[0]:.1f} x as fast in all "
-            f"({ratios[1]:.1f} x by CPU seconds), least on {least['task']} ({least['ratio']['wall']:.1f} x)"
+            f"SentEval, {len(both)} tasks: {sum(r['senteval_wall'] for r in both):.1f} s wall; "
+            f"bench is {ratios[0]:.1f} x as fast in all "
+            f"({ratios[1]:.1f} x by CPU seconds), least on {least['task']} "
+            f"({least['ratio']['wall']:.1f} x)"
         )
 
 

@@ -99,7 +99,8 @@ def run(repository: Repository, cases: Sequence[Case]) -> None:
     options = parser.parse_args()
     if not (options.checkout / repository.package / "models.py").is_file():
         parser.error(
-            f"{options.checkout} is no checkout of {repository.name}: it has no {repository.package}/models.py"
+            f"{options.checkout} is no checkout of {repository.name}: it has no "
+            f"{repository.package}/models.py"
         )
     cases = [case for case in cases if options.only in case.name]
     torch.set_num_threads(1)
@@ -127,7 +128,8 @@ def compare(
         options.peer_python, options.checkout.resolve(), repository.package, pairs, folder
     )
     print(
-        f"{repository.name} {commit_of(options.checkout)}, {theirs_of}; ours: transformers {version('transformers')}, "
+        f"{repository.name} {commit_of(options.checkout)}, {theirs_of}; ours: transformers "
+        f"{version('transformers')}, "
         f"torch {torch.__version__}. float64, tolerance {options.tolerance:g}\n\n{heading()}"
     )
     good = True

@@ -130,7 +130,8 @@ class Peer:
         ]
         if missing or unexpected:
             sys.exit(
-                f"{case['name']}: the weights do not fit their model: missing {missing}, unexpected {unexpected}"
+                f"{case['name']}: the weights do not fit their model: missing {missing}, "
+                f"unexpected {unexpected}"
             )
 
     def batch(self, case: dict[str, Any], names: dict[str, Any]) -> dict[str, torch.Tensor]:

@@ -20,7 +20,8 @@ SENTENCES = (
     "A man is playing a guitar.",
     'She said "no", twice, and left.',
     "Dogs run",
-    "The bank's prices rose in March because oil fell, which nobody at the market had expected to happen so very soon.",
+    "The bank's prices rose in March because oil fell, which nobody at the market had expected to "
+    "happen so very soon.",
     "two women read a book in the park",
     "Is this it?",
 )

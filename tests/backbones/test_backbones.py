@@ -337,7 +337,7 @@ def test_a_model_with_code_of_its_own_is_not_run(copy: Path, tmp_path: Path) -> 
 
 @pytest.fixture
 def deberta(tmp_path: Path) -> Path:
-    """Write a folder like microsoft/deberta-v3-base on the hub: spm.model is its only vocabulary."""
+    """Write a folder like microsoft/deberta-v3-base: spm.model is its only vocabulary."""
     sentencepiece = pytest.importorskip("sentencepiece")
     from transformers import DebertaV2Config, DebertaV2Model
 

@@ -1,4 +1,7 @@
-"""Each family's entry against its tokenizer, config and encoder; its vectors, training and exports against transformers alone."""
+"""Each family's entry against its tokenizer, config and encoder.
+
+Vectors, training and exports of each family against transformers alone.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ def poolers(name: str) -> list[str]:
 
 
 def by_transformers(folder: str, texts: list[str]) -> dict[str, np.ndarray]:
-    """Return the vectors of every pooling, each text read alone by transformers; no token: zeros."""
+    """Return the vectors of every pooling, zeros for a text without a token.
+
+    transformers reads each text alone.
+    """
     import transformers
 
     config = transformers.AutoConfig.from_pretrained(folder)

@@ -212,9 +212,18 @@ def test_heads_may_stay_unused_and_any_other_tensor_is_an_error(
         load(resolve(folder), reads=("adapters.",))
 
 
-STORED_BESIDE = """mlp.dense.weight mlp.net.0.weight pooler.key_layer.weight lm_head.dense.weight electra_head.weight
-    aux_bert.embeddings.word_embeddings.weight generator.distilbert.embeddings.word_embeddings.weight
-    discriminator.encoder.layer.0.output.dense.weight bert.embeddings.position_ids embeddings.token_type_ids"""
+NOT_NEEDED = (
+    "mlp.dense.weight",
+    "mlp.net.0.weight",
+    "pooler.key_layer.weight",
+    "lm_head.dense.weight",
+    "electra_head.weight",
+    "aux_bert.embeddings.word_embeddings.weight",
+    "generator.distilbert.embeddings.word_embeddings.weight",
+    "discriminator.encoder.layer.0.output.dense.weight",
+    "bert.embeddings.position_ids",
+    "embeddings.token_type_ids",
+)
 
 
 def test_what_authors_store_beside_the_encoder_and_no_score_needs_is_harmless(
@@ -225,7 +234,7 @@ def test_what_authors_store_beside_the_encoder_and_no_score_needs_is_harmless(
     """
     from released import with_tensors
 
-    more = {name: torch.ones(2) for name in STORED_BESIDE.split()}
+    more = {name: torch.ones(2) for name in NOT_NEEDED}
     backbone = load(resolve(with_tensors(models("bert"), tmp_path / "more", more)))
     plain = load(resolve(models("bert")))
     for name, parameter in plain.encoder.named_parameters():

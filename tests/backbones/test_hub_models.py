@@ -132,7 +132,8 @@ def test_a_pickle_is_taken_only_where_it_is_allowed_and_then_it_is_safetensors(
     assert "as a pickle only" in error.message and "--allow-pickle" in str(error.hint)
     assert not hub.asked("pytorch_model.bin", "GET")
     reference, _ = told(NAME, allow_pickle=True)
-    assert reference.revision == revision and (reference.path / "model.safetensors").exists()  # type: ignore[operator]
+    assert reference.revision == revision
+    assert reference.path is not None and (reference.path / "model.safetensors").exists()
     torch.testing.assert_close(
         load(reference).encoder.state_dict(),
         load(resolve(tiny)).encoder.state_dict(),

@@ -45,9 +45,9 @@ def test_a_class_that_changes_the_ids_is_named(tmp_path: Path) -> None:
     assert check_ids(folder) == ""
     edit_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
     note = check_ids(folder)
-    assert (
-        note
-        == "tokenised as tokenizer.json says, not by transformers' BertTokenizer, which gives other ids"
+    assert note == (
+        "tokenised as tokenizer.json says, not by transformers' BertTokenizer, "
+        "which gives other ids"
     )
 
 

@@ -190,12 +190,12 @@ def test_a_plugin_covers_the_built_in_method_that_it_changes(tmp_path: Path) -> 
 
 
 def test_a_plugin_suite_covers_the_metrics_that_it_uses_and_not_the_frame(tmp_path: Path) -> None:
-    mine = write(
-        tmp_path,
-        {
-            "mine.py": "from bench.score.metrics.correlation import spearman\nfrom bench.score.suites import Suite\nimport bench.training.loop"
-        },
+    lines = (
+        "from bench.score.metrics.correlation import spearman",
+        "from bench.score.suites import Suite",
+        "import bench.training.loop",
     )
+    mine = write(tmp_path, {"mine.py": "\n".join(lines)})
     found = find_installed("bench.score.suites.transfer")
     assert found is not None
     of_transfer = {file.name for file in code_files(*found)}
@@ -275,7 +275,8 @@ def test_reading_imports_neither_torch_nor_numpy(tmp_path: Path) -> None:
 import sys
 from bench.base.installed_code import hash_of_method
 print(hash_of_method("simcse"), hash_of_method("zero", {str(mine)!r}))
-print(*[name for name in ("torch", "numpy", "bench.methods.simcse", "helper") if name in sys.modules])
+heavy = ("torch", "numpy", "bench.methods.simcse", "helper")
+print(*[name for name in heavy if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     hashes, loaded = done.stdout.split("\n")[:2]

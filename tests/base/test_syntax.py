@@ -91,7 +91,10 @@ print(digest.hexdigest())
     [
         "x = 1\ndef f(a, b):\n    return (a + b)  # a word\n",
         "x=1\n\n\ndef f(\n    a,\n    b,\n):\n    '''Adds.'''\n    return a + \\\n        b\n",
-        '"""A module."""\n# a comment\nx = 1\n"""What x is."""\ndef f(a, b):\n    "doc"\n    pass\n    return a+b\n',
+        (
+            '"""A module."""\n# a comment\nx = 1\n"""What x is."""\n'
+            'def f(a, b):\n    "doc"\n    pass\n    return a+b\n'
+        ),
         "\ufeffx = 1\r\ndef f(a, b):\r\n\treturn a + b\r\n",
     ],
 )

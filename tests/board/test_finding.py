@@ -62,11 +62,14 @@ def verdicts(signs: str) -> Table:
 @pytest.mark.parametrize(
     ("signs", "said"),
     [
-        ("---??", "No method beats SimCSE here. Of 5 tested rows, 3 are worse and 2 cannot be told from it."),
-        ("-????", "No method beats SimCSE here. Of 5 tested rows, 1 is worse and 4 cannot be told from it."),
+        ("---??", "No method beats SimCSE here. "
+                  "Of 5 tested rows, 3 are worse and 2 cannot be told from it."),
+        ("-????", "No method beats SimCSE here. "
+                  "Of 5 tested rows, 1 is worse and 4 cannot be told from it."),
         ("---", "No method beats SimCSE here. All 3 tested rows are worse."),
         ("???", "No method beats SimCSE here. None of 3 tested rows can be told from it."),
-        ("+--?", "m0 beats SimCSE here. Of 4 tested rows, 1 is better, 2 are worse and 1 cannot be told from it."),
+        ("+--?", "m0 beats SimCSE here. "
+                 "Of 4 tested rows, 1 is better, 2 are worse and 1 cannot be told from it."),
         ("++-", "m0 and m1 beat SimCSE here. Of 3 tested rows, 2 are better and 1 is worse."),
         ("++", "m0 and m1 beat SimCSE here. All 2 tested rows are better."),
         ("+", "m0 beats SimCSE here. The one tested row, m0, is better."),

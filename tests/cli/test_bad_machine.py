@@ -105,7 +105,8 @@ from bench.cli import main
 said = []
 for command in json.loads(sys.stdin.read()):
     done = CliRunner().invoke(main, command)
-    said.append([done.exit_code, done.stdout, done.stderr, done.exception is not None and not isinstance(done.exception, SystemExit)])
+    crashed = done.exception is not None and not isinstance(done.exception, SystemExit)
+    said.append([done.exit_code, done.stdout, done.stderr, crashed])
 print(json.dumps(said))
 """
 

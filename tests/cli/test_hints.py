@@ -21,12 +21,12 @@ COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 FOREIGN = argv(
     """
-    iconv torchrun pip mkdir --local-dir --query-gpu --abbrev= --nproc-per-node --untracked-files var(-- --wrap= --time=1
-    --mem=100M --ntasks=1 --output= --job-name= --array= --chdir= --dependency= --user=
-    --format=% --auto-truncate
+    iconv torchrun pip mkdir --local-dir --query-gpu --abbrev= --nproc-per-node
+    --untracked-files var(-- --wrap= --time=1 --mem=100M --ntasks=1 --output= --job-name=
+    --array= --chdir= --dependency= --user= --format=% --auto-truncate
     """
 ) + ["ray start"]
-"""Tools of others, whose options are not ours to check."""
+"""Other programs and their options, which are not ours to check."""
 SENTENCE = argv(
     """
     call cannot is has does knows and by of itself with that never writes gives reads scores

@@ -21,12 +21,17 @@ from bench.method import Method
 import numpy as np
 
 class Letters(Method):
-    """How often each letter occurs; ``hurt`` is a word whose sentences get no vector."""
-    name, settings, own_backbone, deterministic, defaults = "letters", ("none",), "letters", ("none",), {"hurt": None}
+    """How often each letter occurs; a sentence with the word ``hurt`` gets no vector."""
+    name = own_backbone = "letters"
+    settings = deterministic = ("none",)
+    defaults = {"hurt": None}
     def build(self, backbone, recipe): self.hurt = recipe["hurt"]
     def encode(self, sentences):
-        return np.array([[s.count(c) for c in "abcdefghijklmnopqrstuvwxyz"] if not self.hurt or self.hurt not in s
-                         else [np.nan] * 26 for s in sentences], dtype=np.float32)
+        counts = [[s.count(c) for c in "abcdefghijklmnopqrstuvwxyz"] for s in sentences]
+        for row, sentence in zip(counts, sentences):
+            if self.hurt and self.hurt in sentence:
+                row[:] = [np.nan] * 26
+        return np.array(counts, dtype=np.float32)
     def save(self, folder): pass
     def load(self, folder): pass
 '''

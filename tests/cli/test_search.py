@@ -28,7 +28,10 @@ from bench.records.searches import Trial, best_trial, drawn_before, read_search
 from bench.run.search.journal import check_journal
 
 PEAK = 2e-4
-MADE = '''"""Made: the dev score is 80 less ten points for each power of ten from the best rate; it grows over the steps."""
+MADE = '''"""Made: the dev score falls ten points for each power of ten from the best rate.
+
+It is 80 at best, and grows over the steps.
+"""
 import math
 import time
 from bench.methods.simcse import SimCSE
@@ -44,7 +47,11 @@ class {cls}(SimCSE):
         self.dev_steps = getattr(self, "dev_steps", 0) + 1
         return {top} - 10 * abs(math.log10(rate / 2e-4)) - 1 / self.dev_steps
 '''
-SPACE = '[[space]]\n[space.values]\nlearning_rate = {{ low = 1e-5, high = 4e-3, scale = "log", source = "made: the peak is inside" }}\n'
+SPACE = (
+    "[[space]]\n[space.values]\n"
+    'learning_rate = {{ low = 1e-5, high = 4e-3, scale = "log", '
+    'source = "made: the peak is inside" }}\n'
+)
 
 
 def plugin(folder: Path, name: str = "made", *, space: str = SPACE, **facts: Any) -> Path:

@@ -180,7 +180,8 @@ def sentences(
     for _ in range(methods):
         wrong = rng.normal(size=texts)[ids].sum(axis=1) / 2**0.5 + 0.5 * rng.normal(size=pairs)
         shared = {"shared_NK": ids, "universe": "texts"}
-        cells.append(Predicted("a", "spearman", (None,), (gold + wrong)[None], gold, **shared))  # type: ignore[arg-type]
+        said = (gold + wrong)[None]
+        cells.append(Predicted("a", "spearman", (None,), said, gold, **shared))  # type: ignore[arg-type]
     return cells
 
 

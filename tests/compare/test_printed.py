@@ -28,7 +28,8 @@ REGISTRY = discover()
 
 def score(value: float, task: str = "STS-B", text: str = "tokenised", **fields: object) -> Score:
     facts = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman", "n": 1379}
-    return Score(**(facts | {"task": task, "value": value, "text": text} | fields))  # type: ignore[arg-type]
+    facts |= {"task": task, "value": value, "text": text} | fields
+    return Score(**facts)  # type: ignore[arg-type]
 
 
 def ours(*values: float, method: str = "simcse", text: str = "tokenised") -> list[RunRecord]:

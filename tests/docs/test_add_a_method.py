@@ -1,4 +1,4 @@
-"""docs/add-a-method.md keeps its promises: its code and its commands, as a reader would use them."""
+"""docs/add-a-method.md keeps its promises: its code and commands, as a reader would use them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def written(tmp_path: Path, short_check: None, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """``bench`` in the folder of somebody who followed the page: method and recipe copied out of it."""
+    """Return ``bench`` in the folder of a reader who copied method and recipe from the page."""
     dcl, code, ready = blocks("python")
     (tmp_path / "dcl.py").write_text(dcl, encoding="utf-8")
     (tmp_path / "slow_copy.py").write_text(ready, encoding="utf-8")

@@ -24,7 +24,8 @@ BLOCKS = {
 ONLY_IMPORTS = {
     "README.md:0": "its model is the reader's",
     "docs/suites.md:0": "its model and its data are the reader's",
-    "docs/evaluate.md:0": "it encodes for half a minute; the notebook has the same cells, and a test runs it",
+    "docs/evaluate.md:0": "it encodes for half a minute; the notebook has the same cells, and a "
+    "test runs it",
 }
 """Block -> why only its imports are run."""
 OWN_TEST = {
@@ -32,7 +33,8 @@ OWN_TEST = {
         f"docs/python.md:{i}": "one block goes on from the other: tests/docs/test_python_page.py"
         for i in range(6)
     },
-    "docs/add-a-suite.md:4": "it imports the file of the block before: tests/docs/test_add_a_suite.py",
+    "docs/add-a-suite.md:4": "it imports the file of the block before: "
+    "tests/docs/test_add_a_suite.py",
 }
 
 

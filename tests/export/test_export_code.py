@@ -67,7 +67,10 @@ def test_no_verb_runs_a_file_of_a_model_folder(tiny: str, tmp_path: Path) -> Non
         "BENCH_CACHE": str(tmp_path / "cache"),
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
-    train = "run simcse --backbone hostile --suite check --corpus builtin --set max_steps=1 --set batch_size=8"
+    train = (
+        "run simcse --backbone hostile --suite check --corpus builtin "
+        "--set max_steps=1 --set batch_size=8"
+    )
     commands = [
         train,
         "evaluate hostile --set pooling=mean --suite check",

@@ -1,4 +1,4 @@
-"""Progress in a notebook: one output that is drawn again, with functions that every notebook has."""
+"""Progress in a notebook: one output, drawn again with functions that every notebook has."""
 
 from __future__ import annotations
 
@@ -95,7 +95,12 @@ from datasets import Dataset
 texts = [f"a {who} {does}" for who in ("man", "dog", "girl") for does in ("plays", "runs")]
 dataset = Dataset.from_dict({"text": texts})""",
     """results = bench.train(
-    ["cls", "simcse"], backbone=TINY, corpus=dataset, suites="pairs.tsv", batch_size=3, budget="2steps"
+    ["cls", "simcse"],
+    backbone=TINY,
+    corpus=dataset,
+    suites="pairs.tsv",
+    batch_size=3,
+    budget="2steps",
 )
 results""",
     "comparison = bench.compare_runs(results, baseline='cls')\ncomparison.plot();",

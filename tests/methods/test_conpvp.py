@@ -36,8 +36,11 @@ def test_the_loss_of_a_tiny_bert_is_that_of_the_authors_code(reference_b: dict[s
     the batch.
     """
     known = reference_b["tiny_bert"]
-    f, method = Formula(known), ConPVP()
-    method.encoder, method.prompt, method.head = f.encoder, nn.Parameter(f.prompt), nn.Identity()  # type: ignore[assignment]
+    f = Formula(known)
+    method: Any = ConPVP()
+    method.encoder = f.encoder
+    method.prompt = nn.Parameter(f.prompt)
+    method.head = nn.Identity()
     method.backbone = SimpleNamespace(tokenizer=SimpleNamespace(pad_token_id=0))
     method.anchor = TEMPLATES["anchor"]
     values = {"debias": "prompt-mask", "temperature": 0.05, "faithful": False}

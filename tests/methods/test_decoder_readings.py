@@ -1,4 +1,7 @@
-"""CSE-SFP, MetaEOL, Echo, EmbedFilter, Token Prepending and Contrastive Prompting against plain loops over a decoder's layers."""
+"""Methods that read vectors from a frozen decoder, against plain loops over its layers.
+
+CSE-SFP, MetaEOL, Echo, EmbedFilter, Token Prepending and Contrastive Prompting.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,10 @@ def test_the_supervised_loss_is_the_authors(reference, tiny, tmp_path, variant, 
 
 @KINDS
 def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, variant):
-    """Both views are one vector without dropout; without the prompt the vectors give another loss."""
+    """Both views are one vector without dropout.
+
+    Without the prompt the vectors give another loss.
+    """
     method = made(cls, backbone, tmp_path, U, variant, dropout=0.0, head_at_test=True)
     torch.nn.init.normal_(method.prompt.table, std=1.0)
     z = method.encode(TEXTS[0])

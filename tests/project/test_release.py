@@ -81,7 +81,7 @@ def test_the_wheel_and_the_sdist_hold_what_is_needed_and_nothing_else(built: Pat
 
 @pytest.mark.nightly
 def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
-    """Torch is missing there, and there is this Python alone; the workflow does it whole, on three."""
+    """Without torch and on one Python; the workflow has torch, and three Pythons."""
     (wheel,) = built.glob("*.whl")
     done = release("try", wheel, BENCH_NO_DEPS="1")
     if "No matching distribution" in done.stderr or "NewConnectionError" in done.stderr:
@@ -133,7 +133,10 @@ def test_the_version_costs_nothing_and_is_a_version() -> None:
     from packaging.version import Version
 
     assert Version(bench.__version__)
-    code = "import sys; before = set(sys.modules); import bench; bench.__version__; print(*sorted(set(sys.modules) - before))"
+    code = (
+        "import sys; before = set(sys.modules); import bench; bench.__version__; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()

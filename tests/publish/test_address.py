@@ -1,4 +1,7 @@
-"""A version with an address: what other sites show for a link to it, and nothing of it without one."""
+"""A version with an address: the preview that other sites show for a link to it.
+
+Without an address a version has no preview.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from factories import record, sts_scores
@@ -26,8 +27,8 @@ def published(records: Sequence[RunRecord], runs: Path) -> list[Run]:
     return [Run(record=one, folder=runs / one.run_id) for one in records]
 
 
-def made(records: Sequence[RunRecord], runs: Path = Path("nowhere"), **asked: object) -> Board:
-    return build_board(published(records, runs), version="v1", title="A board", **asked)  # type: ignore[arg-type]
+def made(records: Sequence[RunRecord], runs: Path = Path("nowhere"), **asked: Any) -> Board:
+    return build_board(published(records, runs), version="v1", title="A board", **asked)
 
 
 def only(shown: Board) -> BoardTable:

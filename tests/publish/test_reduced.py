@@ -47,10 +47,13 @@ def test_the_score_is_the_same_to_the_last_bit(task: object, ties: bool) -> None
 def test_the_order_of_44_045_pairs_fits_into_16_bits_and_equal_values_stay_equal() -> None:
     task = suite("cxc").tasks[0]
     arrays = MAKERS["cxc"]("simcse", 1, 0.5, "CxC-STS", 44045)
-    order = task.reduced(arrays | {"prediction": np.arange(44045.0)})["prediction"]  # type: ignore[index]
+    reduced = task.reduced(arrays | {"prediction": np.arange(44045.0)})
+    assert reduced is not None
+    order = reduced["prediction"]
     assert narrow(order).dtype == np.int16 and (np.diff(order) == 1).all()
-    few = task.reduced(arrays | {"prediction": np.arange(44045) % 3 / 7})["prediction"]  # type: ignore[index]
-    assert few[:6].tolist() == [-2, -1, 0, -2, -1, 0]
+    reduced = task.reduced(arrays | {"prediction": np.arange(44045) % 3 / 7})
+    assert reduced is not None
+    assert reduced["prediction"][:6].tolist() == [-2, -1, 0, -2, -1, 0]
 
 
 @pytest.mark.slow

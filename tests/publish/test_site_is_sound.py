@@ -92,7 +92,8 @@ def test_nothing_outside_is_named(version: Path) -> None:
     for path in (*files(version, "css"), *files(version, "js")):
         text = path.read_text(encoding="utf-8")
         assert not re.search(
-            r"@import|url\(\s*['\"]?(?!#|data:image/svg)|fetch\(|XMLHttpRequest|sendBeacon|WebSocket|eval\(|new Function",
+            r"@import|url\(\s*['\"]?(?!#|data:image/svg)|fetch\(|XMLHttpRequest|sendBeacon|"
+            r"WebSocket|eval\(|new Function",
             text,
         ), path
         assert "http:" not in text.replace("http://www.w3.org/", ""), path

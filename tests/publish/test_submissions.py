@@ -1,4 +1,4 @@
-"""A submission is a folder that anybody may have written: what is refused, why, and at what cost."""
+"""A submission may have been written by anybody: what is refused, why, and at what cost."""
 
 from __future__ import annotations
 

@@ -132,7 +132,8 @@ def test_a_command_is_typed_again_where_its_author_stood() -> None:
     words += ["vectors:/home/v.npz", "https://host/v1/embeddings", "--set", "prompt=/a/b [X]"]
     made = recorded_command(words, here)
     assert made == (
-        "bench run found.toml --data data --runs=runs --corpus nli.csv --backbone mini=mini,builtin "
+        "bench run found.toml --data data --runs=runs --corpus nli.csv "
+        "--backbone mini=mini,builtin "
         "--set teacher=simcse-builtin-s1-01234567 --prefix /no_think vectors:v.npz "
         "https://host/v1/embeddings --set 'prompt=/a/b [X]'"
     )

@@ -34,7 +34,10 @@ from bench.methods.simcse import SimCSE
 
 
 class Slow(SimCSE):
-    \"\"\"SimCSE that waits at every step: long enough to be killed, whatever the machine, and nearly no processor time.\"\"\"
+    \"\"\"SimCSE that waits at every step, long enough to be killed on any machine.
+
+    Waiting takes nearly no processor time.
+    \"\"\"
 
     name = "slow"
 

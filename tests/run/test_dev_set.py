@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,12 +17,9 @@ from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
 
 
-def planned(data: DataFolder, *suites: str, **values: object) -> PlannedRun:
-    (run,) = plan_config(
-        RunConfig(**{"methods": ("simcse",), "corpus": "builtin", "suites": suites, **values}),  # type: ignore[arg-type]
-        discover(),
-        data,
-    )
+def planned(data: DataFolder, *suites: str, **values: Any) -> PlannedRun:
+    config = {"methods": ("simcse",), "corpus": "builtin", "suites": suites, **values}
+    (run,) = plan_config(RunConfig(**config), discover(), data)
     return run
 
 

@@ -244,7 +244,8 @@ def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):
     file.write_text('[variants.cool]\ntemperature = { value = 0.01, source = "table 2" }\n')
     plugin = tmp_path / "filed.py"
     plugin.write_text(
-        "from bench.method import Method\n\n\nclass Filed(Method):\n    name = 'filed'\n    settings = ('unsupervised',)\n"
+        "from bench.method import Method\n\n\nclass Filed(Method):\n"
+        "    name = 'filed'\n    settings = ('unsupervised',)\n"
         "    defaults = {'temperature': 0.05}\n    variants = {'hot': {'temperature': 0.5}}\n"
     )
     (registered,) = from_file(plugin)
@@ -274,7 +275,10 @@ def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):
         'recipe = "x"',
         '[[recipe]]\nsetting="none"\n',
         '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { vlaue = 2 }\n',
-        '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { value = 2, source = 3 }\n',
+        (
+            '[[recipe]]\nsetting="none"\nbackbone="b"\n'
+            "[recipe.values]\nepochs = { value = 2, source = 3 }\n"
+        ),
         '[[recipe]]\nsetting="none"\nbackbone="b"\nvalues = 3\n',
     ],
 )

@@ -143,7 +143,7 @@ def test_options_that_do_not_go_together(
 
 
 def test_runs_that_slurm_has_are_listed(tmp_path: Path, stand_ins: Path, snapshot: Any) -> None:
-    """A fake squeue: one run works, one waits, one is gone without a trace; then squeue is silent."""
+    """A fake squeue: one run works, one waits, one has disappeared; then squeue is silent."""
     store = RunsFolder(tmp_path / "runs")
     store.write(working := record("simcse", 1, status="interrupted", scores=()))
     ids = [working.run_id, "simcse-waits", "simcse-gone"]

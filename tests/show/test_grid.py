@@ -179,7 +179,10 @@ def test_escapes_keep_one_visible_line(text: str) -> None:
         "| a |\n| - |\n| x" + escape_markdown(text) + " |\n"
     )
     assert re.sub(r"</?(table|thead|tbody|tr|th|td)( [^>]*)?>", "", html).count("<") == 0
-    commands = r"\\(textasciitilde|textasciicircum|pm|times|[$&#%_])|\$\\(pm|times|approx|blacklozenge|(black)?triangle(down)?|vartriangle)\$"
+    commands = (
+        r"\\(textasciitilde|textasciicircum|pm|times|[$&#%_])|"
+        r"\$\\(pm|times|approx|blacklozenge|(black)?triangle(down)?|vartriangle)\$"
+    )
     assert not re.search(r"(?<!\\)[$&#%_~^](?!\\)", re.sub(commands, "", escape_latex(text)))
 
 

@@ -109,8 +109,9 @@ def record(
         recipe or {}
     )
     trained = setting != "none"
+    identity = hash_of(method, variant, setting, backbone, seed, sorted(values.items()))
     made = RunRecord(
-        run_id=f"{name}-s{seed}-{hash_of(method, variant, setting, backbone, seed, sorted(values.items())):08x}",
+        run_id=f"{name}-s{seed}-{identity:08x}",
         fingerprint="f" * 64,
         status="finished",
         method=method,

@@ -234,7 +234,10 @@ class Handler(BaseHTTPRequestHandler):
             )
             return None
         if content and repo.gated and not allowed:
-            message = f"Access to {kind} {name} is restricted. You must have access to it and be authenticated to access it."
+            message = (
+                f"Access to {kind} {name} is restricted. "
+                "You must have access to it and be authenticated to access it."
+            )
             self._error(403 if token else 401, "GatedRepo", message)
             return None
         return repo

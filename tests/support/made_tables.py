@@ -10,7 +10,7 @@ Legend: T tables, K rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special, stats
@@ -205,7 +205,7 @@ class World:
 
 
 BOARD = (6,) * 14 + (3,) * 6 + (2,) + (0,) * 5 + (10,)  # as leaderboards/v4
-V4 = {"seeds": BOARD, "items": alike(27, 0.4), "seed_sd": 0.5, "base": 26}
+V4: dict[str, Any] = {"seeds": BOARD, "items": alike(27, 0.4), "seed_sd": 0.5, "base": 26}
 NO_ITEMS = alike(8, 0.001)
 WORLDS = {
     "equal rows": World(),
@@ -221,8 +221,8 @@ WORLDS = {
     "each row in turn 3 points better": World(gaps="in turn"),
     "the same, unequal spreads": World(gaps="in turn", unequal=0.6),
     "no baseline": World(base=None),
-    "as v4, spreads far apart": World(unequal=1.8, **V4),  # type: ignore[arg-type]
-    "as v4, one row spreads 7 times as far": World(wide=(0,), times=7.0, **V4),  # type: ignore[arg-type]
+    "as v4, spreads far apart": World(unequal=1.8, **V4),
+    "as v4, one row spreads 7 times as far": World(wide=(0,), times=7.0, **V4),
     "seeds alone, spreads far apart": World(items=NO_ITEMS, unequal=1.2),
     "one row spreads 6 times as far": World(wide=(0,)),
     "the baseline spreads 6 times as far": World(wide=(1,)),

@@ -92,7 +92,10 @@ def test_many_methods_at_once_are_each_by_itself_to_the_last_digit() -> None:
 
 
 def test_many_sampled_correlations_at_once_are_each_by_itself() -> None:
-    """Each has the weights of its own queries; predictions of other dimensions are no correlation."""
+    """Each has the weights of its own queries.
+
+    Predictions of other dimensions are no correlation.
+    """
     rng = np.random.default_rng(5)
     gold, query = np.round(rng.uniform(0, 5, 200), 1), rng.integers(0, 30, 200)
     said = [rng.normal(size=(seeds, 200)) for seeds in (2, 1, 3)]
@@ -115,7 +118,8 @@ def test_many_sampled_correlations_at_once_are_each_by_itself() -> None:
 def test_accuracies_and_correlations_are_told_apart() -> None:
     gold = np.array([0, 1, 1, 0])
     right = Predicted("t", "accuracy", (1,), gold[None], gold)
-    assert [one.value_SR.item() for one in influences([right, right], ACCURACY)] == [100.0, 100.0]  # type: ignore[union-attr]
+    found = influences([right, right], ACCURACY)
+    assert [one.value_SR.item() for one in found] == [100.0, 100.0]  # type: ignore[union-attr]
     assert influences([], ACCURACY) == []
 
 

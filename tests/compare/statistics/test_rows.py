@@ -270,10 +270,9 @@ def test_dates_in_the_future_get_a_line() -> None:
     notes: list[str] = []
     ids, _ = shown([*early, *NEW], notes, known("b" * 64))
     assert ids == [one.run_id for one in NEW]
+    first, second = sorted(one.run_id for one in early)
     assert notes == [
-        f"simcse: dated in the future, by a clock that was ahead: {early[0].run_id} and {early[1].run_id}"
-        if early[0].run_id < early[1].run_id
-        else f"simcse: dated in the future, by a clock that was ahead: {early[1].run_id} and {early[0].run_id}"
+        f"simcse: dated in the future, by a clock that was ahead: {first} and {second}"
     ]
     assert dated_ahead(NEW) == []
 

@@ -1,4 +1,4 @@
-"""``--corpus hub:owner/name:column`` against the stand-in hub: rows, revisions, resuming, refusals."""
+"""``--corpus hub:owner/name:column`` on the stand-in hub: rows, revisions, resuming, refusals."""
 
 from __future__ import annotations
 

@@ -397,7 +397,11 @@ def test_two_processes_that_want_one_set_fetch_it_once(hub: StandInHub, tmp_path
     text = b"".join(b"sentence %d\n" % i for i in range(1_000_000))
     hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": text})
     hub.fault("wiki1m_for_simcse.txt", slow=0.002, times=None)
-    code = "import sys; from pathlib import Path; from bench.data.sets import data_set; from bench.data.sets.fetch import Fetcher; Fetcher(Path(sys.argv[1])).get(data_set('wiki1m'))"
+    code = (
+        "import sys; from pathlib import Path; from bench.data.sets import data_set; "
+        "from bench.data.sets.fetch import Fetcher; "
+        "Fetcher(Path(sys.argv[1])).get(data_set('wiki1m'))"
+    )
     both = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "data"]) for _ in range(2)]
     assert [process.wait(timeout=60) for process in both] == [0, 0]
     assert len(hub.asked("wiki1m_for_simcse.txt", "GET")) == 1

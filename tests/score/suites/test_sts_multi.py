@@ -1,4 +1,4 @@
-"""The suite of other languages: its numbers against a second computation, its averages, its items."""
+"""The suite of other languages: numbers against a second computation, averages, items."""
 
 from __future__ import annotations
 

@@ -117,9 +117,12 @@ def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder
     assert "odd" not in suites.expand_suites(["all"])
 
 
-CONSTANT = 'check_variety(check_vectors(vectors(self.sentences), self.sentences, "Odd"), self.sentences, "Odd")'
+CONSTANT = (
+    'check_variety(check_vectors(vectors(self.sentences), self.sentences, "Odd"), '
+    'self.sentences, "Odd")'
+)
 PREDICTED = '"prediction": cosine_N44.sum(axis=2).argmin(axis=1)'
-# what is written, what takes its place, the check that catches it, what it has seen
+# the text to replace, its replacement, the check that finds the fault, and what it reports
 BROKEN: list[tuple[str, str, str, str]] = [
     ("    n=4,", "    n=5,", "its data is read, twice the same", "n=5, its data has 4 items"),
     ("table.sha256", "table.sha256[:32]", "its data is read, twice the same", "32 characters"),
