@@ -26,11 +26,15 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 TARGET = 3.0
 LEAST_SPREAD = 0.25
-"""Points: where all seeds of a side find one optimum its spread is nearly 0, and rounding may lead the other to its neighbour."""
+"""Points: if all seeds of a side find one optimum, its spread is nearly 0, and rounding may lead the
+other side to a neighbouring optimum."""
 
 
 def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
-    """Texts to vectors with all-MiniLM-L6-v2, as ``bench run`` encodes them; loaded when it is first needed."""
+    """Return a function that encodes texts with all-MiniLM-L6-v2 as ``bench run`` does.
+
+    The model is loaded when it is first needed.
+    """
     import tempfile
     from functools import cache
 
@@ -156,7 +160,8 @@ def main() -> None:
 
 def _line(name: str, size: str, wall: float, cpu: float, our_wall: float, our_cpu: float) -> str:
     peer_seconds, seconds = f"{wall:.2f} ({cpu:.2f})", f"{our_wall:.2f} ({our_cpu:.2f})"
-    return f"{name:15}{size:>13}{peer_seconds:>20}{seconds:>18}{f'{wall / our_wall:.2f} ({cpu / our_cpu:.2f})':>14}"
+    ratio = f"{wall / our_wall:.2f} ({cpu / our_cpu:.2f})"
+    return f"{name:15}{size:>13}{peer_seconds:>20}{seconds:>18}{ratio:>14}"
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ BACKBONES = ("builtin", "bert-base-uncased", "roberta-large")
 
 
 def fill(folder: Path, count: int) -> None:
-    """``count`` records: methods x backbones x seeds, each with seven tasks and their sub-datasets."""
+    """Write ``count`` records: methods x backbones x seeds, each with seven tasks and sub-datasets."""
     store = RunsFolder(folder)
     for i in range(count):
         method, backbone, seed = f"method-{i // 15}", BACKBONES[i // 5 % 3], i % 5 + 1

@@ -25,7 +25,10 @@ from bench.score.metrics.sampled import (
 
 
 def peer(cosine: np.ndarray, gold: np.ndarray, query: np.ndarray, draws: int) -> list[float]:
-    """Draws with replacement, then one pair of each query, all by calls of numpy's legacy generator."""
+    """Return the correlation of each draw.
+
+    Queries are drawn with replacement, then one pair of each, by calls of numpy's legacy generator.
+    """
     rows = [np.flatnonzero(query == one) for one in range(query.max() + 1)]
     random = np.random.RandomState(SEED)
     found = []

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def describe_machine() -> str:
-    """Name the date, processor, cores this process may use, and the installed versions that matter."""
+    """Name the date, the processor, the cores for this process, and the versions of libraries."""
     import os
 
     from bench.base.devices import device_name

@@ -71,7 +71,10 @@ def fill(folder: Path, count: int) -> None:
 
 
 def fill_predicted(folder: Path, count: int) -> None:
-    """``count`` finished runs in rows of five seeds, with predictions. Nothing is synced to the disk: 80,000 files would take minutes."""
+    """Write ``count`` finished runs in rows of five seeds, with predictions.
+
+    Nothing is synced to the disk: 80,000 files would take minutes.
+    """
     draws = np.random.default_rng(0)
     gold = {task: np.round(draws.uniform(0, 5, PAIRS), 1) for task in STS}
     for row in range(count // SEEDS):
@@ -97,7 +100,10 @@ def fill_predicted(folder: Path, count: int) -> None:
 
 
 def measure_predicted(count: int, repeat: int) -> None:
-    """Print the median time and the memory of ``bench compare``, as a table and as JSON. Raises SystemExit above the target."""
+    """Print the median time and the memory of ``bench compare``, as a table and as JSON.
+
+    Raises SystemExit above the target.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "runs"
         fill_predicted(folder, count)

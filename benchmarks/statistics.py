@@ -24,7 +24,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 
 if __name__ == "statistics":
-    # a script of this folder looks here first, also for Python's own module of this name: hand that over
+    # a script of this folder looks here first, also for Python's own module of this name: return
+    # that one
     import importlib.util
     import sysconfig
 

@@ -119,8 +119,12 @@ def main() -> None:
     stored, data = VectorStore(args.run / VECTORS, record.fingerprint[:16]), DataFolder(args.data)
 
     def vectors(sentences: Sequence[str]) -> np.ndarray:
-        """Peers that keep runs of white space ask for a sentence that no tokenizer tells from the stored one. SentEval also asks
-        for train and dev splits, which count for nothing here: zeros, which in a test split would show in its score."""
+        """Return the stored vectors, and zeros for sentences that are not stored.
+
+        Peers that keep runs of white space ask for a sentence that no tokenizer tells from the
+        stored one. SentEval also asks for train and dev splits, which do not count here; zeros in
+        a test split would show in its score.
+        """
         known = [s if s in stored else " ".join(s.split()) for s in sentences]
         found = np.zeros((len(known), width), dtype=np.float32)
         there = [i for i, s in enumerate(known) if s in stored]

@@ -243,11 +243,11 @@ def show(title: str, seconds: dict[str, list[float]], sentences: int) -> None:
     for name, taken in seconds.items():
         us = "bench, cached" if "cached" in name else "bench"
         by_round = [theirs / our for theirs, our in zip(taken, seconds[us], strict=True)]
-        ratio = (
-            ""
-            if name == us
-            else f"   bench is {statistics.median(by_round):.2f} x as fast ({min(by_round):.2f} to {max(by_round):.2f})"
-        )
+        ratio = ""
+        if name != us:
+            times = statistics.median(by_round)
+            spread = f"{min(by_round):.2f} to {max(by_round):.2f}"
+            ratio = f"   bench is {times:.2f} x as fast ({spread})"
         median = statistics.median(taken)
         print(f"  {sentences / median:7.1f} sentences/s {median:8.2f} s  {name:30}{ratio}")
 

@@ -84,9 +84,10 @@ class Clock:
 
 
 def sentence_transformers(setup: Setup, cached: bool = False, callback: Any = None) -> Clock:
-    """Train with `SentenceTransformerTrainer` on pairs (s, s), the recipe of its own SimCSE example.
+    """Train with `SentenceTransformerTrainer` on pairs (s, s), as in its own SimCSE example.
 
-    Its evaluator scores STS-B dev. ``callback``: of its trainer, in place of the clock of all steps.
+    Its evaluator scores STS-B dev. ``callback``: a callback of its trainer, instead of the clock of
+    all steps.
     """
     from datasets import Dataset
     from sentence_transformers import (
@@ -138,7 +139,10 @@ def sentence_transformers(setup: Setup, cached: bool = False, callback: Any = No
 
 
 def authors_script(setup: Setup) -> Clock:
-    """transformers' `Trainer` used as SimCSE's `train.py` uses it, and `evaluate` as the script's trainer overrides it."""
+    """Train with transformers' `Trainer` as SimCSE's `train.py` does.
+
+    `evaluate` is overridden as by the script's trainer.
+    """
     from transformers import Trainer, TrainingArguments
 
     script = _Script(setup)
@@ -156,8 +160,10 @@ def authors_script(setup: Setup) -> Clock:
 
 
 def plain_loop(setup: Setup) -> Clock:
-    """The same training in a loop of its own, for machines that lack what `Trainer` needs: torch's loader, autocast, fused AdamW,
-    linear decay, clipping."""
+    """Train like the authors' script in a plain loop, for machines that cannot run `Trainer`.
+
+    It has torch's loader, autocast, fused AdamW, linear decay and clipping.
+    """
     import torch
 
     script = _Script(setup)
@@ -298,7 +304,10 @@ def senteval(
 
 
 def ours(setup: Setup, cut: bool = False) -> Clock:
-    """The training of `bench run --method simcse`, and its selection: distinct sentences of STS-B dev. ``cut``: --chunk."""
+    """Train as `bench run --method simcse` does, and score the distinct sentences of STS-B dev.
+
+    ``cut``: with --chunk.
+    """
     import torch
     from scipy.stats import spearmanr
 

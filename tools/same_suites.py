@@ -29,11 +29,13 @@ from same_numbers import ROOT, last_commit, tree_at
 
 FILE = ROOT / "bench" / "score" / "same_numbers.toml"
 NUMBERS = Path(__file__).with_name("suite_numbers.py")
-HEADER = """\
-# Written by tools/same_suites.py. Of each suite: the hash of its code today (bench.base.imported_code),
-# and the hashes, in records, of earlier code that gives the same scores: scores on made-up data were
-# compared digit by digit. What earlier code scored is not scored again.
-"""
+HEADER = (
+    "# Written by tools/same_suites.py. Of each suite: the hash of its code today "
+    "(bench.base.imported_code),\n"
+    "# and the hashes, in records, of earlier code that gives the same scores: scores on made-up "
+    "data were\n"
+    "# compared digit by digit. What earlier code scored is not scored again.\n"
+)
 Table = dict[str, dict[str, Any]]
 
 

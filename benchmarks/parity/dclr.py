@@ -102,8 +102,9 @@ def ours(phi: float, times: float, temperature: float) -> Arrays:
         faithful=True,
     )
     method: Any = SimpleNamespace(recipe=recipe)
+    no_batch: Any = None
     torch.manual_seed(SEED)
-    return numbers(DCLR.loss(method, (z1, z2, t1, t2), None).total, z1, z2)  # type: ignore[arg-type]
+    return numbers(DCLR.loss(method, (z1, z2, t1, t2), no_batch).total, z1, z2)
 
 
 def main() -> None:

@@ -29,12 +29,13 @@ RECIPE: dict[str, Any] = {
     "weight_decay": 0.0,
     "dropout": 0.0,
 }
-# transformers 4.2.1 adds AdamW's eps before the bias correction, torch after it: with this one a first step is the same
+# transformers 4.2.1 adds AdamW's eps before the bias correction, torch after it: with this value
+# the first step is the same
 FIRST_STEP_EPS = 1e-8 / (1 - 0.999) ** 0.5
 
 
 def build(case: Case, backbone: str, folder: Path) -> TorchMethod:
-    """Build the method on a backbone, and make the weights that it adds less flat than at a start."""
+    """Build the method on a backbone, and make the weights that it adds less flat."""
     recipe = merge_recipe(case.method, None, "", {}, trained=True)
     values = {key: Value(value, "parity") for key, value in {**RECIPE, **case.values}.items()}
     unknown = sorted(values.keys() - set(recipe))

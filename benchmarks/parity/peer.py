@@ -41,7 +41,10 @@ FAMILIES = {
 
 
 def module(path: Path) -> Any:
-    """A module of theirs by its path: their package's __init__ wants libraries that are not needed here."""
+    """Import a module of the authors by its path.
+
+    Their package's __init__ needs libraries that are not used here.
+    """
     spec = importlib.util.spec_from_file_location("their_" + path.stem, path)
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
@@ -50,7 +53,10 @@ def module(path: Path) -> Any:
 
 
 def tokenizer_of(family: str, folder: Path) -> Any:
-    """Their library's tokenizer in Python, which its fast one equals on such text; the fast one has no wheel for new Pythons."""
+    """Return their library's tokenizer in Python, which gives the same ids as its fast one.
+
+    The fast one has no wheel for new Pythons.
+    """
     if (
         not transformers.is_tokenizers_available()
     ):  # then the library's own stand-in for a special token does not print as text
@@ -61,7 +67,8 @@ def tokenizer_of(family: str, folder: Path) -> Any:
         tokenizer = transformers.RobertaTokenizer(
             str(folder / "vocab.json"), str(folder / "merges.txt")
         )
-    tokenizer.sanitize_special_tokens()  # as from_pretrained does: "[MASK]" inside a text is one token
+    # as from_pretrained does: "[MASK]" inside a text is one token
+    tokenizer.sanitize_special_tokens()
     return tokenizer
 
 
@@ -122,7 +129,8 @@ class Peer:
         with np.load(case["weights"]) as file:
             state = {key: torch.from_numpy(file[key]) for key in file.files}
         missing, unexpected = model.load_state_dict(state, strict=False)
-        # of what they create and never use: the position numbers, a pooling layer; an LM head's bias stands there twice
+        # their model creates and never uses the position numbers and a pooling layer, and has an
+        # LM head's bias twice
         missing = [
             key
             for key in missing
@@ -190,7 +198,7 @@ class Peer:
     def embed(
         self, case: dict, embedding: dict, model: Any, config: Any, names: dict[str, Any]
     ) -> np.ndarray:
-        """The vectors of the case's sentences: by the trainer's batcher (dev) or by evaluation.py's (test)."""
+        """Encode the case's sentences by the trainer's batcher (dev) or by evaluation.py's (test)."""
         model.eval()
         words = [sentence.split() for sentence in case["sentences"]]
         if embedding["by"] == "trainer":
@@ -238,7 +246,7 @@ def plain(family: str, model: Any, config: Any) -> Any:
 
 
 def share(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return this rank's consecutive rows of the batch, or the whole batch without a process group."""
+    """Return this rank's consecutive rows of the batch; without a process group, the whole batch."""
     if not dist.is_initialized():
         return batch
     return {

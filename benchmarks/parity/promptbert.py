@@ -46,7 +46,12 @@ def theirs(text: str) -> str:
 def at_dev(method: TorchMethod, sentences: Sequence[str]) -> torch.Tensor:
     """Our method's vectors while a dev score is computed."""
     found: list[torch.Tensor] = []
-    method.dev_score(lambda inner: found.append(scored(method, sentences)) or 0.0)  # type: ignore[func-returns-value]
+
+    def keep_vectors(_: object) -> float:
+        found.append(scored(method, sentences))
+        return 0.0
+
+    method.dev_score(keep_vectors)
     return found[0]
 
 

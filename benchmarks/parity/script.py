@@ -20,7 +20,10 @@ class Script:
         self.tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
 
     def run(self, node: ast.stmt, names: dict[str, Any]) -> dict[str, Any]:
-        """``names`` after the statement; what was free or a variable of an outer function in it is looked up there."""
+        """Run the statement and return ``names`` after it.
+
+        Its free variables, and those of an outer function, are looked up in ``names``.
+        """
         exec(compile(ast.Module([node], []), str(self.path), "exec", dont_inherit=True), names)
         return names
 

@@ -51,7 +51,8 @@ SHAPE: dict[str, Any] = {
     "num_hidden_layers": 3,
     "num_attention_heads": 4,
     "intermediate_size": 40,
-    "max_position_embeddings": 300,  # Prompt-BERT's table of biases is for sentences of up to 256 tokens
+    # Prompt-BERT's table of biases is for sentences of up to 256 tokens
+    "max_position_embeddings": 300,
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }

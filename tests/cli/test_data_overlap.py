@@ -1,4 +1,4 @@
-"""``bench data overlap``, and the overlap in a run's record, in ``bench runs RUN`` and on the page."""
+"""``bench data overlap``, and the overlap in a record, in ``bench runs RUN`` and on the page."""
 
 from __future__ import annotations
 

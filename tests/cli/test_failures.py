@@ -1,4 +1,4 @@
-"""A training that cannot go on says why and loses nothing, on the command line as a user meets it."""
+"""A training that cannot go on says why and loses nothing: the command line, as a user sees it."""
 
 from __future__ import annotations
 

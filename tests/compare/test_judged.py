@@ -8,6 +8,7 @@ tests/support/made_tables.py`` prints the table of docs/statistics.md.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -179,9 +180,9 @@ def sentences(
     cells = []
     for _ in range(methods):
         wrong = rng.normal(size=texts)[ids].sum(axis=1) / 2**0.5 + 0.5 * rng.normal(size=pairs)
-        shared = {"shared_NK": ids, "universe": "texts"}
+        shared: Any = {"shared_NK": ids, "universe": "texts"}
         said = (gold + wrong)[None]
-        cells.append(Predicted("a", "spearman", (None,), said, gold, **shared))  # type: ignore[arg-type]
+        cells.append(Predicted("a", "spearman", (None,), said, gold, **shared))
     return cells
 
 

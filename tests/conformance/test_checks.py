@@ -1,4 +1,4 @@
-"""Faults that `bench check` must find: an encoder that ignores its sentence, an impossible score."""
+"""Faults that `bench check` finds: an encoder that ignores its sentence, an impossible score."""
 
 from __future__ import annotations
 

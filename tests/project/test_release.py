@@ -1,4 +1,4 @@
-"""Releases: made from a tag, the same bytes twice, complete, and they work in an empty environment."""
+"""Releases: made from a tag, the same bytes twice, complete, working in an empty environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names on published pages: without the publisher's folders, addresses, and the commands to type."""
+"""Names on published pages (none of the publisher's folders), addresses, and commands to type."""
 
 from __future__ import annotations
 

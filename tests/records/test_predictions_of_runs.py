@@ -1,4 +1,4 @@
-"""Predictions of several seeds put together: as stored, and refused if they do not fit each other."""
+"""Predictions of several seeds put together: as stored, and refused if they do not fit."""
 
 from __future__ import annotations
 

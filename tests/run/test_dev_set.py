@@ -1,4 +1,4 @@
-"""Scored suites never decide what is trained: the dev set of a run does not depend on its suites."""
+"""Scored suites never decide what is trained: the dev set does not depend on a run's suites."""
 
 from __future__ import annotations
 

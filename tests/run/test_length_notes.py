@@ -1,4 +1,4 @@
-"""A plan's notes on a training that is shorter than its recipe, or has a warm-up that never ends."""
+"""A plan's notes on a training shorter than its recipe, or with a warm-up that never ends."""
 
 from __future__ import annotations
 

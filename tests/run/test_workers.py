@@ -1,4 +1,4 @@
-"""The contract of a worker: a command line; its run does not depend on the machine that plans it."""
+"""The contract of a worker: a command line that does the same whichever machine planned it."""
 
 from __future__ import annotations
 

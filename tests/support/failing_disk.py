@@ -1,4 +1,4 @@
-"""A disk that fails at the n-th write below a folder, and at every later one or at that one alone."""
+"""A disk that fails at the n-th write below a folder, there alone or from there on."""
 
 from __future__ import annotations
 
