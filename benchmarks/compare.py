@@ -31,7 +31,9 @@ def fill(folder: Path, count: int) -> None:
     """Write ``count`` records: methods x backbones x seeds, each with seven tasks and sub-datasets."""
     store = RunsFolder(folder)
     for i in range(count):
-        method, backbone, seed = f"method-{i // 15}", BACKBONES[i // 5 % 3], i % 5 + 1
+        method = f"method-{i // 15}"
+        backbone = BACKBONES[i // 5 % 3]
+        seed = i % 5 + 1
         store.write(record(method, seed, backbone=backbone, base=60 + i % 17))
 
 

@@ -39,7 +39,9 @@ from bench.records.names import predictions_name  # noqa: E402
 from bench.score.metrics.correlation import spearman  # noqa: E402
 
 SECONDS, MEGABYTES = 3.0, 500
-PREDICTED_SECONDS, SEEDS, PAIRS = 10.0, 5, 150
+PREDICTED_SECONDS = 10.0
+SEEDS = 5
+PAIRS = 150
 DAMAGE: tuple[Callable[[bytes], bytes], ...] = (
     lambda data: b"",
     lambda data: data[: len(data) // 2],
@@ -55,7 +57,9 @@ def fill(folder: Path, count: int) -> None:
     """``count`` records; one in twenty is damaged, one in a hundred was interrupted."""
     store = RunsFolder(folder)
     for i in range(count):
-        method, backbone, seed = f"method-{i // 5 % 100}", f"backbone-{i // 500}", i % 5 + 1
+        method = f"method-{i // 5 % 100}"
+        backbone = f"backbone-{i // 500}"
+        seed = i % 5 + 1
         made = record(
             method,
             seed,

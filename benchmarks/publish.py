@@ -27,7 +27,9 @@ from made_predictions import draw  # noqa: E402
 from made_runs import made_run  # noqa: E402
 from many_records import measured  # noqa: E402
 
-SECONDS, BYTES, MILLISECONDS = 20.0, 1.5e6, 100.0
+SECONDS = 20.0
+BYTES = 1.5e6
+MILLISECONDS = 100.0
 BACKBONES = ("builtin", "bert-base-uncased", "bert-large-uncased", "roberta-base")
 SETTINGS = ("unsupervised", "supervised")
 

@@ -33,7 +33,9 @@ def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
         }
     )
     forms: dict[str, dict[str, Any]] = {}
-    rows, filled, contents = 0, 0, {}
+    rows = 0
+    filled = 0
+    contents = {}
     for form, place in places.items():
         path = place / known.path
         if known.packed:

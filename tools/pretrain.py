@@ -312,14 +312,18 @@ def main(argv: list[str] | None = None) -> None:
         fused=True,
     )
     generator = torch.Generator().manual_seed(a.seed)
-    start, seconds, tokens = 0, 0.0, 0
+    start = 0
+    seconds = 0.0
+    tokens = 0
     state_file = a.out / "state.pt"
     if a.resume and state_file.exists():
         state = torch.load(state_file, weights_only=True, map_location=a.device)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         generator.set_state(state["generator"].cpu())
-        start, seconds, tokens = state["step"], state["seconds"], state["tokens"]
+        start = state["step"]
+        seconds = state["seconds"]
+        tokens = state["tokens"]
 
     stream = batches(offsets, n_train, a.batch_size, a.seed)
     for _ in range(start):

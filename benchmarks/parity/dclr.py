@@ -25,7 +25,10 @@ from torch import Tensor, nn
 
 from bench.methods.dclr import DCLR
 
-N, HIDDEN, STEPS, SEED = 12, 16, 4, 7
+N = 12
+HIDDEN = 16
+STEPS = 4
+SEED = 7
 CASES = (
     (0.9, 1.0, 0.05),
     (0.85, 2.5, 0.05),
@@ -61,11 +64,9 @@ def numbers(loss: Tensor, *views: Tensor) -> Arrays:
 def vectors() -> tuple[Tensor, ...]:
     """z and z+ of the model, and both of the teacher, in which some pairs are close."""
     torch.manual_seed(SEED - 1)
-    z1, z2, shared = (
-        torch.randn(N, HIDDEN),
-        torch.randn(N, HIDDEN),
-        torch.randn(N // 3, HIDDEN).repeat(3, 1),
-    )
+    z1 = torch.randn(N, HIDDEN)
+    z2 = torch.randn(N, HIDDEN)
+    shared = torch.randn(N // 3, HIDDEN).repeat(3, 1)
     return z1, z2, shared + 0.3 * torch.randn(N, HIDDEN), shared + 0.3 * torch.randn(N, HIDDEN)
 
 

@@ -100,7 +100,9 @@ def check_close(found: np.ndarray, wanted: np.ndarray, limit: float = 1e-6) -> N
 @FAMILY
 def test_an_entry_is_what_tokenizer_config_and_encoder_say(name: str, models: Models) -> None:
     backbone = load(resolve(models(name)))
-    family, tokenizer, encoder = FAMILIES[backbone.family], backbone.tokenizer, backbone.encoder
+    family = FAMILIES[backbone.family]
+    tokenizer = backbone.tokenizer
+    encoder = backbone.encoder
     before, after = (tokenizer.convert_ids_to_tokens(ids) for ids in backbone.special_tokens())
     assert ("".join(before), "".join(after)) == (family.before, family.after)
     assert (tokenizer.pad_token or "") == family.pad

@@ -132,7 +132,9 @@ def test_another_baseline_has_its_own_name() -> None:
 
 def test_the_finding_is_of_the_publishers_first_table_that_ranks_several_rows() -> None:
     sent = replace(verdicts("++"), sender="Mallory")
-    single, first, second = table(row("a")), verdicts("--"), verdicts("+-")
+    single = table(row("a"))
+    first = verdicts("--")
+    second = verdicts("+-")
     assert board_finding([sent, single, first, second]) == table_finding(first)
     assert board_finding([single]) == table_finding(single)
     assert board_finding([sent]).claim.startswith("All of these runs were submitted")

@@ -64,7 +64,9 @@ def write_every_time(
     with pytest.MonkeyPatch.context() as patch:
         disk = FailingDisk(patch, folder)
         assert do(folder).exit_code == 0
-    whole, failed, told = contents(folder), 0, 0
+    whole = contents(folder)
+    failed = 0
+    told = 0
     for at in some(len(disk.writes), few):
         fresh()
         with pytest.MonkeyPatch.context() as patch:

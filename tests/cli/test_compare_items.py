@@ -34,7 +34,9 @@ def test_pairs_whose_ranks_are_furthest_apart_come_first(tmp_path: Path) -> None
     content = json.loads(bench(*command, "--task", "STS13", "--top", "7").stdout)
     assert content["schema"] == "bench.items/1" and content["runs"] == ids
     (task,) = content["tasks"]
-    a, b, gold = cosines("one", 1, "STS13", 0.5), cosines("two", 1, "STS13", 0.5), gold_of("STS13")
+    a = cosines("one", 1, "STS13", 0.5)
+    b = cosines("two", 1, "STS13", 0.5)
+    gold = gold_of("STS13")
     apart = 100 * np.abs(rankdata(a) - rankdata(b)) / (len(a) - 1)
     furthest = np.argsort(-apart, kind="stable")[:7] + 1
     assert [item["number"] for item in task["items"]] == furthest.tolist()

@@ -138,7 +138,9 @@ def test_one_seed_alone_says_nothing() -> None:
     "name", ["equal rows", "seeds alone", "unequal numbers of seeds", "19 rows"]
 )
 def test_intervals_hold_the_truth_93_to_99_times_in_100(name: str) -> None:
-    world, held, of_difference = WORLDS[name], [], []
+    world = WORLDS[name]
+    held = []
+    of_difference = []
     many = world.tested()
     _, values = world.values(np.random.default_rng(1), 500)
     for t in range(500):
@@ -196,7 +198,9 @@ def of_cells(cells: list[Predicted]) -> Column:
 @pytest.mark.slow
 def test_shared_sentences_are_paid_for() -> None:
     """With the pairs as if they shared nothing, the same tables are wrong far more often."""
-    rng, tables, wrong = np.random.default_rng(6), 400, {True: 0, False: 0}
+    rng = np.random.default_rng(6)
+    tables = 400
+    wrong = {True: 0, False: 0}
     for _ in range(tables):
         cells = sentences(rng, 6)
         for plain in wrong:
@@ -211,7 +215,9 @@ def test_shared_sentences_are_paid_for() -> None:
 @pytest.mark.parametrize("items", [100, 400])
 def test_intervals_of_correlations_hold_the_true_value(items: int) -> None:
     """Normal values: Spearman's correlation is 6/pi asin(r/2)."""
-    rng, true, held = np.random.default_rng(7), 600 / np.pi * np.arcsin(0.5 / 2**0.5), 0
+    rng = np.random.default_rng(7)
+    true = 600 / np.pi * np.arcsin(0.5 / 2**0.5)
+    held = 0
     for _ in range(1000):
         gold = rng.normal(size=items)
         said = (gold + rng.normal(size=items))[None]

@@ -61,7 +61,9 @@ def test_95_of_100_prints_of_our_own_method_are_consistent(
     """Our seeds and the runs of the paper are drawn from one normal distribution; the verdict that
     is printed is counted.
     """
-    draw, tables, consistent = np.random.default_rng(3), 4000, 0
+    draw = np.random.default_rng(3)
+    tables = 4000
+    consistent = 0
     cell = replace(STSB, runs=print_of)
     count, best = printed_runs(cell)
     for _ in range(tables):

@@ -14,7 +14,9 @@ from bench.compare.answer import table_answer
 from bench.compare.statistics.table import Row, Table
 from bench.show.tables.legend import sign_legend
 
-A, B, C = row("a", 62.0), row("b", 61.0), row("c", 60.0)
+A = row("a", 62.0)
+B = row("b", 61.0)
+C = row("c", 60.0)
 TOP_A, TOP_B, TOP_C = (replace(one, may_be_best=True) for one in (A, B, C))
 OLD = replace(row("old", 70.0), untested="no predictions of every task")
 

@@ -225,7 +225,9 @@ class ForgetsItsQueue(Trained):
         return Loss(loss.total + more)
 
 
-FROZEN, CUT, GOES_ON = "nothing frozen moves", "a batch can be cut", "a stopped training goes on"
+FROZEN = "nothing frozen moves"
+CUT = "a batch can be cut"
+GOES_ON = "a stopped training goes on"
 FINITE, REACHES = "the loss is finite", "its gradient reaches what trains"
 TRAININGS: list[tuple[type[Method], str, str]] = [
     (Trained, "", ""),

@@ -33,7 +33,9 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     """Make this process look like the kernel of a notebook: a fake IPython, with a shell that has a
     kernel.
     """
-    screen, library, shown = Screen(), types.ModuleType("IPython"), types.ModuleType("display")
+    screen = Screen()
+    library = types.ModuleType("IPython")
+    shown = types.ModuleType("display")
     shell = types.SimpleNamespace(kernel=object())
     library.get_ipython = lambda: shell  # type: ignore[attr-defined]
     shown.display = screen.display  # type: ignore[attr-defined]

@@ -90,7 +90,9 @@ def test_vectors_of_a_file_or_a_mapping_have_the_score_of_the_object(
 def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(
     sentences: list[str], tmp_path: Path
 ) -> None:
-    texts, vectors, n = np.array(sentences), bag(sentences), len(sentences)
+    texts = np.array(sentences)
+    vectors = bag(sentences)
+    n = len(sentences)
     bad = vectors.copy()
     bad[3, 0] = np.nan
     twice, other = np.array([*sentences, sentences[0]]), np.vstack([vectors, vectors[1:2]])

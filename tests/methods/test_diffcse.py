@@ -83,7 +83,10 @@ def test_the_loss_is_the_contrast_of_the_heads_vectors_and_a_little_detection(
 ):
     method = diffcse(backbone, tmp_path, variant=variant)
     method.train()
-    heads, logits, edits, edit = [], [], [], method.edit
+    heads = []
+    logits = []
+    edits = []
+    edit = method.edit
     monkeypatch.setattr(method, "edit", lambda views: edits.append(edit(views)) or edits[-1])
     method.head.register_forward_hook(lambda _m, _i, out: heads.append(out.detach().double()))
     method.classifier.register_forward_hook(lambda _m, _i, out: logits.append(out.detach()))

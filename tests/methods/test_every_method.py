@@ -302,7 +302,10 @@ def test_a_second_model_must_have_the_same_vocabulary(name, key, tiny, tiny_robe
     assert cls.places == (key,)
 
 
-BERT, ROBERTA, HEAD = 108_891_648, 124_055_040, 590_592  # base size, no pooling layers
+# base size, no pooling layers
+BERT = 108_891_648
+ROBERTA = 124_055_040
+HEAD = 590_592
 
 
 @pytest.mark.parametrize(

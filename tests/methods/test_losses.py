@@ -94,7 +94,9 @@ def chained(anchors, candidates, pull) -> tuple[np.ndarray, np.ndarray]:
     grad_anchors, grad_candidates = np.zeros_like(anchors), np.zeros_like(candidates)
     for i, a in enumerate(anchors):
         for j, c in enumerate(candidates):
-            cosine, size_a, size_c = cosine_of(a, c), np.linalg.norm(a), np.linalg.norm(c)
+            cosine = cosine_of(a, c)
+            size_a = np.linalg.norm(a)
+            size_c = np.linalg.norm(c)
             grad_anchors[i] += pull[i, j] * (c / size_c - cosine * a / size_a) / size_a
             grad_candidates[j] += pull[i, j] * (a / size_a - cosine * c / size_c) / size_c
     return grad_anchors, grad_candidates

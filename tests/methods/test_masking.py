@@ -22,7 +22,12 @@ from bench.methods.masking import (
     surprise_of_rows,
 )
 
-PAD, UNKNOWN, CLS, SEP, MASK, V = 0, 1, 2, 3, 4, 997
+PAD = 0
+UNKNOWN = 1
+CLS = 2
+SEP = 3
+MASK = 4
+V = 997
 SPECIAL = (MASK, PAD, UNKNOWN, SEP, CLS)
 
 
@@ -33,7 +38,10 @@ def rows(n: int, T: int, seed: int = 0) -> torch.Tensor:
     rng = np.random.default_rng(seed)
     ids = torch.from_numpy(rng.integers(5, V, size=(n, T)))
     for row, length in zip(ids, rng.integers(4, T + 1, size=n), strict=True):
-        row[0], row[2], row[length - 1], row[length:] = CLS, UNKNOWN, SEP, PAD
+        row[0] = CLS
+        row[2] = UNKNOWN
+        row[length - 1] = SEP
+        row[length:] = PAD
     return ids
 
 

@@ -16,7 +16,10 @@ from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from bench.methods.prefix import DeepPrefix, InputPrompt
 
-P, L, A, H = 3, 3, 4, 24
+P = 3
+L = 3
+A = 4
+H = 24
 PAD = {"bert": 0, "roberta": 1}
 IDS = [[7, 9, 11, 13, 15], [21, 23, 25, None, None]]  # None: padding
 FAMILIES = pytest.mark.parametrize("family", ["bert", "roberta"])
@@ -134,7 +137,9 @@ def apart(a: Tensor, b: Tensor, features: dict[str, Tensor]) -> float:
 @FAMILIES
 @ATTENTION
 def test_states_equal_those_computed_by_hand(family: str, attention: str) -> None:
-    model, features, E = encoder(family, attention), batch(family), table()
+    model = encoder(family, attention)
+    features = batch(family)
+    E = table()
     with torch.no_grad():
         single = prefix(E).states(model, features)
         wanted = by_hand(model, family, features, E)

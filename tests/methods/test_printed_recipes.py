@@ -23,7 +23,10 @@ from bench.run.plugins import discover
 from bench.run.search.space import space_of
 
 REGISTRY = discover()
-BB, BL, RB, RL = "bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"
+BB = "bert-base-uncased"
+BL = "bert-large-uncased"
+RB = "roberta-base"
+RL = "roberta-large"
 U, S = "unsupervised", "supervised"
 TABLES = json.loads(
     (Path(__file__).parents[1] / "support" / "data" / "printed_recipes.json").read_text()

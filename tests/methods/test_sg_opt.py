@@ -45,7 +45,9 @@ def by_hand(
                     pull[j] += np.exp(np.array(cosine[j]) / temperature) / (own + foreign)
         for j in range(B):
             for m in range(K):
-                h, size, other = layers[j, m], np.linalg.norm(cls[i]), np.linalg.norm(layers[j, m])
+                h = layers[j, m]
+                size = np.linalg.norm(cls[i])
+                other = np.linalg.norm(layers[j, m])
                 weight = pull[j, m] / (B * K * temperature)
                 grad_cls[i] += weight * (h / other - cosine[j][m] * cls[i] / size) / size
                 grad_layers[j, m] += weight * (cls[i] / size - cosine[j][m] * h / other) / other

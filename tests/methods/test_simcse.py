@@ -92,7 +92,9 @@ def test_mlm_adds_a_tenth_of_the_pretrained_models_own_loss(backbone, tmp_path, 
     with torch.no_grad():
         loss = method(batch)
     views = join(batch.columns if setting == "supervised" else batch.columns * 2, method.pad_id)
-    ids, mask, tokenizer = views["input_ids"], views["attention_mask"], method.backbone.tokenizer
+    ids = views["input_ids"]
+    mask = views["attention_mask"]
+    tokenizer = method.backbone.tokenizer
     spared = torch.tensor([[i in tokenizer.all_special_ids for i in row] for row in ids.tolist()])
     torch.manual_seed(3)
     masked, labels = mask_tokens(ids, spared, tokenizer.mask_token_id, len(tokenizer))

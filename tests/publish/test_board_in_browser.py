@@ -72,7 +72,9 @@ def test_a_view_can_be_linked(page: Page, chromium: Browser) -> None:
     choose(page, "suite", "transfer")
     sort_by(page, "MR")
     page.get_by_label("search").fill("p")
-    text, numbers, where = methods(page), column(page, "MR"), page.url
+    text = methods(page)
+    numbers = column(page, "MR")
+    where = page.url
     with visit(chromium, where) as again:
         assert methods(again.page) == text and column(again.page, "MR") == numbers
         assert again.page.get_by_label("search").input_value() == "p"

@@ -117,7 +117,9 @@ def came(*records: RunRecord) -> dict[str, frozenset[str]]:
 
 
 def test_runs_that_would_replace_each_other_stand_apart() -> None:
-    first, other, second = run(1), run(2), run(1)
+    first = run(1)
+    other = run(2)
+    second = run(1)
     second = replace(
         second,
         run_id="simcse-builtin-s1-0000000f",
@@ -137,7 +139,9 @@ def test_runs_that_would_replace_each_other_stand_apart() -> None:
 
 def test_runs_that_did_not_come_together_share_no_row() -> None:
     """Two people may write one name: their mean would be nobody's."""
-    first, second, other = run(1), run(2), run(3)
+    first = run(1)
+    second = run(2)
+    other = run(3)
     sent = [(one, "Ada") for one in (first, second, other)]
     labels = row_labels(sent, [], came(first, second))
     assert labels[first.run_id] == labels[second.run_id] != labels[other.run_id]

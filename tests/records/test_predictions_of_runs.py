@@ -57,11 +57,9 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
 
 
 def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
-    gold, fold, key = (
-        np.array([0, 1, 1, 0]),
-        np.array([0, 0, 1, 1]),
-        ScoreKey("x", "T", "p/1", None),
-    )
+    gold = np.array([0, 1, 1, 0])
+    fold = np.array([0, 0, 1, 1])
+    key = ScoreKey("x", "T", "p/1", None)
     run = stored(tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=fold)
     found = read_predicted([run], key)
     assert found.fold_N is not None and found.fold_N.tolist() == [0, 0, 1, 1]

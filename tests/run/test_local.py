@@ -92,7 +92,10 @@ class Batch:
 
     def __init__(self, folder: Path, lines: dict[str, str], retries: int = 3) -> None:
         (folder / "logs").mkdir()
-        self.folder, self.name, self.lines, self.runs = folder, "b", lines, tuple(lines)
+        self.folder = folder
+        self.name = "b"
+        self.lines = lines
+        self.runs = tuple(lines)
         self.target = Target(name="local", parallel=2, retries=retries)
 
     def command(self, run_id: str) -> list[str]:

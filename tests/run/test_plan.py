@@ -266,7 +266,9 @@ def test_a_wider_corpus_can_be_told_to_be_sentences(registry: Registry, triplets
 
 
 class Fitted(Method):
-    name, settings, fitted = "fitted", ("none",), "steps"
+    name = "fitted"
+    settings = ("none",)
+    fitted = "steps"
     defaults = {"place": None, "select_on": "last"}
     places = ("place",)
     deterministic = ("none",)

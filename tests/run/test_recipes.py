@@ -143,7 +143,9 @@ def printed(setting: str, variant: str = "") -> Entry:
     return Entry(setting, "bert-base-uncased", variant, {}, None, expect)
 
 
-BERT, U, S = "bert-base-uncased", "unsupervised", "supervised"
+BERT = "bert-base-uncased"
+U = "unsupervised"
+S = "supervised"
 PLAIN, MARGIN = entry(U), Entry(S, BERT, "margin", {}, None, None)
 SETTINGS: list[tuple[tuple[Entry, ...], str, str, list[str]]] = [
     (FOUND, BERT, "", [U, S]),

@@ -111,7 +111,9 @@ def test_a_plan_is_queued_listed_and_run_once(
 
 @pytest.mark.engine
 def test_a_killed_worker_and_a_controller_that_restarts(work: Work) -> None:
-    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "1-2", "--set", "max_steps=400")
+    slurm = work.slurm
+    runs = work.runs
+    plan = ("--seeds", "1-2", "--set", "max_steps=400")
     work.submit(*plan)
     work.until(lambda: saved(runs) == 2 and len(workers(runs)) == 2)
     job = slurm.call("sbatch", "--parsable", "--hold", "--wrap=true").strip()
@@ -134,7 +136,9 @@ def test_a_node_that_is_lost(fault: str, work: Work) -> None:
     """Dead: all its processes are ended by kill -9. Cut off: its daemon is stopped, and the worker
     lives on. Slurm starts the run elsewhere.
     """
-    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "3", "--set", "max_steps=600")
+    slurm = work.slurm
+    runs = work.runs
+    plan = ("--seeds", "3", "--set", "max_steps=600")
     work.submit(*plan)
     work.until(lambda: saved(runs))
     node, worker = slurm.call("squeue", "-h", "-o", "%N").strip(), workers(runs)[0]

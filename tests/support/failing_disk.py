@@ -34,7 +34,10 @@ class FailingDisk:
         *,
         once: bool = False,
     ) -> None:
-        self.below, self.at, self.once, self.failed = below.resolve(), at, once, 0
+        self.below = below.resolve()
+        self.at = at
+        self.once = once
+        self.failed = 0
         self.writes: list[str] = []
         for module, name, path_of in (
             (io, "open", self._to_open),

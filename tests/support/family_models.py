@@ -119,7 +119,9 @@ def modernbert() -> tuple[Any, Any]:
     )
     names = {f"{token[1:-1].lower()}_token": token for token in BERT_SPECIALS}
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner._tokenizer, **names)
-    first, last, pad = ids["[CLS]"], ids["[SEP]"], ids["[PAD]"]
+    first = ids["[CLS]"]
+    last = ids["[SEP]"]
+    pad = ids["[PAD]"]
     ends = {"bos_token_id": first, "cls_token_id": first, "eos_token_id": last}
     ends |= {"sep_token_id": last, "pad_token_id": pad}
     return _known("ModernBert", tokenizer, **SIZES, **ends, local_attention=128)

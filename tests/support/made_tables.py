@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special, stats
 
-ALPHA, WIDE, ITEMS_FREEDOM = 0.05, 0.05, 1000.0
+ALPHA = 0.05
+WIDE = 0.05
+ITEMS_FREEDOM = 1000.0
 FEWEST_SEEDS, MOST_BORROWED = 3, 2.0
 V1_ITEMS = np.array(
     [

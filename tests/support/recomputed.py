@@ -87,7 +87,9 @@ def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]
     u, v = (
         sign.mean(axis=1, dtype=np.float64) for sign in (x_sign, y_sign)
     )  # twice the centred rank, as a share
-    a, b, c = (u * v).mean(), (u * u).mean(), (v * v).mean()
+    a = (u * v).mean()
+    b = (u * u).mean()
+    c = (v * v).mean()
 
     def moved(sign: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return the effect of more of an item on the mean of ``other`` times the ranks."""

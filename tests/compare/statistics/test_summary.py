@@ -189,7 +189,9 @@ def test_a_file_of_ones_own_is_compared_whatever_other_files_a_run_was_scored_on
             n=10,
         )
 
-    pairs, more, changed = own("pairs", "other-1"), own("more", "other-2"), own("pairs", "other-3")
+    pairs = own("pairs", "other-1")
+    more = own("more", "other-2")
+    changed = own("pairs", "other-3")
     records = [
         record("simcse", 1, scores=(pairs,)),
         record("promcse", 1, scores=(pairs, more)),

@@ -256,7 +256,9 @@ def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) ->
     """linspace(9, 1, 16) to the power 1 + noise, as the made runs store them, the largest effective
     rank first.
     """
-    places, data, ranks = (1, 2, 4, 8, 16), made.figures["spectrum"].data, {}
+    places = (1, 2, 4, 8, 16)
+    data = made.figures["spectrum"].data
+    ranks = {}
     for name, (noise, _, _) in METHODS.items():
         values = np.linspace(9, 1, 16) ** (1 + noise)
         shares = values / values.sum()
