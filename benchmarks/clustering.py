@@ -126,7 +126,8 @@ def main() -> None:
     )
     total = np.zeros(4)
     apart = []
-    for name in args.sets.split(",") if args.sets else CLUSTERING_TASKS:
+    names = args.sets.split(",") if args.sets else CLUSTERING_TASKS
+    for name in names:
         data = read_clustering(DataFolder(args.data), name)
         kept = args.vectors / f"{name}.npy" if args.vectors else None
         if kept is not None and kept.is_file():

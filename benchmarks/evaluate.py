@@ -99,9 +99,10 @@ def main() -> None:
             print(f"{name:8} {wall[name][-1]:8.1f} s  {cpu[name][-1]:8.1f} CPU s", flush=True)
     for task in scores[names[0]]:
         print(f"{task:8}", *(f"{name} {scores[name][task]:.4f}" for name in names))
-    apart = max(
-        abs(scores[a][task] - scores[b][task]) for a in names for b in names for task in scores[a]
-    )
+    apart = 0.0
+    for task in scores[names[0]]:
+        values = [scores[name][task] for name in names]
+        apart = max(apart, max(values) - min(values))
     print(f"most apart: {apart:.5f}")
     if "st" in names:
         for name in names:

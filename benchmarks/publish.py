@@ -14,6 +14,7 @@ Exit code 1 if one is missed.
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 import tempfile
@@ -51,16 +52,13 @@ SORTS = """() => {
 
 
 def fill(folder: Path, methods: int, seeds: int, items: int, suites: list[str]) -> int:
-    """Makes the runs that are not there yet; gives their number."""
-    wanted = [
-        (f"method-{i:02d}", backbone, setting, seed)
-        for i in range(methods)
-        for backbone in BACKBONES
-        for setting in SETTINGS
-        for seed in range(1, seeds + 1)
-    ]
+    """Make the runs that are not there yet, and return the number of all."""
+    names = [f"method-{i:02d}" for i in range(methods)]
+    wanted = list(itertools.product(names, BACKBONES, SETTINGS, range(1, seeds + 1)))
     there = len(list(folder.glob("*/run.json"))) if folder.is_dir() else 0
-    for method, backbone, setting, seed in wanted if there != len(wanted) else ():
+    if there == len(wanted):
+        return there
+    for method, backbone, setting, seed in wanted:
         noise = 0.3 + 0.5 * float(draw(method, backbone, setting).uniform())
         made_run(
             folder,

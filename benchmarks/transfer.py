@@ -26,7 +26,7 @@ import resource
 import sys
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -288,19 +288,13 @@ def main() -> None:
     print(describe_machine())
     names = args.tasks.split(",")
     loaded = {name: fewer(read_transfer(DataFolder(args.data), name), args.rows) for name in names}
-    sentences = [s for texts in loaded.values() for side in texts.texts for s in side]
-    # what is kept serves every choice of tasks
-    kept = (
-        [
-            s
-            for name in TRANSFER_TASKS
-            for side in read_transfer(DataFolder(args.data), name).texts
-            for s in side
-        ]
-        if args.keep
-        else []
-    )
-    vectors = vectors_of(kept or sentences, args.vectors, args.keep)
+    sentences = all_sentences(loaded.values())
+    encoded = sentences
+    if args.keep:  # kept vectors serve every choice of tasks
+        encoded = all_sentences(
+            read_transfer(DataFolder(args.data), name) for name in TRANSFER_TASKS
+        )
+    vectors = vectors_of(encoded, args.vectors, args.keep)
     width = vectors(sentences[:1]).shape[1]
     print(
         f"{len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; vectors: "
@@ -321,6 +315,15 @@ def main() -> None:
             )
             + "\n"
         )
+
+
+def all_sentences(tasks: Iterable[Any]) -> list[str]:
+    """Return the sentences of all sides of these tasks' texts."""
+    sentences = []
+    for texts in tasks:
+        for side in texts.texts:
+            sentences += side
+    return sentences
 
 
 def fewer(texts: Any, rows: int | None) -> Any:

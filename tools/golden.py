@@ -140,14 +140,15 @@ def trained() -> list[tuple[str, str, str]]:
     from bench.run.plugins import discover
 
     registry = discover()
-    classes = [registry[name].cls for name in registry]
-    return [
-        (cls.name, setting, variant)
-        for cls in classes
-        for setting in cls.settings
-        for variant in ("", *cls.variants)
-        if setting != "none" and cls.fitted != "pass" and (cls.name, setting) not in NOT_HERE
-    ]
+    found = []
+    for name in registry:
+        cls = registry[name].cls
+        if cls.fitted == "pass":
+            continue
+        for setting in cls.settings:
+            if setting != "none" and (cls.name, setting) not in NOT_HERE:
+                found += [(cls.name, setting, variant) for variant in ("", *cls.variants)]
+    return found
 
 
 def _losses(

@@ -255,8 +255,10 @@ def share(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def average(numbers: list[torch.Tensor]) -> None:
-    """Over the processes, in place, as DistributedDataParallel does with gradients."""
-    for tensor in numbers if dist.is_initialized() else []:
+    """Average over the processes, in place, as DistributedDataParallel does with gradients."""
+    if not dist.is_initialized():
+        return
+    for tensor in numbers:
         dist.all_reduce(tensor)
         tensor /= dist.get_world_size()
 

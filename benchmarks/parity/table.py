@@ -75,12 +75,13 @@ def lines(title: str, compared: Sequence[Difference], tolerance: float, every: b
         members = sorted(groups[group], key=lambda d: -d.largest / max(1.0, d.scale))
         kind, _, rest = group.partition("/")
         what = f"{KINDS[kind]} {rest}".strip() + (f" ({len(members)})" if len(members) > 1 else "")
-        for difference in members if every else members[:1]:
+        shown = members if every else members[:1]
+        for difference in shown:
             good = difference.within(tolerance)
-            where, flag = (
-                "" if rest or (good and kind == "tokens") else difference.name.partition("/")[2],
-                "" if good else " DIFFERS",
-            )
+            flag = "" if good else " DIFFERS"
+            where = ""
+            if not rest and not (good and kind == "tokens"):
+                where = difference.name.partition("/")[2]
             numbers = f"{difference.largest:18.1e} {difference.scale:14.3g}"
             rows.append(f"{'' if rows else title:40} {what:27} {numbers}  {where}{flag}".rstrip())
     return rows

@@ -56,8 +56,11 @@ def options(name: str = "") -> set[str]:
     below = [
         one for path, one in TREE.items() if not name or path == name or path.startswith(name + " ")
     ]
-    declared = {text for one in below for parameter in one.params for text in parameter.opts}
-    return {"help", "version", *(text.lstrip("-") for text in declared)}
+    declared = {"help", "version"}
+    for one in below:
+        for parameter in one.params:
+            declared |= {text.lstrip("-") for text in parameter.opts}
+    return declared
 
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:

@@ -4,6 +4,7 @@ again.
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -98,6 +99,5 @@ def test_a_task_that_cannot_be_scored_is_noted_and_the_run_with_its_other_scores
 
 def words(data: Path, task: str) -> dict[str, None]:
     sentences = suite("sts").task(task).load(DataFolder(data)).sentences
-    return dict.fromkeys(
-        word for s in sentences for word in s.split() if word.isalpha() and len(word) > 9
-    )
+    words = itertools.chain.from_iterable(sentence.split() for sentence in sentences)
+    return dict.fromkeys(word for word in words if word.isalpha() and len(word) > 9)

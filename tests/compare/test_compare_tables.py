@@ -135,15 +135,10 @@ def test_without_predictions_nothing_is_claimed() -> None:
     runs = nowhere(*made)
     (plain,) = make_tables(runs, TableOptions(baseline="a"))
     assert plain.tested is None and not any(one.may_be_best for one in plain.rows)
-    assert {
-        cell.spread.covers for one in plain.rows for cell in one.cells if cell and cell.spread
-    } == {"seeds"}
-    assert all(
-        cell.against is None or cell.against.verdict is None
-        for one in plain.rows
-        for cell in one.cells
-        if cell
-    )
+    cells = [cell for one in plain.rows for cell in one.cells]
+    assert {cell.spread.covers for cell in cells if cell and cell.spread} == {"seeds"}
+    against = [cell.against for cell in cells if cell and cell.against]
+    assert all(one.verdict is None for one in against)
     assert table_answer(plain).endswith(
         "differences were not tested: no predictions of every task."
     )

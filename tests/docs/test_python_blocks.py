@@ -13,14 +13,13 @@ from made_runs import made_run
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE_BY_A_TOOL = ROOT / "docs" / "reference"
-BLOCKS = {
-    f"{page.relative_to(ROOT)}:{i}": block
-    for page in sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
-    if not page.is_relative_to(MADE_BY_A_TOOL)
-    for i, block in enumerate(
-        re.findall(r"^```(?:python|py)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
-    )
-}
+BLOCK = re.compile(r"^```(?:python|py)\n(.*?)^```$", re.M | re.S)
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+BLOCKS: dict[str, str] = {}
+for page in PAGES:
+    if not page.is_relative_to(MADE_BY_A_TOOL):
+        for i, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8"))):
+            BLOCKS[f"{page.relative_to(ROOT)}:{i}"] = block
 ONLY_IMPORTS = {
     "README.md:0": "its model is the reader's",
     "docs/suites.md:0": "its model and its data are the reader's",

@@ -46,11 +46,12 @@ def gradients_are(loss: torch.Tensor, z: list[torch.Tensor], wanted: dict, end: 
 
 
 def by_hand(similarities: Any, scores: Any, scale: float) -> float:
-    pairs = [
-        (i, j) for i in range(len(scores)) for j in range(len(scores)) if scores[i] < scores[j]
-    ]
-    terms = [math.exp(scale * (similarities[i] - similarities[j])) for i, j in pairs]
-    return math.log(1 + sum(terms))
+    total = 1.0
+    for i in range(len(scores)):
+        for j in range(len(scores)):
+            if scores[i] < scores[j]:
+                total += math.exp(scale * (similarities[i] - similarities[j]))
+    return math.log(total)
 
 
 def test_cosent_is_the_reference_and_the_sum_over_ordered_pairs(known, z) -> None:

@@ -73,12 +73,13 @@ NOT_HERE = {("consert", "supervised"), ("infersent", "supervised"), ("dcpcse", "
 # they read a decoder's last token: what the built-in encoder learns there says nothing of them
 FOR_DECODERS = {"angle-llama", "cse-sfp", "mntp", "pcc-tuning", "prompteol"}
 REGISTRY = discover()
-TRAINED = [
-    (name, setting)
-    for name in REGISTRY
-    for setting in REGISTRY[name].cls.settings
-    if setting != "none" and name not in TOO_SLOW | FOR_DECODERS and (name, setting) not in NOT_HERE
-]
+TRAINED = []
+for name in REGISTRY:
+    if name in TOO_SLOW | FOR_DECODERS:
+        continue
+    for setting in REGISTRY[name].cls.settings:
+        if setting != "none" and (name, setting) not in NOT_HERE:
+            TRAINED.append((name, setting))
 
 
 def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:

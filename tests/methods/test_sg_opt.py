@@ -34,7 +34,10 @@ def by_hand(
             [cls[i] @ h / np.linalg.norm(cls[i]) / np.linalg.norm(h) for h in layers[j]]
             for j in range(B)
         ]
-        foreign = sum(np.exp(c / temperature) for j in range(B) if j != i for c in cosine[j])
+        foreign = 0.0
+        for j in range(B):
+            if j != i:
+                foreign += sum(np.exp(c / temperature) for c in cosine[j])
         pull = np.zeros((B, K))
         for k in range(K):
             own = np.exp(cosine[i][k] / temperature)

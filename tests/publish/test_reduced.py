@@ -26,9 +26,10 @@ from bench.verify import verify_run
 from bench.verify.findings import name_score
 
 ALL = ("sts", "cxc", "transfer", "geometry")
-TASKS = [
-    task for name in suite_names() if name != "mteb" for task in suite(name).tasks if task.needs
-]
+TASKS = []
+for name in suite_names():
+    if name != "mteb":
+        TASKS += [task for task in suite(name).tasks if task.needs]
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.name} {task.protocol}")

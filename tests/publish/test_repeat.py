@@ -66,12 +66,11 @@ def rows_of(page: Path) -> dict[str, str]:
 def scores(runs: Path, method: str) -> dict[tuple[int | None, str], float]:
     found, damaged = RunsFolder(runs).records()
     assert not damaged
-    return {
-        (one.seed, score.task): score.value
-        for one in found
-        if one.method == method
-        for score in one.scores
-    }
+    values = {}
+    for one in found:
+        if one.method == method:
+            values |= {(one.seed, score.task): score.value for score in one.scores}
+    return values
 
 
 def run_again(command: str, runs: Path) -> None:

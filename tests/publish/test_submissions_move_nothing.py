@@ -126,12 +126,14 @@ def test_the_publishers_part_of_a_board_is_the_same(
 
 
 def rows(tables: Sequence[dict[str, Any]], sender: str) -> dict[str, dict[str, Any]]:
-    return {
-        f"{one['table']['suite']} {row['method']} {row['setting']} {row['backbone']}": row
-        for one in tables
-        if one["table"].get("submitted_by") == sender
-        for row in one["table"]["rows"]
-    }
+    found = {}
+    for one in tables:
+        table = one["table"]
+        if table.get("submitted_by") == sender:
+            for row in table["rows"]:
+                key = f"{table['suite']} {row['method']} {row['setting']} {row['backbone']}"
+                found[key] = row
+    return found
 
 
 @pytest.mark.slow

@@ -257,7 +257,7 @@ def test_a_path_is_broken_after_a_sign_and_a_word_never_within_its_letters() -> 
         assert max(map(len, shown)) <= width
         text = "\n".join(shown)
         assert "classification" in text and "prompt" in text
-        parts = [part for line in shown for part in line.split() if part in path and len(part) > 3]
+        parts = [part for part in text.split() if part in path and len(part) > 3]
         for part in parts:
             end = path.index(part) + len(part)
             assert end == len(path) or part[-1] in "/-_.", (width, part)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 import re
@@ -122,13 +123,13 @@ def with_papers(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
 
 
 def marks(axes: Any, colour: str | None = None, marker: str = "o") -> list[tuple[float, float]]:
-    """The coordinates of all points on these axes."""
-    return [
-        (float(x), float(y))
-        for line in axes.lines
-        if line.get_marker() == marker and colour in (None, line.get_color())
-        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
-    ]
+    """Return the coordinates of all points on these axes."""
+    points = []
+    for line in axes.lines:
+        if line.get_marker() == marker and colour in (None, line.get_color()):
+            for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True):
+                points.append((float(x), float(y)))
+    return points
 
 
 def bars(axes: Any) -> list[list[float]]:
@@ -244,7 +245,10 @@ def test_the_front_is_what_nothing_is_cheaper_and_better_than() -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         pairs = [(float(c), float(q)) for c, q in rng.integers(0, 8, (12, 2))]
-        dominated = {p for p in pairs for o in pairs if o != p and o[0] <= p[0] and o[1] >= p[1]}
+        dominated = set()
+        for one, other in itertools.permutations(set(pairs), 2):
+            if other[0] <= one[0] and other[1] >= one[1]:
+                dominated.add(one)
         assert {pairs[i] for i in front(pairs)} == set(pairs) - dominated
     assert front([(1.0, 5.0), (1.0, 5.0), (2.0, 5.0)]) == [0, 1]
 
