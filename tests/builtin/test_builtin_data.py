@@ -38,6 +38,3 @@ def test_made_again_it_is_the_same(shared: Path):
         shared / "data" / "cxc" / "sts_val.tsv", shared / "data" / "train" / "wiki_sentences.txt.xz"
     )
     assert again == stored()
-
-
-# --- the notice ---

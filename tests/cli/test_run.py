@@ -189,9 +189,6 @@ def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(
         seen = predictions
 
 
-# --- what cannot be ---
-
-
 @pytest.mark.slow
 def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(
     tiny: str, tmp_path: Path

@@ -195,6 +195,3 @@ def test_prefix_dropout_is_drawn_per_row_and_number_and_off_when_scoring() -> No
     kept = drawn[drawn != 0]
     quiet = torch.stack([torch.cat(pair) for pair in E(64)])
     torch.testing.assert_close(kept * 0.9, quiet[drawn != 0])
-
-
-# --- a prompt for a backbone ---

@@ -75,9 +75,6 @@ def test_the_baseline_is_simcse_or_the_one_that_is_named(
     assert only(made(others)).table.baseline is None, "never the best row"
 
 
-# --- which numbers meet in one column ---
-
-
 def selected(dev_task: str | None, dev_score: float | None = 70.0) -> Training:
     return Training(
         steps=1000, best_step=875, dev_task=dev_task, dev_score=dev_score, sentences=64_000
@@ -156,9 +153,6 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
         + ", ".join(row.name for row in one.table.rows if row.name not in ("simcse", "promcse"))
         + "."
     )
-
-
-# --- addresses, names, order ---
 
 
 def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:

@@ -82,9 +82,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Board:
     )
 
 
-# --- JSON ---
-
-
 def test_the_json_fits_its_schema(shown: Board, hostile: Board) -> None:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -96,18 +93,12 @@ def test_the_json_fits_its_schema(shown: Board, hostile: Board) -> None:
         jsonschema.Draft202012Validator(schema).validate(wrong)
 
 
-# --- CSV ---
-
-
 def test_no_spreadsheet_takes_a_name_for_a_formula(hostile: Board) -> None:
     for text in table_files(hostile).values():
         for line in csv.reader(io.StringIO(text)):
             for cell in line:
                 assert cell.isprintable()
                 assert not re.match(r"[=+@|%]|-(?![0-9.])", cell), cell
-
-
-# --- what papers printed ---
 
 
 def test_every_printed_number_stands_once_in_the_files_with_what_the_audit_says(
@@ -147,9 +138,6 @@ def test_every_printed_number_stands_on_the_page_with_every_remark_of_the_audit(
 
 def of(paper: str, table: str) -> tuple[ReferenceResult, ...]:
     return results(paper=paper, table=table)
-
-
-# --- Markdown ---
 
 
 class Tags(HTMLParser):
