@@ -46,7 +46,7 @@ class Shape:
     """The first table of leaderboards/v4."""
 
     means: tuple[float, ...]
-    seeds: tuple[int, ...]  # of each row; 0: nothing in it is random
+    seeds: tuple[int, ...]  # seeds of each row; 0: nothing in it is random
     spreads: tuple[float, ...]  # standard deviations over seeds; 0 without seeds
     items: Any  # (K, K) covariance over items
     base: int

@@ -26,7 +26,7 @@ import numpy as np
 from machine import describe_machine
 
 MTEB = {"STS-B": "STSBenchmark", "SICK-R": "SICK-R"}
-ROWS = 128  # of a batch, as SimCSE's evaluation has it
+ROWS = 128  # in a batch, as in SimCSE's evaluation
 Lookup = Callable[[Sequence[str]], np.ndarray]
 
 
@@ -113,7 +113,7 @@ def main() -> None:
     from bench.score.suites import suite
 
     silence_transformers()
-    warnings.filterwarnings("ignore")  # of correlations over the zeros
+    warnings.filterwarnings("ignore")  # about correlations over the zeros
     logging.disable(logging.WARNING)
     record = RunsFolder(args.run.parent).read(args.run.name)
     stored, data = VectorStore(args.run / VECTORS, record.fingerprint[:16]), DataFolder(args.data)

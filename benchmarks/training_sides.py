@@ -34,7 +34,7 @@ class Setup:
     dev: Sequence[Pair] = ()  # STS-B dev: what selects the checkpoint
     everything: Sequence[
         Sequence[Pair]
-    ] = ()  # the splits of STS-B and SICK-R: what the authors' script encodes
+    ] = ()  # the splits of STS-B and SICK-R, which the authors' script encodes
     rate: float = 1e-4
     now: Callable[[], float] = time.perf_counter
     rows: Sequence[

@@ -51,7 +51,7 @@ class Told:
     """The outcome of one kind of work."""
 
     name: str
-    # of the undisturbed work
+    # seconds of the undisturbed work
     seconds: float = 0.0
     kills: int = 0
     ends: int = 0

@@ -33,7 +33,7 @@ def letters(texts: Sequence[str]) -> str:
 
 
 DATA = Path(__file__).parents[1] / "bench" / "builtin" / "data"
-SOURCES = {  # of the decompressed content
+SOURCES = {  # sha256 of the decompressed content
     "sts_val.tsv": "48b0bbbc14905b6cb8d31d509d62a9a8cd67ab70612b654d67622f99c5041e12",
     "wiki_sentences.txt.xz": "7bb33adc70606ee053483bde71aadc22df5765a2bccad25b6d65520488529521",
 }

@@ -31,7 +31,7 @@ class Embedding:
 
     name: str
     by: str = "trainer"  # "trainer" | "evaluation"
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # of evaluation.py
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # options of evaluation.py
     whole_model: bool = False  # evaluation.py loads their training class, not the library's encoder
     ours: Callable[[TorchMethod, Sequence[str]], torch.Tensor] = scored
 
@@ -43,8 +43,8 @@ class Case:
     name: str
     method: type[TorchMethod]
     setting: str = "unsupervised"
-    values: Mapping[str, Any] = field(default_factory=dict)  # of our recipe
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # of their train.py
+    values: Mapping[str, Any] = field(default_factory=dict)  # keys of our recipe
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # options of their train.py
     embeddings: tuple[Embedding, ...] = (Embedding("dev"),)
     step: int = 0  # optimiser steps already done
     processes: int = 1  # over which the batch is spread

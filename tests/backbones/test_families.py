@@ -112,7 +112,7 @@ def test_a_prefix_is_taken_where_it_is_said_to_be(name: str, models: Models) -> 
             **features, position_ids=torch.arange(5)[None] + backbone.first_position + 4
         ).last_hidden_state
     embeddings.remove()
-    torch.testing.assert_close(seen[0], seen[1])  # the sentence stands at position P
+    torch.testing.assert_close(seen[0], seen[1])  # the sentence starts at position P
     assert not torch.allclose(behind, shifted), (
         "zeros as keys take part of the attention all the same"
     )

@@ -30,7 +30,7 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     return folder / "mine.py"
 
 
-# (what the plugin says, files beside it that it imports, files that it does not)
+# (the plugin's text, files next to it that it imports, files that it does not import)
 IMPORTS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "a module": ("import helper", {"helper.py": ""}, {"other.py": ""}),
     "a name": ("from helper import VALUE", {"helper.py": "VALUE = 1"}, {"VALUE.py": ""}),

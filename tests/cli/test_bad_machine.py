@@ -168,7 +168,7 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
         if folder.is_dir():
             folder.chmod(0o555)
     train = f"run --method simcse --backbone {tiny} --suite check --device cpu --corpus "
-    commands = {  # command -> exit code, and what the line says
+    commands = {  # command -> exit code, and the words of the line
         f"{train} {tmp_path}/text.txt --runs {runs}": (2, "cannot write"),
         f"{train} {secret} --runs {mine}/runs": (2, "unreadable.txt"),
         f"runs --runs {closed}": (0, ""),

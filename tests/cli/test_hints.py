@@ -71,7 +71,7 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Expr | ast.JoinedStr):  # docstrings; the parts of an f-string
             inside |= {id(one) for one in ast.walk(node) if isinstance(one, ast.Constant)}
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Value":
-            inside |= {id(one) for one in ast.walk(node)}  # where a recipe value comes from
+            inside |= {id(one) for one in ast.walk(node)}  # the source of a recipe value
     for node in ast.walk(module):
         if isinstance(node, ast.JoinedStr):
             parts = (one.value if isinstance(one, ast.Constant) else "{}" for one in node.values)

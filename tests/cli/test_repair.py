@@ -147,7 +147,7 @@ def test_a_record_whose_training_is_unknown_is_trained_and_all_its_scores_are_ne
     assert bench("verify", "--runs", runs).exit_code == 0
 
 
-SAME = ("--set", "select_on=captions dev")  # what the suite check implies: the same run
+SAME = ("--set", "select_on=captions dev")  # implied by the suite check: the same run
 
 
 @pytest.fixture(scope="module")

@@ -114,7 +114,7 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_sea
     found = printed(bench(*ask("--trials", "8", "--json")))
     own = trials(tmp_path)
     assert [(t.number, t.state) for t in own] == [(n, "finished") for n in range(9)]
-    for trial in own[1:]:  # each score is that of its rate
+    for trial in own[1:]:  # each score belongs to its rate
         assert trial.score == pytest.approx(79.5 - 10 * off_peak(trial))
     best = best_trial(own)
     assert best is not None and off_peak(best) == min(map(off_peak, own[1:])) < 0.5

@@ -259,7 +259,7 @@ def test_what_a_killed_export_left_is_removed(tmp_path: Path) -> None:
     other.mkdir()
     with write_aside(tmp_path / "model") as aside:
         (aside / "file").touch()
-        with write_aside(tmp_path / "model2"):  # of another process at the same time
+        with write_aside(tmp_path / "model2"):  # held by another process at the same time
             assert aside.is_dir() and other.is_dir()
     assert not left.exists() and other.is_dir()
     assert [file.name for file in (tmp_path / "model").iterdir()] == ["file"]

@@ -142,7 +142,7 @@ class Raises(Base):
 
 
 ENCODERS: list[tuple[type[Method], int | None, str, int]] = [
-    # the class, the check that catches it, what it sees, and how many checks may fail with it
+    # the class, the check that finds its fault, the report, and how many checks may fail with it
     (Base, None, "", 0),
     (DropoutLeftOn, 1, "a second call differs by", 6),
     (PaddingLeaks, 3, "one sentence at a time differs by", 0),

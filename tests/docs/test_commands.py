@@ -132,7 +132,7 @@ def test_every_option_is_there() -> None:
                 command, words = found, words[1:]
             assert command is not main or not words, f"{one.page}: {one.text}"
             if isinstance(command, click.Group) or "--plugin" in words:
-                continue  # a plugin's file is read where it is named
+                continue  # a plugin's file is read as soon as it is named
             free = "NAME" in one.text or "FILE" in one.text
             try:
                 command.make_context(command.name, list(words), context, resilient_parsing=free)

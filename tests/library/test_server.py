@@ -94,7 +94,7 @@ def test_the_key_comes_from_the_environment_and_is_seen_nowhere_else(
         more = ("--key-env", key, *SUITE, "--runs", tmp_path / "r", "--plain")
         return command("evaluate", server.address, "--model", model, *more)
 
-    server.script = [500]  # whose body repeats the header
+    server.script = [500]  # with a body that repeats the header
     done = run("m")
     assert done.exit_code == 0 and set(server.keys) == {f"Bearer {secret}"}
     assert "no: Bearer ***" in done.stderr and secret not in done.output + done.stderr

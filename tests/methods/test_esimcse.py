@@ -70,7 +70,7 @@ def test_only_the_second_view_repeats_after_the_cut(build: Callable[..., ESimCSE
     for row in rows_of(second):
         assert row[:before] == method.before and row[-after:] == method.after
         inner, left = row[before:-after], list(whole[before:-after])
-        for token in inner:  # each token of the first view stands there once, or twice in a row
+        for token in inner:  # each token of the first view is there once, or twice in a row
             if left and token == left[0]:
                 left.pop(0)
         assert not left

@@ -22,7 +22,7 @@ from bench.run.plugins import discover
 from bench.run.recipes import merge_recipe
 
 U, S = "unsupervised", "supervised"
-LAST_BIAS = "layer.1.output.LayerNorm.bias"  # it cancels where a template's bias is subtracted
+LAST_BIAS = "layer.1.output.LayerNorm.bias"  # it cancels if a template's bias is subtracted
 JOINT = {"classifier": True, "view1": "none", "view2": "token-cutoff", "rate2": 0.3}
 MLM_HEAD = {"head": "mlm-transform", "head_at_test": True, "debias_at_test": True}
 REGISTRY = discover()
@@ -160,7 +160,7 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
     optimizer, blind = method.optimizer(), ("key.bias", *case.blind)
     with training(method):
         torch.manual_seed(0)
-        for _ in range(2):  # what follows the encoder moves only after the encoder has moved
+        for _ in range(2):  # layers after the encoder move only after the encoder has moved
             method(case.batch(method)).total.backward()
             for name, p in parameters.items():
                 assert p.requires_grad == (p.grad is not None) != name.startswith(case.frozen), name

@@ -116,7 +116,7 @@ def test_sums_and_counts_of_each_row_over_its_texts(texts: int) -> None:
     n, T = 2, 5
     labels = rng.integers(V, size=(texts * n, T))
     labels[rng.random(labels.shape) < 0.5] = NOT_CHOSEN
-    labels[0] = NOT_CHOSEN  # a row of which nothing is to be guessed
+    labels[0] = NOT_CHOSEN  # nothing is to be guessed in this row
     logits = rng.normal(size=(texts * n, T, V))
     sums, counts = np.zeros(n), np.zeros(n)
     for i, t in zip(*np.nonzero(labels != NOT_CHOSEN), strict=True):

@@ -145,7 +145,7 @@ def test_states_equal_those_computed_by_hand(family: str, attention: str) -> Non
         wanted = by_hand(model, family, features, E)
         assert single.shape == (2, 5, H)
         assert apart(single, wanted, features) <= 5e-6
-        # what must not be: the sentence at position 0, values taken for keys
+        # two mistakes: the sentence at position 0, values used as keys
         assert apart(single, by_hand(model, family, features, E, start=0), features) > 0.1
         assert apart(single, by_hand(model, family, features, E, swapped=True), features) > 0.1
         assert apart(prefix(E.double()).states(model.double(), features), wanted, features) <= 1e-12
@@ -161,7 +161,7 @@ def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(family, 
     with torch.no_grad():
         ours = prefix(shared, shared=True).states(model, features)
         assert apart(ours, by_hand(model, family, features, shared, shared=True), features) <= 1e-12
-        # the same keys and values at each layer is what a deep prefix with equal slices is
+        # the same keys and values at each layer equal a deep prefix with equal slices
         assert torch.equal(ours, prefix(shared.repeat(1, L)).states(model, features))
         ours = prompt.states(model, features)
         assert ours.shape == (2, 5, H)

@@ -151,7 +151,7 @@ OF_METHOD: dict[tuple[str, str], Callable[[Any], tuple[str, Any]]] = {
     ("promptbert", "pooler_train"): lambda v: ("head", "mlm-transform" if "MLM" in v else "tanh"),
     ("whitening", "pooler_test"): lambda v: ("pooling", "avg_first_last"),
 }
-# its published numbers are those of the embedding layer
+# its published numbers belong to the embedding layer
 NAMES = {"first-last-avg": "embedding-last-avg"}
 CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv"}
 

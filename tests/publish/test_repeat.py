@@ -284,7 +284,7 @@ def test_a_field_of_another_form_makes_a_run_not_repeatable(text: str) -> None:
     ]
     for number, changed in enumerate(records):
         told = repeat([changed])
-        plain = number in (2, 8) and "/" in text  # of a path the last part is named, which is plain
+        plain = number in (2, 8) and "/" in text  # the last part of a path is named, and is plain
         assert told == NOT_REPEATABLE or (plain and "curl" not in told), (number, told)
 
 

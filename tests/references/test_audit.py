@@ -204,7 +204,7 @@ def test_shares_of_trained_parameters(backbone: str) -> None:
     with torch.device("meta"):
         total = count(getattr(transformers, f"{family}Model")(config))
         masked = getattr(transformers, f"{family}ForMaskedLM")(config)
-        second_names = ("predictions.bias", "bias")  # of the decoder's bias
+        second_names = ("predictions.bias", "bias")  # names of the decoder's bias
         lm_head = count(masked.cls if bert else masked.lm_head, second_names)
         prompt = count(torch.nn.Embedding(7, layers * 2 * width))
         head = count(torch.nn.Linear(width, width))

@@ -29,7 +29,7 @@ from bench.references import (
 ROOT = Path(__file__).parents[2]
 
 
-FIRST = ("promcse", "dcpcse", "conpvp", "focal-infonce")  # whose tables are in the first file
+FIRST = ("promcse", "dcpcse", "conpvp", "focal-infonce")  # their tables are in the first file
 
 
 def _reworded(note: str) -> str:

@@ -158,7 +158,7 @@ SETTINGS: list[tuple[tuple[Entry, ...], str, str, list[str]]] = [
     ((PLAIN, entry(S), printed(S, "eh")), BERT, "", [U, S]),
     ((PLAIN, printed(S)), BERT, "mlm", [U, S]),
     ((printed(U, "mlm"), printed(S)), BERT, "", [S]),
-    # a variant with recipes of its own decides, also for a backbone where it has none
+    # a variant with recipes of its own decides, also for a backbone that it has none for
     ((*FOUND, MARGIN), BERT, "margin", [S]),
     ((*FOUND, MARGIN), "builtin", "margin", [S]),
     ((*FOUND, MARGIN), "builtin", "", [U]),

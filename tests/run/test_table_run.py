@@ -195,4 +195,4 @@ def test_released_checkpoints_take_the_place_of_training() -> None:
         "YuxinJiang/sup-promcse-roberta-large": "mlp",
     }
     (other,) = table("focal-infonce:2", "declutr", backbones=("builtin",))
-    assert other.why_not  # a checkpoint does not stand in for another backbone
+    assert other.why_not  # a checkpoint does not replace another backbone

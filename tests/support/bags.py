@@ -52,9 +52,9 @@ class Scripted(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.dead = threading.Event()
-        # what answers in the place of bags of words
+        # answers instead of bags of words
         self.encode: Callable[[list[str]], np.ndarray] | None = None
-        self.fails_after: int | None = None  # requests, from which on each is answered with 500
+        self.fails_after: int | None = None  # requests before each is answered with 500
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a client that gave up: some tests do that on purpose."""

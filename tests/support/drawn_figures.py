@@ -16,7 +16,7 @@ from bench.show.figures import Figure, board_figures
 from bench.show.figures.sheet import BAR
 
 LENGTHS = (1, 4, 16)
-SEEDS = 3  # of a method with its own recipe
+SEEDS = 3  # seeds of a method with its own recipe
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Drawn:
 
     board: Board
     figures: dict[str, Figure] = field(default_factory=dict)
-    sheets: dict[str, Any] = field(default_factory=dict)  # of matplotlib, by the SVG's figure
+    sheets: dict[str, Any] = field(default_factory=dict)  # matplotlib's sheets, by the SVG's figure
 
     def axes(self, kind: str) -> list[Any]:
         return list(self.sheets[kind].axes)

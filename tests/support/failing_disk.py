@@ -89,5 +89,5 @@ class FailingDisk:
     @staticmethod
     def _of_handle(handle: Any) -> Any:
         path = Path(f"/proc/self/fd/{handle}")
-        # what a folder says of it is a courtesy
+        # syncing a folder may fail, so it is not counted
         return os.readlink(path) if path.is_symlink() and not path.is_dir() else None

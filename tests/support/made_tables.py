@@ -153,10 +153,10 @@ class World:
 
     seeds: tuple[int, ...] = (3,) * 8
     items: np.ndarray = field(default_factory=lambda: V1_ITEMS)
-    seed_sd: float | tuple[float, ...] = 0.6  # of all rows, or of each
+    seed_sd: float | tuple[float, ...] = 0.6  # of all rows, or one for each
     permuted: bool = False  # the rows' spreads in another order in every table
     unequal: float = 0.0  # log-sd of the variances over seeds
-    wide: tuple[int, ...] = ()  # the rows whose seeds spread ``times`` as far
+    wide: tuple[int, ...] = ()  # the rows with seeds that spread ``times`` as far
     times: float = 6.0
     base: int | None = 1
     gaps: (
@@ -243,8 +243,8 @@ same numbers.
 
 
 class Shares(NamedTuple):
-    wrong: float  # of tables in which anything that they say is false
-    power: float  # of true differences from the baseline, upwards, that are found
+    wrong: float  # share of tables with a false statement
+    power: float  # share of true differences from the baseline, upwards, that are found
     candidates: float  # rows that may be the best
 
 
@@ -252,7 +252,7 @@ def simulate(world: World, tables: int, seed: int = 1, rule: Rule = Rule()) -> S
     """Judge so many tables of the world. The best row is the best of those that are tested."""
     true, values = world.values(np.random.default_rng(seed), tables)
     said = world.said(values, rule)
-    # of equal ones the first: the hardest case, ahead by nothing
+    # the first of equal ones: the hardest case, ahead by nothing
     best = np.where(world.tested(rule), true, -np.inf).argmax(1)
     wrong = ~said.may_be_best_TK[np.arange(tables), best]
     power = np.nan

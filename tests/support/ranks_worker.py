@@ -203,7 +203,7 @@ def main() -> None:
     modules = [module for name, module in sys.modules.items() if name.startswith("bench.methods.")]
     for module in (one for one in modules if hasattr(one, "mask_tokens")):
         module.mask_tokens = masked_by_token  # type: ignore[attr-defined]
-    torch.set_default_dtype(torch.float64)  # of what a loss draws
+    torch.set_default_dtype(torch.float64)  # the draws of a loss
     ranks = Ranks(dist.FileStore(str(folder / "store"), count), rank, count, "cpu")
     answers = everything(backbone, ranks, folder)
     (folder / f"answers-{rank}.json").write_text(json.dumps(answers), encoding="utf-8")

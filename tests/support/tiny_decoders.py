@@ -51,7 +51,7 @@ def decoder(folder: Path, kind: str) -> str:
         model = LlamaForCausalLM(LlamaConfig(**sizes))
     else:
         model = Qwen2ForCausalLM(Qwen2Config(**sizes, tie_word_embeddings=True))
-    for parameter in model.parameters():  # of a fresh model all states are nearly the same
+    for parameter in model.parameters():  # all states of a fresh model are nearly the same
         torch.nn.init.normal_(parameter, std=0.3) if parameter.ndim > 1 else None
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

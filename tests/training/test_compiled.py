@@ -39,7 +39,7 @@ def fails_with(error: Exception) -> Callable[..., Any]:
 
 
 def gradient(method: SimCSE) -> torch.Tensor:
-    method.eval()  # no dropout, whose masks another tracing may draw in another order
+    method.eval()  # no dropout, because another tracing may draw its masks in another order
     batch = batch_of(method, Columns(method.token_ids(sentences(5))), 0, np.arange(5), 0)
     method.zero_grad()
     method(batch).total.backward()

@@ -127,7 +127,7 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_pa
     after = torch.rand(1)
 
     monkeypatch.setattr(passes, "checkpoint", keep_everything)
-    other.chunk = 3  # of a loss that itself works in slices
+    other.chunk = 3  # if the loss itself works in slices
     torch.manual_seed(3)
     wanted = []
     for batch in batches:
@@ -188,7 +188,7 @@ def peak(method: TorchMethod, batch: Batch, chunk: int | None) -> int:
 def test_memory_is_that_of_one_slice_whatever_the_batch(case, tiny, tmp_path):
     method = made(case, tiny, tmp_path)
     small, large = (batch_of(method, case[1], n) for n in (16, 64))
-    backward(method, small)  # what is made once, as the gradients' own storage, is not compared
+    backward(method, small)  # memory allocated once, as for gradients, is not compared
     whole = peak(method, large, None) - peak(method, small, None)
     cached = peak(method, large, 8) - peak(method, small, 8)
     assert whole > 5e6, "nothing was counted"

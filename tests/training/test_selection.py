@@ -203,7 +203,7 @@ def test_a_row_that_does_not_fit_alone_ends_the_training(tmp_path: Path) -> None
 def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_path: Path) -> None:
     class Filling(InParts):
         def prepare(self, batch: Batch) -> None:
-            self.dense.bias.data += 0.25  # what a momentum copy does: at each try of a step
+            self.dense.bias.data += 0.25  # like a momentum copy: at each try of a step
             if batch.step == 3 and self.chunk is None:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
 

@@ -16,7 +16,7 @@ import pytest
 
 from bench.method.ranks import Alone
 
-# all of their loss is among what the authors gather
+# the authors gather everything that their loss uses
 PURE = ("dcpcse", "focal-infonce", "promcse", "promptbert", "simcse")
 
 

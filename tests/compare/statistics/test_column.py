@@ -44,7 +44,7 @@ def test_all_pairs_are_tukeys_of_statsmodels() -> None:
     np.testing.assert_allclose(freedom, theirs.df_total)
     np.testing.assert_allclose(
         error, theirs.std_pairs * math.sqrt(2)
-    )  # theirs is of a mean, as the studentised range has it
+    )  # theirs is for a mean, as the studentised range has it
     tukeys = scipy.stats.studentized_range.sf(math.sqrt(2) * np.abs(value) / error, 4, 8)
     np.testing.assert_allclose(tukeys, theirs.pvalues, atol=1e-4)
 

@@ -13,7 +13,7 @@ from bench.records.predictions import Predicted
 
 RNG = (
     "rng" if tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15) else "random_state"
-)  # what scipy calls a generator
+)  # scipy calls this a generator
 
 
 def ranked(
@@ -118,7 +118,7 @@ def test_k_means_seeds_vary_too() -> None:
         Predicted("Tweet", "clustering-accuracy", (1,), clusters[None], gold)
     )
     assert (found.low, found.high) == pytest.approx(students((100 * shares).tolist()), abs=0.5)
-    assert found.covers == "items"  # of training seeds there is one
+    assert found.covers == "items"  # there is one training seed
 
 
 def test_an_average_draws_the_items_of_each_task() -> None:

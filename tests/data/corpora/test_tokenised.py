@@ -121,7 +121,7 @@ def test_an_interrupted_build_leaves_nothing(triplets, tmp_path):
     assert [p.name for p in root.iterdir() if p.is_dir()] == []
     killed = build(triplets, tmp_path).path
     left = killed.with_name(f"{killed.name}.999999.part")
-    killed.rename(left)  # what kill -9 leaves
+    killed.rename(left)  # the remains of a kill -9
     build(triplets, tmp_path)
     assert [p.name for p in root.iterdir() if p.is_dir()] == [killed.name]
 

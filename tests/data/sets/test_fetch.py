@@ -165,7 +165,7 @@ def test_a_set_comes_out_of_an_archive_with_a_receipt(
     assert lines == [f"fetching ONE from hub data set owner/data into {tmp_path / 'data/archive'}"]
     before = len(hub.requests)
     fetcher().get(ONE)
-    assert len(hub.requests) == before  # what is there is not asked for
+    assert len(hub.requests) == before  # files that are here are not requested
 
 
 def test_where_one_source_fails_the_next_is_taken(

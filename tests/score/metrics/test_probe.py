@@ -152,7 +152,7 @@ def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
             assert one.weight_CD == pytest.approx(other.weight_CD, abs=1e-10)
             assert one.bias_C == pytest.approx(other.bias_C, abs=1e-10)
             epochs.append(one.epochs)
-    assert len(set(epochs)) > 1  # fits that stop at different times are what the packing is about
+    assert len(set(epochs)) > 1  # the packing must cope with fits that stop at different times
 
 
 def test_a_fit_stops_at_the_look_after_its_tenacity_is_used_up_and_never_later_than_the_limit():

@@ -122,7 +122,7 @@ CONSTANT = (
     'self.sentences, "Odd")'
 )
 PREDICTED = '"prediction": cosine_N44.sum(axis=2).argmin(axis=1)'
-# the text to replace, its replacement, the check that finds the fault, and what it reports
+# the text to replace, its replacement, the check that finds the fault, and the report
 BROKEN: list[tuple[str, str, str, str]] = [
     ("    n=4,", "    n=5,", "its data is read, twice the same", "n=5, its data has 4 items"),
     ("table.sha256", "table.sha256[:32]", "its data is read, twice the same", "32 characters"),

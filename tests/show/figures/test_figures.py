@@ -50,7 +50,7 @@ def test_each_is_whole(made: Drawn, kind: str) -> None:
     ids = [element.get("id") for element in ET.fromstring(one.svg).iter() if element.get("id")]
     assert len(set(ids)) == len(ids) and "<metadata" not in one.svg
     assert len(one.svg) < 80_000 and one.uri.startswith("data:image/svg+xml;base64,")
-    inches, box = sheet.get_size_inches(), sheet.get_tightbbox()  # of all that is seen
+    inches, box = sheet.get_size_inches(), sheet.get_tightbbox()  # the box around all that is drawn
     assert min(box.x0, box.y0) > -0.01 and box.x1 < inches[0] + 0.01 and box.y1 < inches[1] + 0.01
 
 

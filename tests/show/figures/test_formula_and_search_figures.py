@@ -47,7 +47,7 @@ TRIALS = {method: trials_of(scores) for method, scores in SCORES.items()}
 
 
 def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any) -> None:
-    (tmp_path / "study").mkdir()  # where files are made before they are there
+    (tmp_path / "study").mkdir()  # files are made there before they are moved
     write_figures(tmp_path, STUDY, TRIALS)
     names = ["expected-best.csv", "expected-best.svg"]
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == names
