@@ -52,8 +52,7 @@ def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
     for entry in file.recipes:
         assert entry.setting in cls.settings and entry.variant in ("", *variants_of(cls)), entry
         recipe = merge_recipe(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting))
-        # else the user has to give a file or a model, or vectors are fetched whose name the recipe
-        # has
+        # else the user has to give a file or a model, or the recipe names vectors to fetch
         if all(
             recipe[key] is not None and vectors_named(recipe[key]) is None for key in cls.places
         ):
@@ -123,7 +122,7 @@ def template(text: str) -> str:
     return text
 
 
-# what a parameter of the reference file is called here, and its value; None: any value that has the
+# the name of a parameter of the reference file here, and its value; None: any value that has the
 # source
 HEADS = {
     "cls without head": False,
