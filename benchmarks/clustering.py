@@ -91,7 +91,7 @@ def clocked(side: Callable[..., list[float]], *given: Any) -> tuple[list[float],
     return found, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -104,7 +104,11 @@ def main() -> None:
         "--model",
         help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]",
     )
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
     os.environ["OMP_NUM_THREADS"] = str(args.threads)  # before numpy is loaded
 
     import numpy as np

@@ -99,7 +99,7 @@ def timed(run: Callable[[], Scores]) -> tuple[float, Scores]:
     return time.perf_counter() - began, scores
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -122,7 +122,11 @@ def main() -> None:
         help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]",
     )
     parser.add_argument("--json", help="also write what was measured to this file")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
 
     import torch
 

@@ -95,7 +95,7 @@ def mteb(name: str, data: Any, vectors: Lookup) -> float:
         return float(task.load(data).score_in(place, vectors).value)  # type: ignore[attr-defined]
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -103,7 +103,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--senteval", type=Path)
     parser.add_argument("--text", default="tokenised", choices=["tokenised", "raw"])
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
     from bench.backbones import silence_transformers
     from bench.data.sets import DataFolder
     from bench.data.sets.sts import STS_TASKS

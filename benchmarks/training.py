@@ -141,7 +141,7 @@ def main() -> None:
     args = arguments()
     import torch
 
-    from bench.backbones import builtin_folder, silence_transformers
+    from bench.backbones import silence_transformers
     from bench.base.devices import (
         choose_precision,
         host_memory_bytes,
@@ -153,9 +153,7 @@ def main() -> None:
     silence_transformers()
     torch.set_num_threads(args.threads)
     choose_precision(args.precision, args.device)  # bf16 on a processor that traps on it is refused
-    folder = {"builtin": lambda: str(builtin_folder()), "random-base": random_base}.get(
-        args.backbone, lambda: args.backbone
-    )()
+    folder = backbone_folder(args.backbone)
     dev, everything = read_pairs(Path(args.data), args.share) if args.data else ([], [])
     setup = Setup(
         folder,
@@ -182,6 +180,56 @@ def main() -> None:
         f"on {args.device}, {args.threads} threads"
     )
     names = [name for name in SIDES if args.cached or "cached" not in name]
+    steps, evaluations, tokens = run_rounds(setup, names, args)
+    show("steps alone", steps, args.batch)
+    if args.peak:
+        operations = 6 * weights_of_layers(folder) * 2 * tokens / args.steps
+        reached = operations / statistics.median(steps["bench"])
+        print(
+            f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of "
+            "the peak"
+        )
+    if args.data:
+        whole = {
+            name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)]
+            for name in names
+            if evaluations[name]
+        }
+        show(f"{EVERY} steps and their evaluation", whole, EVERY * args.batch)
+    memory = {name: peak_memory(args, name) for name in names} if args.memory else {}
+    for name, peak in memory.items():
+        host = f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else ""
+        print(f"  {peak['device'] / 1e9:7.2f} GB  {name}{host}")
+    if args.json:
+        content = {
+            "machine": describe_machine(),
+            "arguments": vars(args),
+            "seconds_per_step": steps,
+            "evaluations": evaluations,
+            "memory": memory,
+        }
+        Path(args.json).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def backbone_folder(name: str) -> str:
+    """Return the folder of the backbone that ``--backbone`` names."""
+    from bench.backbones import builtin_folder
+
+    if name == "builtin":
+        return str(builtin_folder())
+    if name == "random-base":
+        return random_base()
+    return name
+
+
+def run_rounds(
+    setup: Setup, names: list[str], args: argparse.Namespace
+) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
+    """Train each side in each round.
+
+    Returns by side the seconds of a step and of an evaluation in each round, and the number of
+    tokens.
+    """
     steps: dict[str, list[float]] = {name: [] for name in names}
     evaluations: dict[str, list[float]] = {name: [] for name in names}
     tokens = 0
@@ -196,42 +244,7 @@ def main() -> None:
                 f"  round {i + 1}: {args.batch / steps[name][-1]:7.1f} sentences/s  {name}",
                 flush=True,
             )
-    show("steps alone", steps, args.batch)
-    if args.peak:
-        reached = (
-            6
-            * weights_of_layers(folder)
-            * 2
-            * tokens
-            / args.steps
-            / statistics.median(steps["bench"])
-        )
-        print(
-            f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of "
-            "the peak"
-        )
-    if args.data:
-        whole = {
-            name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)]
-            for name in names
-            if evaluations[name]
-        }
-        show(f"{EVERY} steps and their evaluation", whole, EVERY * args.batch)
-    memory = {name: peak_memory(args, name) for name in names} if args.memory else {}
-    for name, peak in memory.items():
-        print(
-            f"  {peak['device'] / 1e9:7.2f} GB  {name}"
-            + (f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else "")
-        )
-    if args.json:
-        content = {
-            "machine": describe_machine(),
-            "arguments": vars(args),
-            "seconds_per_step": steps,
-            "evaluations": evaluations,
-            "memory": memory,
-        }
-        Path(args.json).write_text(json.dumps(content, indent=1) + "\n")
+    return steps, evaluations, tokens
 
 
 def show(title: str, seconds: dict[str, list[float]], sentences: int) -> None:

@@ -303,13 +303,25 @@ def senteval(
     return correlations
 
 
+def _score_dev_pairs(setup: Setup, method: Any) -> float:
+    """Return Spearman x 100 on STS-B dev; each distinct sentence is encoded once."""
+    from scipy.stats import spearmanr
+
+    from bench.score.encoding import VectorStore
+
+    vectors = VectorStore()
+    vectors.add([s for a, b, _ in setup.dev for s in (a, b)], method.encode)
+    a, b = (vectors([pair[i] for pair in setup.dev]).astype(np.float64) for i in (0, 1))
+    cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    return 100 * float(spearmanr(cosines, [gold for _, _, gold in setup.dev])[0])
+
+
 def ours(setup: Setup, cut: bool = False) -> Clock:
     """Train as `bench run --method simcse` does, and score the distinct sentences of STS-B dev.
 
     ``cut``: with --chunk.
     """
     import torch
-    from scipy.stats import spearmanr
 
     from bench.backbones import load, resolve
     from bench.data.corpora import open_corpus_file
@@ -317,24 +329,23 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from bench.method import Context, seed_for
     from bench.methods.simcse import SimCSE
     from bench.run.recipes import merge_recipe
-    from bench.score.encoding import VectorStore
     from bench.training.loop import train_method
 
-    clock, scoring = Clock(setup.now, setup.device), [False]
+    clock = Clock(setup.now, setup.device)
+    scoring = False
 
     def asked() -> bool:  # the loop asks once before every step whether to stop; encoding asks too
-        if not scoring[0]:
+        if not scoring:
             clock.tick()
         return False
 
     def dev_score(method: Any) -> float:
-        scoring[0], began = True, setup.now()
-        vectors = VectorStore()
-        vectors.add([s for a, b, _ in setup.dev for s in (a, b)], method.encode)
-        a, b = (vectors([pair[i] for pair in setup.dev]).astype(np.float64) for i in (0, 1))
-        cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-        score = 100 * float(spearmanr(cosines, [gold for _, _, gold in setup.dev])[0])
-        clock.evaluation, scoring[0] = setup.now() - began, False
+        nonlocal scoring
+        scoring = True
+        began = setup.now()
+        score = _score_dev_pairs(setup, method)
+        clock.evaluation = setup.now() - began
+        scoring = False
         return score
 
     method = SimCSE()

@@ -177,6 +177,19 @@ def clock() -> Iterator[dict[str, float]]:
     taken.update(wall=time.perf_counter() - wall, cpu=time.process_time() - cpu)
 
 
+def compare_folds(
+    folds: list[dict[str, float]], devs: list[float], tests: list[float]
+) -> tuple[float, int]:
+    """Return the largest difference of our folds from theirs, and how many folds are equal."""
+    apart = 0.0
+    same = 0
+    for fold, dev, test in zip(folds, devs, tests, strict=True):
+        apart = max(apart, abs(fold["dev"] - dev), abs(fold["test"] - test))
+        if (fold["dev"], fold["test"]) == (dev, test):
+            same += 1
+    return apart, same
+
+
 def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
@@ -217,11 +230,7 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
         f"{name:6} SentEval  dev {dev:6.2f}  test {test:6.2f}   {wall:8.1f} s wall {cpu:8.1f} s "
         f"CPU{said}"
     )
-    own = [(one["dev"], one["test"]) for one in detail["folds"][: len(tests)]]
-    apart = max(max(abs(a - c), abs(b - d)) for (a, b), c, d in zip(own, devs, tests, strict=True))
-    same = sum(
-        pair == other for pair, other in zip(own, zip(devs, tests, strict=True), strict=True)
-    )
+    apart, same = compare_folds(detail["folds"][: len(tests)], devs, tests)
     ratio = {k: t / ours[k] for k, t in (("wall", wall), ("cpu", cpu))}
     print(
         f"{'':6} bench is {ratio['wall']:.1f} x as fast by wall-clock, {ratio['cpu']:.1f} x by CPU "
@@ -243,7 +252,7 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
     }
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -273,7 +282,11 @@ def main() -> None:
         "--peer-threads", type=int, help="another number for SentEval, where that suits it better"
     )
     parser.add_argument("--json", help="also write what was measured to this file")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
 
     import torch
 
