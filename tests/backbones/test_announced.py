@@ -136,7 +136,7 @@ def test_a_module_outside_of_its_folder(tiny: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "C:\\x", "..\\x"])
-def test_what_a_router_leads_to_is_in_its_folder(name: str, tmp_path: Path) -> None:
+def test_modules_of_a_router_must_be_in_its_folder(name: str, tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text('[{"type": "x.Router", "path": ""}]')
     (tmp_path / "router_config.json").write_text(json.dumps({"types": {name: "Dense"}}))
     with pytest.raises(NotAModel, match="outside of the folder"):

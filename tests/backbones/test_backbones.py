@@ -379,7 +379,7 @@ def test_a_sentencepiece_vocabulary(deberta: Path, monkeypatch: pytest.MonkeyPat
     )
 
 
-def test_what_transformers_computes_itself_is_not_reported_as_unused(copy: Path) -> None:
+def test_buffers_that_transformers_computes_are_not_reported_as_unused(copy: Path) -> None:
     """RoBERTa's checkpoints on the hub hold position_ids."""
     weights = load_file(copy / "model.safetensors")
     weights["embeddings.position_ids"] = torch.arange(8)

@@ -64,7 +64,7 @@ def test_the_docs_have_the_entries_of_all_families() -> None:
 
 
 @EVERY
-def test_what_is_said_of_a_familys_positions(name: str, models: Models) -> None:
+def test_the_facts_about_a_familys_positions_hold(name: str, models: Models) -> None:
     """Tokens in another order, each with the position id that it had, give the same states in that
     order, or they do not.
     """
@@ -226,9 +226,7 @@ NOT_NEEDED = (
 )
 
 
-def test_what_authors_store_beside_the_encoder_and_no_score_needs_is_harmless(
-    models: Models, tmp_path: Path
-) -> None:
+def test_stored_parts_that_no_score_needs_are_harmless(models: Models, tmp_path: Path) -> None:
     """SimCSE's and PromptBERT's head, DiffCSE's three networks, Focal-InfoNCE's renamed head, and
     what old transformers stored.
     """

@@ -117,7 +117,7 @@ OTHER = {
 
 
 @pytest.mark.parametrize("change", SAME)
-def test_what_computes_nothing_changes_nothing(
+def test_changes_outside_of_the_computation_keep_the_hash(
     change: str, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, after = SAME[change]
@@ -127,7 +127,7 @@ def test_what_computes_nothing_changes_nothing(
 
 
 @pytest.mark.parametrize("change", OTHER)
-def test_what_it_computes_with_counts(
+def test_everything_that_it_computes_with_changes_the_hash(
     change: str, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, after = OTHER[change]

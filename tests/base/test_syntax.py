@@ -181,5 +181,5 @@ def test_a_deep_tree_and_a_long_number_are_hashed() -> None:
 
 
 @pytest.mark.parametrize("broken", [b"x = (", b"\xff\xfe", b"x = 1\0"])
-def test_what_is_not_python_has_no_tree(broken: bytes) -> None:
+def test_text_that_is_no_python_has_no_tree(broken: bytes) -> None:
     assert parse_source(broken) is None

@@ -22,7 +22,7 @@ def stored() -> dict[str, bytes]:
     return {path.stem: lzma.decompress(path.read_bytes()) for path in DATA.iterdir()}
 
 
-def test_what_is_carried():
+def test_the_package_has_its_data_with_known_hashes():
     found = {
         name: (len(content.splitlines()), hashlib.sha256(content).hexdigest())
         for name, content in stored().items()

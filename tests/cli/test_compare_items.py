@@ -115,7 +115,7 @@ def test_a_table_for_each_task(tmp_path: Path, snapshot: Any) -> None:
     assert shown == snapshot
 
 
-def test_what_cannot_be_shown_is_said(tmp_path: Path) -> None:
+def test_items_that_cannot_be_shown_give_the_reason(tmp_path: Path) -> None:
     one, two = (sts_run(tmp_path, name, 1, 0.5, tasks=("STS12",)).run_id for name in ("one", "two"))
     other = sts_run(tmp_path, "three", 1, 0.5, tasks=("STS12",), n=40).run_id
     RunsFolder(tmp_path).write(record("four", 1, scores=()))

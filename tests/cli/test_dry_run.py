@@ -155,7 +155,7 @@ def test_one_run_is_told_in_facts_and_what_is_fetched_in_one_line() -> None:
     assert "--device H100" not in bench(*command, "--device", "A100").stdout
 
 
-def test_what_one_plan_says_is_not_said_of_another(tiny: str) -> None:
+def test_a_note_of_one_plan_is_not_repeated_in_another(tiny: str) -> None:
     command = argv(f"run simcse --suite check --corpus builtin --device cpu --backbone {tiny}")
     shown = bench(*command, "--budget", "12steps", "--dry-run").stdout
     assert "(no --setting was given)" in shown and "paper's setting" not in shown

@@ -59,7 +59,7 @@ def some(shared: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_one_line_and_the_others_go_on(
+def test_a_missing_set_is_one_line_and_the_other_sets_are_scored(
     letters: tuple[Any, ...], some: Path, shared: Path, tmp_path: Path
 ) -> None:
     command = (*letters, "--suite", "sts", "--runs", tmp_path / "runs", "--data")

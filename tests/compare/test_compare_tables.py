@@ -53,7 +53,7 @@ def test_clear_differences_are_found_and_chance_is_not(table: Table) -> None:
     ), "single tasks are not tested"
 
 
-def test_no_verdict_contradicts_the_interval_beside_it(table: Table) -> None:
+def test_no_verdict_contradicts_its_interval(table: Table) -> None:
     for one in table.rows:
         if (found := comparison_of(one)) is None or table.tested is None:
             continue

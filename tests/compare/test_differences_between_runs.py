@@ -76,7 +76,7 @@ def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
         ({"a": TUNED, "b": TUNED}, {"a", "b"}),
     ],
 )
-def test_where_values_come_from_stands_beside_the_exceptions(
+def test_the_source_of_values_is_shown_at_the_exceptions(
     kinds: dict[str, str], named: set[str]
 ) -> None:
     sources = {TUNED: "search s, 6 trials", OWN: "--set", PAPER: "SimCSE repo README.md"}

@@ -153,7 +153,7 @@ def test_intervals_hold_the_truth_93_to_99_times_in_100(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wide", [{"unequal": 1.8}, {"wide": (0,), "times": 7.0}])
-def test_a_difference_is_found_beside_methods_that_vary_much(wide: dict[str, float]) -> None:
+def test_a_difference_is_found_among_methods_that_vary_much(wide: dict[str, float]) -> None:
     """1.5 points, with six seeds, were found 19 to 21 times in 100 when no variance was taken to be
     below the mean of all.
     """

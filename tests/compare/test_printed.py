@@ -115,14 +115,14 @@ def test_spreads_are_pooled_over_the_rows_of_a_task_and_each_run_counts_once() -
         ([], "", {}, "no finished run of ours has this score", None),
     ],
 )
-def test_what_is_not_tested_says_why_and_still_shows_the_difference(
+def test_an_untested_row_gives_the_reason_and_the_difference(
     values: list[float], why_not: str, changes: dict[str, str], why: str, difference: float | None
 ) -> None:
     one = beside(*values, cell=replace(STSB, **changes), why_not=why_not)  # type: ignore[arg-type]
     assert (verdict_text(one, STSB), one.difference) == (f"not tested: {why}", difference)
 
 
-def test_what_is_not_random_has_no_width() -> None:
+def test_a_deterministic_score_has_an_interval_without_width() -> None:
     """A printed value may be any number that is rounded to it."""
     for value, text in (
         (76.384, "consistent (ours 76.38 ± 0.00)"),

@@ -15,7 +15,7 @@ from bench.compare.tables import TableOptions, make_tables
 from bench.show.tables.forms import format_tables
 
 
-def test_the_printed_value_stands_beside_ours(tmp_path: Path) -> None:
+def test_the_printed_value_is_shown_with_ours(tmp_path: Path) -> None:
     made = family(tmp_path, {"simcse": 0.3, "mine": 0.3}, seeds=(1,), backbone="bert-base-uncased")
     (table,) = make_tables(runs_in(tmp_path, made), TableOptions(with_paper=True))
     values = (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23, 76.25)  # Gao et al. 2021, table 5

@@ -57,7 +57,7 @@ def table(page: str, name: str) -> list[list[str]]:
     ]
 
 
-def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
+def test_printed_numbers_of_methods_equal_the_papers() -> None:
     """docs/methods.md against bench.references; its remarks hold, too."""
     page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
     every = [one for one in results() if one.task == "Avg." and not one.variant]
@@ -79,7 +79,7 @@ def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
     assert "about five points above unsupervised" in page and gain == pytest.approx(5, abs=0.5)
 
 
-def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
+def test_measured_numbers_of_methods_equal_the_published_runs() -> None:
     judged = published_rows.unsupervised_rows(f"{published_rows.VERSION}/runs")
     found = {
         f"{row['method']} {row.get('variant') or ''}".strip(): row["cells"]["Avg."]["against"]

@@ -42,7 +42,7 @@ def alike(a: str, b: str) -> bool:
         pytest.param("scores.json", marks=pytest.mark.nightly),
     ],
 )
-def test_what_must_not_move_has_not_moved(name: str) -> None:
+def test_golden_numbers_have_not_moved(name: str) -> None:
     assert moved(golden.held(name), golden.as_text(golden.FILES[name]())) == []
 
 

@@ -113,7 +113,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_no_training_text_is_one_line(case: str, cache: Path) -> None:
+def test_other_values_than_training_text_are_refused_in_one_line(case: str, cache: Path) -> None:
     corpus, said = WRONG[case]
     with pytest.raises(BenchError) as caught:
         corpus_place(corpus)

@@ -42,7 +42,9 @@ def never(some: list[str]) -> np.ndarray:
     raise AssertionError
 
 
-def test_what_is_no_model_is_one_line_and_nothing_is_written(tmp_path: Path, snapshot: Any) -> None:
+def test_other_values_than_models_are_refused_and_nothing_is_written(
+    tmp_path: Path, snapshot: Any
+) -> None:
     said = []
     for model, options in [*((one, {}) for one in WRONG), *((never, one) for one in UNKNOWN)]:
         with pytest.raises(BenchError) as caught:

@@ -109,7 +109,7 @@ def test_the_key_comes_from_the_environment_and_is_seen_nowhere_else(
 
 
 @pytest.mark.slow
-def test_what_goes_wrong_is_one_line_and_what_was_paid_for_is_kept(
+def test_a_server_error_is_one_line_and_paid_vectors_are_kept(
     server: Scripted,
     plain_score: float,
     captions: list[str],

@@ -103,7 +103,7 @@ def test_the_loss_by_hand(backbone: str, tmp_path: Path, debias: str, prototypes
     assert found == pytest.approx(info_nce(*z), abs=1e-10)
 
 
-def test_what_is_scored_is_the_raw_anchor_without_head(backbone: str, tmp_path: Path) -> None:
+def test_encode_gives_the_raw_anchor_without_head(backbone: str, tmp_path: Path) -> None:
     for head_at_test in (False, True):
         method = conpvp(backbone, tmp_path, head_at_test=head_at_test)
         with torch.no_grad():

@@ -148,7 +148,7 @@ def roots(names: Any) -> set[str]:
 
 
 @EVERY
-def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path: Path) -> None:
+def test_trained_parameters_move_and_no_others(case: Case, backbone: str, tmp_path: Path) -> None:
     """Two steps of the method's own optimiser. A softmax does not see a key's bias: its gradient is
     rounding.
     """
@@ -175,7 +175,7 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
 
 
 @EVERY
-def test_what_is_drawn_follows_from_seed_epoch_and_row_alone(case, tiny, tmp_path):
+def test_draws_depend_on_seed_epoch_and_row_alone(case, tiny, tmp_path):
     """Rows in the opposite order, whatever the state of every generator; another epoch or seed may
     draw otherwise.
     """
@@ -202,7 +202,7 @@ def test_what_is_drawn_follows_from_seed_epoch_and_row_alone(case, tiny, tmp_pat
 @pytest.mark.parametrize(
     "name", ["simcse", "focal-infonce", "promcse", "esimcse", "dclr", "diffcse", "sg-opt"]
 )
-def test_what_is_scored_is_cls_and_the_head_only_where_the_recipe_says_so(
+def test_encode_gives_cls_and_uses_the_head_only_if_the_recipe_says_so(
     backbone, tmp_path, name, head_at_test
 ):
     case = CASES[name]
@@ -226,7 +226,9 @@ GATHERED += ["dcpcse+shallow", "conpvp", "promptbert", "sncse", "diffcse", "info
 
 @pytest.mark.parametrize("faithful", [False, True])
 @pytest.mark.parametrize("name", GATHERED)
-def test_what_gathering_gives_is_what_is_compared(tiny, tmp_path, monkeypatch, name, faithful):
+def test_the_loss_compares_exactly_the_gathered_vectors(
+    tiny, tmp_path, monkeypatch, name, faithful
+):
     """The candidates in the opposite order, as if they came from other processes."""
     case, seen = CASES[name], []
 

@@ -70,7 +70,7 @@ def test_only_bert_and_roberta_keep_their_authors_pieces(name: str, models: Mode
 
 @pytest.mark.parametrize("which", METHODS)
 @pytest.mark.parametrize("name", FILLED)
-def test_what_trains_is_the_filled_text_tokenised_once(
+def test_training_reads_the_filled_text_tokenised_once(
     name: str, which: str, models: Models, tmp_path: Path
 ) -> None:
     cls, values = METHODS[which]

@@ -202,7 +202,7 @@ def test_the_loss_is_that_of_the_pooled_vectors(backbone, tmp_path, cls: Any) ->
     assert views[2].tolist() == pytest.approx([0.1, 0.9, 1.0, 0.9])
 
 
-def test_what_angle_scores_is_the_mean_of_cls_and_mean(backbone, tmp_path) -> None:
+def test_angle_encodes_to_the_mean_of_cls_and_mean_pooling(backbone, tmp_path) -> None:
     texts = sentences(5, seed=3, longest=14)
     poolers = ("cls", "avg", "cls_avg")
     cls, avg, both = (

@@ -71,7 +71,7 @@ def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: Path) -> None:
+def test_expected_numbers_equal_the_printed_ones(name: str, shared: Path) -> None:
     file = read_recipes(FOLDER, name)
     notes = " ".join(r["notes"] for r in recipes_json(shared))
     for entry in file.recipes:

@@ -83,7 +83,7 @@ def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(seed, n, cuts, offs
 
 
 @pytest.mark.parametrize(("pooling", "first"), [("avg_first_last", 1), ("avg_emb_last", 0)])
-def test_what_is_scored_is_the_whitened_mean_of_two_layers(tiny, tmp_path, pooling, first):
+def test_encode_gives_the_whitened_mean_of_two_layers(tiny, tmp_path, pooling, first):
     corpus, texts = sentences(150, seed=4), sentences(6, seed=5)
     method = fitted(tiny, tmp_path, corpus, pooling=pooling, components=8)
     x, new = pooled_by_hand(method, corpus, first), pooled_by_hand(method, texts, first)

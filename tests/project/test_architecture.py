@@ -445,7 +445,9 @@ with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stder
     ],
     ids=["import bench", "bench.train", "import bench.method", "--help", "run --help", "compare"],
 )
-def test_what_an_import_pulls_in(code: str, forbidden: tuple[str, ...], tmp_path: Path) -> None:
+def test_modules_that_an_import_loads(
+    code: str, forbidden: tuple[str, ...], tmp_path: Path
+) -> None:
     if code == verb("compare"):
         from made_runs import made_run
 

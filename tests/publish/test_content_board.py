@@ -94,7 +94,7 @@ def selected(dev_task: str | None, dev_score: float | None = 70.0) -> Training:
         (selected(" "), "a set that was not recorded"),
     ],
 )
-def test_what_was_not_chosen_on_a_development_set_is_named(
+def test_scores_not_chosen_on_a_development_set_are_named(
     training: Training | None, table: str
 ) -> None:
     assert chosen_on(record("simcse", 1, training=training)) == table

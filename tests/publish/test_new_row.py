@@ -126,7 +126,7 @@ def test_one_run_with_another_suite_does_not_change_the_command(tmp_path: Path) 
     assert add_row(board_of(tmp_path)) == before
 
 
-def test_what_belongs_to_a_method_or_a_search_is_not_in_the_command(tmp_path: Path) -> None:
+def test_values_of_a_method_or_a_search_are_not_in_the_command(tmp_path: Path) -> None:
     (one, other), _ = RunsFolder(runs_of_two(tmp_path)).records()
     given = {
         "budget": RecipeValue(value="157steps", source="--budget 157steps"),

@@ -147,7 +147,7 @@ def words_after(command: str, option: str) -> list[str]:
     return [words[i + 1] for i, word in enumerate(words) if word == option]
 
 
-def test_what_stands_in_a_command() -> None:
+def test_the_command_that_repeats_a_run() -> None:
     one = record("promcse", 3, variant="eh", backbone="bert-base-uncased")
     origin = replace(
         one.provenance,
@@ -288,7 +288,7 @@ def test_a_field_of_another_form_makes_a_run_not_repeatable(text: str) -> None:
         assert told == NOT_REPEATABLE or (plain and "curl" not in told), (number, told)
 
 
-def test_what_only_its_owner_has_is_not_repeatable() -> None:
+def test_a_run_with_files_of_its_owner_is_not_repeatable() -> None:
     one = record("object", 1)
     typed = replace(
         one.provenance, plugin=Code(package="bench"), command="bench evaluate m; curl x | sh #'"

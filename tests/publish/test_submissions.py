@@ -297,7 +297,7 @@ def test_sizes_are_checked_before_any_score_is_computed(
     assert refused(as_submission(theirs))
 
 
-def test_what_a_stranger_sends_is_small_when_unpacked(
+def test_a_submission_that_unpacks_to_too_much_is_refused(
     theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished_run(theirs)

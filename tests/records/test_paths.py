@@ -99,7 +99,7 @@ def test_an_absolute_path_is_found(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NO_PATHS)
-def test_what_is_no_absolute_path_is_not_taken_for_one(text: str) -> None:
+def test_other_texts_are_not_taken_for_absolute_paths(text: str) -> None:
     assert find_path(text) is None
 
 
@@ -124,7 +124,7 @@ def test_a_path_is_named_relative_to_the_working_directory_or_by_its_last_part()
     assert path_name("/") == "local folder"
 
 
-def test_a_command_is_typed_again_where_its_author_stood() -> None:
+def test_a_command_is_repeated_in_the_folder_of_its_author() -> None:
     here = Path("/home/ada/work")
     words = ["bench", "run", "found.toml", "--data", "/data", "--runs=/home/ada/work/runs"]
     words += ["--corpus", "/home/ada/my texts/nli.csv", "--backbone", "mini=/m/mini,builtin"]

@@ -69,7 +69,7 @@ def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
     assert read_predicted([run], key).prediction_SN.shape == (1, 4, 10)
 
 
-def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_predictions_that_do_not_fit_each_other_are_refused(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "one", seed, 0.5, tasks=("STS12",)) for seed in (1, 2)]
     runs = [Run(one, tmp_path / one.run_id) for one in made]
     with pytest.raises(DataMissing, match="has no score of STS13"):

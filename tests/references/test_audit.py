@@ -49,7 +49,7 @@ def test_averages_that_do_not_follow() -> None:
     )
 
 
-def test_what_is_printed_is_kept_with_its_zeros() -> None:
+def test_printed_numbers_keep_their_trailing_zeros() -> None:
     """Numbers with a known print that the reference file does not keep."""
     printed = {
         (r.paper, r.table, r.label, r.backbone, r.task): r.printed

@@ -25,7 +25,7 @@ def test_an_average_within_rounding_is_no_slip(average: float, told: float | Non
         (("67.4", "79.6", "71.3"), "72.90", False),  # printed with one: nothing was hidden
     ],
 )
-def test_what_rounding_to_one_decimal_explains(
+def test_differences_explained_by_rounding_to_one_decimal(
     cells: tuple[str, ...], average: str, explained: bool
 ) -> None:
     row = printed_row(

@@ -156,7 +156,7 @@ def test_a_backbone_is_found_under_its_printed_and_its_whole_name() -> None:
     assert {r.value for r in found_all} >= {70.03}
 
 
-def test_what_is_known_without_the_reference_file() -> None:
+def test_printed_numbers_are_found_without_the_reference_file() -> None:
     assert len(results()) == 1750 + 359 + 811
     average = {"task": "Avg.", "metric": "spearman"}
     bert = {"setting": "unsupervised", "paper": "dcpcse", **average}

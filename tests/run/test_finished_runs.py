@@ -196,7 +196,7 @@ def test_a_score_that_is_not_scored_again_keeps_the_name_of_its_code(runs, monke
     assert "three YesNo three/1" not in again.provenance.execution.suites
 
 
-def test_what_is_done_is_not_touched_by_the_same_command(runs) -> None:
+def test_the_same_command_leaves_finished_runs_alone(runs) -> None:
     evaluate(runs, "check", "three")
     before = tree(runs)
     evaluate(runs, "check", "three")

@@ -38,7 +38,7 @@ def test_a_target_like_the_others(text: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize("text", ["local:0", "local:x", "local:8,gpus=1", "local:-1"])
-def test_what_is_no_number_of_processes(text: str) -> None:
+def test_bad_numbers_of_processes_are_refused(text: str) -> None:
     with pytest.raises(BenchError):
         parse_target(text)
 

@@ -117,7 +117,7 @@ def test_rows_become_runs() -> None:
     assert ablation["Hard neg N/A"] == {"hard_negatives": "false"}
 
 
-def test_what_stands_on_another_run_comes_after_it_with_its_seeds() -> None:
+def test_a_run_that_needs_another_comes_after_it_with_its_seeds() -> None:
     """Two rows on SBERT, which is no row here: one job of it, with the seeds of the one that has
     most.
     """

@@ -50,7 +50,7 @@ def plan(registry: Registry, *corpus: str, data: DataFolder = NO_DATA) -> Planne
     return run
 
 
-def test_what_is_chosen_makes_another_run_and_a_name_does_not(registry: Registry) -> None:
+def test_chosen_columns_make_another_run_and_file_names_do_not(registry: Registry) -> None:
     shutil.copy("t.csv", "u.csv")
     shutil.copy("x.txt", "w.txt")
     one = plan(registry, "t.csv:q")

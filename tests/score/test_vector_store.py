@@ -49,7 +49,7 @@ def test_a_sentence_is_encoded_once_over_all_sessions(tmp_path_factory, suites, 
     ("file", "lost"),
     [("f32", 5), ("f32", 12 * 3), ("keys", 1), ("keys", 40), ("f32", 60), ("keys", 80)],
 )
-def test_what_a_killed_process_left_half_written_is_cut_off(tmp_path, file, lost):
+def test_a_half_written_end_of_a_killed_process_is_cut_off(tmp_path, file, lost):
     sentences = ["a" * i + "b" for i in range(5)]
     VectorStore(tmp_path, "k").add(sentences, Encoder())
     (path,) = tmp_path.glob(f"*.{file}")

@@ -90,7 +90,7 @@ def test_a_single_seed_is_known_only_where_two_others_have_several() -> None:
     assert fixed.minus(1).p_P[0] < 0.01, "nothing in it is random: nothing is borrowed"
 
 
-def test_what_is_detectable_is_found_four_times_in_five() -> None:
+def test_a_detectable_difference_is_found_four_times_in_five() -> None:
     rng = np.random.default_rng(9)
     found = Differences(np.zeros(1), np.array([0.7]), np.array([12.0]))
     least = float(found.detectable_P(0.01)[0])

@@ -82,7 +82,7 @@ def test_one_seed_is_scipys_bootstrap() -> None:
 
 
 @pytest.mark.parametrize("shares", [[0.7, 0.9], [0.75, 0.8, 0.88], [0.71, 0.78, 0.8, 0.84, 0.9]])
-def test_where_seeds_differ_far_more_than_items_it_is_students_interval(
+def test_with_seeds_far_apart_it_is_students_interval(
     shares: list[float],
 ) -> None:
     p = answered(shares, items=5000)

@@ -97,7 +97,7 @@ ALIKE: dict[str, tuple[RunRecord, RunRecord]] = {
 
 
 @pytest.mark.parametrize("name", ALIKE)
-def test_what_changes_no_result_sets_no_row_apart(name: str) -> None:
+def test_values_that_change_no_result_share_a_row(name: str) -> None:
     assert named(*ALIKE[name]) == {"": [1, 2]}
 
 

@@ -104,7 +104,7 @@ def test_a_row_that_spreads_more_than_the_others_keeps_its_own_variance() -> Non
     assert stats.f.sf(2.0 / rest, 2, 8) > 0.05 / 5 and seed_variances(less, freedom)[0][4] < 2.0
 
 
-def test_what_does_not_lend_changes_nothing_for_the_others() -> None:
+def test_a_row_that_lends_no_variance_does_not_change_the_others() -> None:
     """Its own variance is drawn towards the prior of those that lend, and an F test compares it
     with those alone.
     """

@@ -118,7 +118,7 @@ def test_a_refusal_that_stays_is_not_asked_again(
     assert waits == [] and remaining(tmp_path) == set()
 
 
-def test_what_may_pass_is_tried_again_after_the_wait_that_is_asked_for(
+def test_temporary_errors_are_retried_after_the_requested_wait(
     web: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
 ) -> None:
     hub.fault("data.bin", status=429, headers={"Retry-After": "7"})
@@ -165,7 +165,9 @@ def in_a_new_process(url: str, to: Path, **environment: str) -> str:
     return done.stderr
 
 
-def test_what_goes_through_a_proxy_is_where_the_proxy_is(hub: StandInHub, tmp_path: Path) -> None:
+def test_downloads_use_the_proxy_that_the_environment_names(
+    hub: StandInHub, tmp_path: Path
+) -> None:
     hub.serve("data.bin", DATA)
     error = in_a_new_process("http://nowhere.invalid/data.bin", tmp_path / "a")
     assert "nowhere.invalid cannot be reached" in error

@@ -45,7 +45,7 @@ def test_both_forms_of_every_set(shared, name):
         assert ["washington" in one for one in words] == [True, False]
 
 
-def test_what_text_selects(shared):
+def test_the_text_option_selects_a_form(shared):
     folder = DataFolder(shared / "data")
     for text in ("tokenised", "sccl", "any"):
         assert read_clustering(folder, "GoogleNews-T", text=text).form == "sccl"

@@ -168,7 +168,7 @@ def test_a_set_comes_out_of_an_archive_with_a_receipt(
     assert len(hub.requests) == before  # files that are here are not requested
 
 
-def test_where_one_source_fails_the_next_is_taken(
+def test_if_one_source_fails_the_next_is_used(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
     serve_copy(hub, TOKENISED)

@@ -15,7 +15,9 @@ from bench.data.sets.sts import STS_TASKS, read_sts
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("folder", "text"), [("senteval-moses", "tokenised"), ("senteval", "raw")])
-def test_what_is_kept_is_what_the_data_says(shared: Path, folder: str, text: str) -> None:
+def test_the_stored_lists_of_sentences_agree_with_the_data(
+    shared: Path, folder: str, text: str
+) -> None:
     data = DataFolder(shared / "data" / folder)
     for task, (_, numbers) in number_sentences(data, text).items():
         kept = sentence_numbers(task, read_sts(data, task, text=text).gold)

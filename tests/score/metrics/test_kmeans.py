@@ -70,7 +70,7 @@ def test_fewer_distinct_points_than_clusters():
             )  # unlike points are never together
 
 
-def test_what_cannot_be_clustered():
+def test_vectors_that_cannot_be_clustered():
     x = blobs(20, 3, 2)
     for bad, message in (
         (np.ones((5, 3)), "all points are the same"),

@@ -41,7 +41,7 @@ def test_cost_shows_the_tables_numbers(made: Drawn) -> None:
         close(sorted(bar[2:] for bar in bars(axes)), [list(row[2:4]) for row in data.values()])
 
 
-def test_the_front_is_what_nothing_is_cheaper_and_better_than() -> None:
+def test_the_front_is_every_point_that_no_other_dominates() -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         pairs = [(float(c), float(q)) for c, q in rng.integers(0, 8, (12, 2))]

@@ -35,7 +35,7 @@ KINDS = [
 ]
 
 
-def test_what_they_say(made: Drawn, with_papers: Drawn, snapshot: Any) -> None:
+def test_titles_and_captions_of_all_figures(made: Drawn, with_papers: Drawn, snapshot: Any) -> None:
     every = made.figures.items()
     assert {kind: f"{one.title}: {one.caption}" for kind, one in every} == snapshot
     assert with_papers.figures["ablation"].data == snapshot(name="with printed values")
