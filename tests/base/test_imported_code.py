@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from written_plugins import write_plugin
 
 from bench import methods
 from bench.base.import_scope import CodeFile, ImportScope
@@ -21,13 +22,6 @@ from bench.base.installed_code import hash_of_method, installed_methods
 from bench.run.plugins import discover
 
 METHODS = Path(methods.__file__).parent
-
-
-def write(folder: Path, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder / "mine.py"
 
 
 # (the plugin's text, files next to it that it imports, files that it does not import)
@@ -128,7 +122,7 @@ def test_an_edit_of_what_is_imported_moves_the_hash_and_no_other_edit_does(
     kind: str, tmp_path: Path
 ) -> None:
     text, imported, others = IMPORTS[kind]
-    mine = write(tmp_path, {"mine.py": text, **imported, **others})
+    mine = write_plugin(tmp_path, {"mine.py": text, **imported, **others})
     first = hash_file(mine)
     assert {file.path.relative_to(tmp_path).as_posix() for file in files_of_plugin(mine)} == {
         "mine.py",
@@ -155,13 +149,13 @@ def test_a_copy_elsewhere_has_the_same_hash(tmp_path: Path) -> None:
         "a/__init__.py": "",
         "a/b.py": "",
     }
-    mine = write(tmp_path / "one", files)
+    mine = write_plugin(tmp_path / "one", files)
     shutil.copytree(tmp_path / "one", tmp_path / "two" / "deeper")
     assert hash_file(mine) == hash_file(tmp_path / "two" / "deeper" / "mine.py")
 
 
 def test_a_plugin_file_in_a_package_has_its_package(tmp_path: Path) -> None:
-    write(
+    write_plugin(
         tmp_path,
         {
             "pack/__init__.py": "",
@@ -195,7 +189,7 @@ def test_a_plugin_suite_covers_the_metrics_that_it_uses_and_not_the_frame(tmp_pa
         "from bench.score.suites import Suite",
         "import bench.training.loop",
     )
-    mine = write(tmp_path, {"mine.py": "\n".join(lines)})
+    mine = write_plugin(tmp_path, {"mine.py": "\n".join(lines)})
     found = find_installed("bench.score.suites.transfer")
     assert found is not None
     of_transfer = {file.name for file in code_files(*found)}
@@ -270,7 +264,9 @@ def test_reading_finds_what_importing_finds() -> None:
 
 
 def test_reading_imports_neither_torch_nor_numpy(tmp_path: Path) -> None:
-    mine = write(tmp_path, {"mine.py": "import helper", "helper.py": "raise SystemExit('was run')"})
+    mine = write_plugin(
+        tmp_path, {"mine.py": "import helper", "helper.py": "raise SystemExit('was run')"}
+    )
     code = f"""
 import sys
 from bench.base.installed_code import hash_of_method
@@ -300,7 +296,7 @@ def test_an_installed_package_is_covered_whole_and_its_neighbours_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = tmp_path / "site-packages"
-    write(
+    write_plugin(
         site,
         {
             "theirs/__init__.py": "",

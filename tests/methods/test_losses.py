@@ -12,18 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from harness import double
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.methods.losses import energy_hinge, focal_info_nce, info_nce, nt_xent
 
 
-def tensor(rows) -> torch.Tensor:
-    return torch.tensor(rows, dtype=torch.float64)
-
-
 def leaves(inputs: dict, *names: str) -> list[torch.Tensor]:
-    return [tensor(inputs[name]).requires_grad_() for name in names]
+    return [double(inputs[name]).requires_grad_() for name in names]
 
 
 def same(ours: torch.Tensor, theirs) -> None:
@@ -163,7 +160,7 @@ def batches(draw, hard: bool | None = None) -> tuple[list[np.ndarray], int]:
 
 
 def agrees(loss: Callable, by_hand: Callable, rows: list[np.ndarray], offset: int) -> None:
-    ours = [tensor(row).requires_grad_() for row in rows]
+    ours = [double(row).requires_grad_() for row in rows]
     found = loss(*ours, offset=offset)
     found.backward()
     wanted, pull = by_hand(rows[0], rows[1], rows[2] if len(rows) > 2 else [], offset)
@@ -209,7 +206,7 @@ def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(B, D, seed, temperatu
         loss += mine / (2 * B)
         gradient[i] += of_anchor[0] / (2 * B)
         gradient[others] += of_others / (2 * B)
-    ours = tensor(rows).requires_grad_()
+    ours = double(rows).requires_grad_()
     found = nt_xent(ours[:B], ours[B:], temperature=temperature)
     found.backward()
     assert found.item() == pytest.approx(loss, abs=1e-10)

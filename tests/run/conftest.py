@@ -13,6 +13,14 @@ from finished_runs import finished
 from models import sentences
 from slurm_cluster import SlurmCluster, why_not
 
+from bench.run.plugins import Registry, discover
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    """Return the methods that are installed here."""
+    return discover()
+
 
 @pytest.fixture(scope="session")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:

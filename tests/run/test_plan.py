@@ -22,14 +22,9 @@ from bench.run.config import RunConfig
 from bench.run.corpora import stsb_train
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun, with_value
-from bench.run.plugins import Plugin, Registry, discover
+from bench.run.plugins import Plugin, Registry
 
 NO_DATA = DataFolder(None)
-
-
-@pytest.fixture(scope="module")
-def registry() -> Registry:
-    return discover()
 
 
 @pytest.fixture

@@ -22,14 +22,9 @@ from bench.run.config import RunConfig
 from bench.run.corpora import corpus_arguments, name_with_content, open_corpus
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun
-from bench.run.plugins import Registry, discover
+from bench.run.plugins import Registry
 
 NO_DATA = DataFolder(None)
-
-
-@pytest.fixture(scope="module")
-def registry() -> Registry:
-    return discover()
 
 
 @pytest.fixture(autouse=True)

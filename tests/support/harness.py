@@ -155,3 +155,8 @@ def counts(cls: type[TorchMethod], model: str, variant: str = "") -> dict[str, i
     assert found["trainable_parameters"] == total
     parts: dict[str, int] = found["trainable_parts"]
     return parts
+
+
+def double(rows: Any) -> torch.Tensor:
+    """Return a tensor in float64."""
+    return torch.tensor(rows, dtype=torch.float64)
