@@ -26,8 +26,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 TARGET = 3.0
 LEAST_SPREAD = 0.25
-"""Points: if all seeds of a side find one optimum, its spread is nearly 0, and rounding may lead the
-other side to a neighbouring optimum."""
+"""Points: if all seeds of a side find one optimum, its spread is nearly 0, and rounding may lead
+the other side to a neighbouring optimum."""
 
 
 def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:

@@ -178,7 +178,7 @@ def main() -> None:
 
 
 def report(seconds: dict[str, list[float]], scores: dict[str, Scores]) -> dict[str, float]:
-    """Print scores side by side and, for each peer, the median over rounds of its seconds / ours."""
+    """Print scores side by side and, for each peer, the median over rounds of its time by ours."""
     ratios: dict[str, float] = {}
     for task in scores["bench"]:
         print(f"{task:8}" + "".join(f"  {one[task]:9.4f}" for one in scores.values()))

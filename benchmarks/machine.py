@@ -1,4 +1,4 @@
-"""The line that names the machine on which a benchmark ran."""
+"""The line about the machine that a benchmark ran on."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ def save_weights(model: BertForMaskedLM, folder: Path) -> str:
 
 @dataclass(frozen=True)
 class Facts:
-    """How far a pretraining has come, and on which text."""
+    """The progress of a pretraining, and its text."""
 
     steps: int
     tokens: int

@@ -198,7 +198,7 @@ class Peer:
     def embed(
         self, case: dict, embedding: dict, model: Any, config: Any, names: dict[str, Any]
     ) -> np.ndarray:
-        """Encode the case's sentences by the trainer's batcher (dev) or by evaluation.py's (test)."""
+        """Encode the case's sentences by the trainer's batcher (dev) or evaluation.py's (test)."""
         model.eval()
         words = [sentence.split() for sentence in case["sentences"]]
         if embedding["by"] == "trainer":
@@ -246,7 +246,7 @@ def plain(family: str, model: Any, config: Any) -> Any:
 
 
 def share(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return this rank's consecutive rows of the batch; without a process group, the whole batch."""
+    """Return this rank's consecutive rows of the batch; the whole batch without a process group."""
     if not dist.is_initialized():
         return batch
     return {

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Script:
-    """One of the authors' scripts, from which single statements can be run."""
+    """One of the authors' scripts; its statements can be run one by one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

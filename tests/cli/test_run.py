@@ -1,5 +1,5 @@
-"""``bench run``: the files it writes, the work it does not repeat, and what it keeps when a method
-fails.
+"""``bench run``: its files, the work that it does not repeat, and the results it keeps when a
+method fails.
 """
 
 from __future__ import annotations

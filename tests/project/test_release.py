@@ -81,7 +81,7 @@ def test_the_wheel_and_the_sdist_hold_what_is_needed_and_nothing_else(built: Pat
 
 @pytest.mark.nightly
 def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
-    """Without torch and on one Python; the workflow has torch, and three Pythons."""
+    """It has no torch and one Python here; the workflow has torch, and three Pythons."""
     (wheel,) = built.glob("*.whl")
     done = release("try", wheel, BENCH_NO_DEPS="1")
     if "No matching distribution" in done.stderr or "NewConnectionError" in done.stderr:

@@ -1,4 +1,4 @@
-"""Runs for ``compare``, and what its tables print."""
+"""Runs for ``compare``, and the text of its tables."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ class FailingDisk:
     otherwise all from there on fail, with ENOSPC.
 
     A write is any operation that may fail on a disk that is full or breaks: opening a file to
-    write, making a folder, renaming, waiting for the disk (which writes the buffers), and what a
-    library writes without asking Python.
+    write, making a folder, renaming, waiting for the disk (which writes the buffers), and the
+    writes of a library that does not ask Python.
     """
 
     def __init__(

@@ -144,7 +144,7 @@ def test_whether_there_is_a_network(hub: StandInHub, monkeypatch: pytest.MonkeyP
 
 
 def in_a_new_process(url: str, to: Path, **environment: str) -> str:
-    """Download in a new process, and return what it printed as its error.
+    """Download in a new process, and return the error that it printed.
 
     The hub's client reads proxies and certificates when it is first used.
     """

@@ -1,4 +1,4 @@
-"""Figures of made boards: what they say, that they are whole, and that foreign text does no harm."""
+"""Figures of made boards: captions, that they are whole, and that foreign text does no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of gains show the numbers of the table, and those of papers."""
+"""The figures of gains show the numbers of the table and of the papers."""
 
 from __future__ import annotations
 
