@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 import torch
 from formula import NUMBERED, Formula
-from harness import AWKWARD, batch_of
+from harness import AWKWARD, batch_of, leaves, same
 from models import built, sentences
-from test_losses import leaves, same
 from test_templates import tokens, vocabulary
 from torch import Tensor
 

@@ -12,19 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import double
+from harness import double, leaves, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.methods.losses import energy_hinge, focal_info_nce, info_nce, nt_xent
-
-
-def leaves(inputs: dict, *names: str) -> list[torch.Tensor]:
-    return [double(inputs[name]).requires_grad_() for name in names]
-
-
-def same(ours: torch.Tensor, theirs) -> None:
-    np.testing.assert_allclose(ours.detach(), theirs, rtol=0, atol=1e-10)
 
 
 @pytest.fixture

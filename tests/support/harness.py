@@ -160,3 +160,12 @@ def counts(cls: type[TorchMethod], model: str, variant: str = "") -> dict[str, i
 def double(rows: Any) -> torch.Tensor:
     """Return a tensor in float64."""
     return torch.tensor(rows, dtype=torch.float64)
+
+
+def leaves(inputs: dict, *names: str) -> list[torch.Tensor]:
+    """Return the named inputs as tensors that collect gradients."""
+    return [double(inputs[name]).requires_grad_() for name in names]
+
+
+def same(ours: torch.Tensor, theirs) -> None:
+    np.testing.assert_allclose(ours.detach(), theirs, rtol=0, atol=1e-10)
