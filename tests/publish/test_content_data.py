@@ -109,7 +109,9 @@ def test_every_printed_number_stands_once_in_the_files_with_what_the_audit_says(
         if name.startswith("printed-"):
             lines += csv.DictReader(io.StringIO(text))
     assert [(line["label"], line["task"], float(line["value"])) for line in lines] == [
-        (one.label, one.task, one.value) for paper, table in tables() for one in of(paper, table)
+        (one.label, one.task, one.value)
+        for paper, table in tables()
+        for one in printed_results(paper, table)
     ]
     written = "".join(line["remarks"] for line in lines)
     assert all(" ".join(remark.why.split()) in written for remark in audit())
@@ -126,7 +128,7 @@ def test_every_printed_number_stands_on_the_page_with_every_remark_of_the_audit(
             for column, cell in zip(one.grid.columns, row, strict=True):
                 if column.right:
                     texts.append(cell.text.split(" ±")[0])
-        numbers = of(paper, table)
+        numbers = printed_results(paper, table)
         assert sorted(filter(None, texts)) == sorted(number.printed for number in numbers)
         about = {remark for number in numbers for remark in remarks(number)}
         whys = {remark.why for remark in about if remark.kind != "copied"}
@@ -136,7 +138,7 @@ def test_every_printed_number_stands_on_the_page_with_every_remark_of_the_audit(
         assert marked == set(range(1, len(one.grid.footnotes) + 1))
 
 
-def of(paper: str, table: str) -> tuple[ReferenceResult, ...]:
+def printed_results(paper: str, table: str) -> tuple[ReferenceResult, ...]:
     return results(paper=paper, table=table)
 
 

@@ -116,7 +116,7 @@ def path_in_array(store: RunsFolder, run: RunRecord) -> None:
 another_seed = changed(seed=7)
 
 
-def said(**fields: Any) -> Forgery:
+def with_score_fields(**fields: Any) -> Forgery:
     """Make a score with an extra value that its predictions do not give."""
     return lambda store, run: store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
 
@@ -130,7 +130,7 @@ def more_detail(name: str, value: Any, *path: str) -> Forgery:
         for key in path:
             below = below[key]
         below[name] = value
-        said(detail=detail)(store, run)
+        with_score_fields(detail=detail)(store, run)
 
     return change
 
@@ -170,9 +170,15 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
     "no scores": (no_scores, "this one is finished; scores: 0"),
     "own suite": (own_suite, "mine Avg.: the suite mine is not known"),
     "own task": (own_task, "sts STS99: sts has no task STS99"),
-    "std": (said(std=0.01), "the standard deviation 0.01 is recorded, its predictions give None"),
-    "large std": (said(std=1e18), r"the standard deviation 1e\+18 is recorded"),
-    "metric": (said(metric="accuracy"), "the metric accuracy is recorded, check has spearman"),
+    "std": (
+        with_score_fields(std=0.01),
+        "the standard deviation 0.01 is recorded, its predictions give None",
+    ),
+    "large std": (with_score_fields(std=1e18), r"the standard deviation 1e\+18 is recorded"),
+    "metric": (
+        with_score_fields(metric="accuracy"),
+        "the metric accuracy is recorded, check has spearman",
+    ),
     "detail": (more_detail("better than all", 99.99), "detail.better than all is recorded"),
     "detail, large": (more_detail("mean", 10**15), "detail.mean.* is recorded"),
     "detail below": (

@@ -16,7 +16,7 @@ from bench.references.quoted import in_source
 from bench.references.remark import KINDS
 
 
-def of(kind: str) -> set[tuple[str, str, str, str, str]]:
+def cells_with(kind: str) -> set[tuple[str, str, str, str, str]]:
     return {
         (r.cell.paper, r.cell.table, r.cell.label, r.cell.backbone, r.task)
         for r in audit()
@@ -40,7 +40,7 @@ def test_averages_that_do_not_follow() -> None:
             and abs(sum(parts) / len(parts) - cells["Avg."]) > Fraction(1, 100)
         ):
             want.add((*key[:4], "Avg."))
-    assert of("average") == want
+    assert cells_with("average") == want
     assert len(want) == 14
     (mirror,) = [r.why for r in audit() if r.kind == "average" and "one decimal" in r.why]
     assert mirror == (
@@ -80,12 +80,20 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
     assert (slip.cell.paper, slip.cell.table, slip.task) == ("promcse", "7", "MRPC")
     for one in (slip, first):
         assert "69.54" in one.why and "69.45" in one.why
-        assert (one.cell.paper, one.cell.table, one.cell.label, one.cell.backbone, one.task) in of(
-            "impossible"
-        )
-        assert (one.cell.paper, one.cell.table, one.cell.label, one.cell.backbone, "Avg.") in of(
-            "average"
-        )
+        assert (
+            one.cell.paper,
+            one.cell.table,
+            one.cell.label,
+            one.cell.backbone,
+            one.task,
+        ) in cells_with("impossible")
+        assert (
+            one.cell.paper,
+            one.cell.table,
+            one.cell.label,
+            one.cell.backbone,
+            "Avg.",
+        ) in cells_with("average")
     place = ("promcse", "7", slip.cell.label)
     (row,) = [r for r in rows() if (r.first.paper, r.first.table, r.first.label) == place]
     right = {"value": 69.45, "printed": "69.45"}
@@ -96,7 +104,7 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
 
 def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
     assert {
-        label for paper, table, label, *_ in of("best") if (paper, table) == ("conpvp", "3")
+        label for paper, table, label, *_ in cells_with("best") if (paper, table) == ("conpvp", "3")
     } == {"ConPVP", "PromptBERT"}
     (cell,) = [
         r
@@ -111,9 +119,11 @@ def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
 
 def test_cxc_rows_of_another_protocol() -> None:
     assert {
-        label for _, table, label, *_ in of("protocol") if table == "2" and "CxC" not in label
+        label
+        for _, table, label, *_ in cells_with("protocol")
+        if table == "2" and "CxC" not in label
     } >= {"GloVe embeddings (avg.)", "ALIGN-BERT-base", "MURAL-BERT-base"}
-    assert not any(label == "unsup-PromCSE-BERT-base" for _, _, label, *_ in of("protocol"))
+    assert not any(label == "unsup-PromCSE-BERT-base" for _, _, label, *_ in cells_with("protocol"))
 
 
 def test_every_copied_row_says_so_and_most_could_be_compared() -> None:
