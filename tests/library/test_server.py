@@ -49,7 +49,7 @@ def test_a_server_has_the_score_of_the_object_and_is_asked_for_each_sentence_onc
     foretold = command(*one, tmp_path / "r", "--dry-run")
     assert foretold.exit_code == 0 and not server.requests, foretold.stderr
     letters, requests = sum(map(len, captions)), -(-len(captions) // 500)
-    for said in (f"{len(captions):,} captions, {letters:,} characters", f"{requests:,} requests"):
+    for said in (f"{len(captions):,} sentences, {letters:,} characters", f"{requests:,} requests"):
         assert said in foretold.stderr
     assert not (tmp_path / "r").exists()
 
@@ -128,7 +128,7 @@ def test_a_server_error_is_one_line_and_paid_vectors_are_kept(
         ([500] * 6, "answered 500"),
         (["half"] * 6, "6 times"),
         (["nothing"] * 6, "6 times"),
-        ([{"data": rows}], "answered 200 without embeddings of 1000 captions"),
+        ([{"data": rows}], "answered 200 without embeddings of 1000 sentences"),
         ([{"hello": 1}], "hello"),
     ):
         server.script = list(turn)

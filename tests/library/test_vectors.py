@@ -19,7 +19,7 @@ def test_vectors_of_a_file_or_a_mapping_have_the_score_of_the_object(
     plain_score: float, captions: list[str], tmp_path: Path
 ) -> None:
     file, runs = tmp_path / "bags.npz", tmp_path / "r"
-    np.savez(file, captions=np.array(captions), vectors=bag(captions))
+    np.savez(file, sentences=np.array(captions), vectors=bag(captions))
     done = command("evaluate", f"vectors:{file}", *SUITE, "--runs", runs)
     assert done.exit_code == 0, done.stderr
     (found,) = bench.load_runs(runs)
@@ -49,12 +49,12 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(
         file = f"vectors:{tmp_path / 'v.npz'}"
         return error_line(command("evaluate", file, *SUITE, "--runs", tmp_path / "r"))
 
-    few = said(captions=texts[2:], vectors=vectors[2:])
-    assert f"lacks 2 of {n:,} captions: '{captions[0][:20]}" in few
-    assert f"shape ({n - 1}, 48) for {n} sentences" in said(captions=texts, vectors=vectors[1:])
-    assert "holds NaN or infinity for 1 of" in said(captions=texts, vectors=bad)
-    assert "not numbers" in said(captions=texts, vectors=vectors.astype(str))
-    assert "two different vectors for" in said(captions=twice, vectors=other)
-    assert "captions is not a file" in said(texts=texts, vectors=vectors)
-    assert "cannot be read" in said(captions=np.array(captions, dtype=object), vectors=vectors)
+    few = said(sentences=texts[2:], vectors=vectors[2:])
+    assert f"lacks 2 of {n:,} sentences: '{captions[0][:20]}" in few
+    assert f"shape ({n - 1}, 48) for {n} sentences" in said(sentences=texts, vectors=vectors[1:])
+    assert "holds NaN or infinity for 1 of" in said(sentences=texts, vectors=bad)
+    assert "not numbers" in said(sentences=texts, vectors=vectors.astype(str))
+    assert "two different vectors for" in said(sentences=twice, vectors=other)
+    assert "sentences is not a file" in said(texts=texts, vectors=vectors)
+    assert "cannot be read" in said(sentences=np.array(captions, dtype=object), vectors=vectors)
     assert not (tmp_path / "r").exists()
