@@ -66,9 +66,7 @@ def test_the_revision_changes_with_everything_that_changes_a_vector(copy: Path, 
     assert resolve(str(copy)).revision != before
 
 
-def test_the_revision_does_not_change_with_the_place_or_with_what_stands_beside(
-    tiny: str, copy: Path
-) -> None:
+def test_the_revision_does_not_depend_on_the_place_or_on_other_files(tiny: str, copy: Path) -> None:
     (copy / "README.md").write_text("about")
     (copy / "pytorch_model.bin").write_bytes(b"never read")
     (copy / "checkpoint-500").mkdir()

@@ -26,7 +26,7 @@ def modules_as_before() -> Iterator[None]:
         del sys.modules[name]
 
 
-def test_a_file_beside_a_plugin_is_imported_and_anew_if_it_has_changed(tmp_path: Path) -> None:
+def test_a_file_next_to_a_plugin_is_imported_again_if_it_has_changed(tmp_path: Path) -> None:
     mine = write_plugin(
         tmp_path,
         {
@@ -40,7 +40,7 @@ def test_a_file_beside_a_plugin_is_imported_and_anew_if_it_has_changed(tmp_path:
     assert import_file(mine).VALUE == 12
 
 
-def test_a_file_beside_a_plugin_is_imported_by_a_function_later(tmp_path: Path) -> None:
+def test_a_function_may_import_a_file_next_to_its_plugin_later(tmp_path: Path) -> None:
     mine = write_plugin(
         tmp_path,
         {
@@ -52,14 +52,14 @@ def test_a_file_beside_a_plugin_is_imported_by_a_function_later(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["same.py", "same/part.py", "same/__init__.py"])
-def test_two_plugins_have_files_of_one_name_beside_them(name: str, tmp_path: Path) -> None:
+def test_two_plugins_have_files_of_one_name_next_to_them(name: str, tmp_path: Path) -> None:
     text = "import same.part as same" if "part" in name else "import same"
     first = write_plugin(tmp_path / "one", {"mine.py": text, name: "VALUE = 1"})
     second = write_plugin(tmp_path / "two", {"mine.py": text, name: "VALUE = 2"})
     assert [import_file(one).same.VALUE for one in (first, second, first)] == [1, 2, 1]
 
 
-def test_a_file_beside_a_plugin_hides_no_library(tmp_path: Path) -> None:
+def test_a_file_next_to_a_plugin_hides_no_library(tmp_path: Path) -> None:
     mine = write_plugin(
         tmp_path, {"mine.py": "import json, colorsys", "json.py": "x = 1", "colorsys.py": "x = 1"}
     )
@@ -97,7 +97,7 @@ def test_the_old_name_of_the_methods_is_one_line_with_the_new_one(
     assert "\n" not in caught.value.message
 
 
-def test_an_error_beside_a_plugin_names_its_line(tmp_path: Path) -> None:
+def test_an_error_in_a_file_next_to_a_plugin_names_its_line(tmp_path: Path) -> None:
     mine = write_plugin(
         tmp_path, {"mine.py": "import helper_c", "helper_c.py": "x = 1\nraise ValueError('no')"}
     )

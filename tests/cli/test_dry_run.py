@@ -60,7 +60,7 @@ def test_ten_runs_are_two_rows_on_one_screen() -> None:
     assert done.stdout.count("(the paper's setting for this") == 1
 
 
-def test_the_total_is_the_sum_of_what_is_to_do() -> None:
+def test_the_total_is_the_sum_of_the_remaining_work() -> None:
     each = [plan["estimate"]["seconds"] for plan in plans(*BERT, "--device", "A100")]
     shown = bench(*BERT, "--device", "A100").stdout
     assert (

@@ -115,7 +115,7 @@ def test_every_command_and_option_in_a_message_is_there() -> None:
     assert found == {}
 
 
-def test_so_is_what_data_sets_say_of_getting_them() -> None:
+def test_commands_in_the_hints_of_data_sets_exist() -> None:
     from bench.data.sets import data_sets
 
     assert {one.name: hits for one in data_sets().values() if (hits := wrong(one.get))} == {}
@@ -131,7 +131,7 @@ def test_so_is_what_data_sets_say_of_getting_them() -> None:
         ("bench data fetch X --runs DIR", ["bench data fetch --runs"]),
     ],
 )
-def test_the_net_catches_what_is_not_there(text: str, hits: list[str]) -> None:
+def test_the_check_finds_commands_that_do_not_exist(text: str, hits: list[str]) -> None:
     assert [hit.replace(" RUN", "") for hit in wrong(text)] == [
         hit.replace(" RUN", "") for hit in hits
     ]

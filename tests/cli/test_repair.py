@@ -115,7 +115,7 @@ def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
 
 
 @pytest.mark.nightly
-def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights(
+def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_with_new_weights(
     runs: Path, command: tuple[Any, ...], sts12: Path
 ) -> None:
     """The bug of issue 15: what was unscored was decided before the training."""

@@ -51,7 +51,7 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
 
 
 @pytest.mark.nightly
-def test_boards_and_files_of_the_repository_lie_in_it(site: Path) -> None:
+def test_the_site_has_the_boards_and_linked_files_of_the_repository(site: Path) -> None:
     assert (site / "leaderboards" / "v4" / "index.html").read_bytes() == (
         ROOT / "leaderboards/v4/index.html"
     ).read_bytes()

@@ -13,7 +13,7 @@ import bench
 from bench.base.errors import UnknownName
 
 
-def test_a_prefix_and_a_template_stand_around_every_sentence_and_in_the_record(
+def test_a_prefix_and_a_template_surround_every_sentence_and_are_recorded(
     tmp_path: Path,
 ) -> None:
     got: list[str] = []

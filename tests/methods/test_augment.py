@@ -28,9 +28,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 @given(st.integers(0, 60), st.floats(0, 1), SEEDS)
-def test_repeated_tokens_stand_in_place_at_most_twice_and_are_fewer_than_the_bound(
-    length, rate, seed
-):
+def test_repeated_tokens_are_there_at_most_twice_and_fewer_than_the_bound(length, rate, seed):
     ids = list(range(100, 100 + length))
     repeated = repeat_tokens(ids, rate, np.random.default_rng(seed))
     runs = [(token, len(list(run))) for token, run in groupby(repeated)]

@@ -187,7 +187,7 @@ def find(name: str, recipe: dict[str, Any]) -> Entry:
     return found[0]
 
 
-def test_every_value_of_the_reference_file_stands_in_ours_with_its_source(shared: Path) -> None:
+def test_our_recipes_have_every_value_of_the_reference_file_with_its_source(shared: Path) -> None:
     seen = 0
     for recipe in recipes_json(shared):
         name = NAMES.get(recipe["method"], recipe["method"])

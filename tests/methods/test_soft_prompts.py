@@ -101,9 +101,7 @@ def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monk
     assert loss.parts["mlm"].item() == pytest.approx(mlm["mlm_loss"], abs=1e-10)
 
 
-def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(
-    backbone, tmp_path
-):
+def test_each_vector_has_its_own_place_and_mask_and_full_stop_are_not_trained(backbone, tmp_path):
     """The embeddings that reach the encoder: k-th vector at the k-th word of the template, words
     everywhere else.
     """

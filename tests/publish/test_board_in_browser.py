@@ -87,7 +87,7 @@ def test_search_leaves_the_rows_that_have_it(page: Page) -> None:
     assert methods(page) == everything
 
 
-def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(
+def test_ticked_rows_are_shown_side_by_side_at_an_address_of_their_own(
     page: Page, chromium: Browser
 ) -> None:
     view, table = page.locator("section.compare"), shown_tables(page).first

@@ -101,7 +101,7 @@ def test_no_spreadsheet_takes_a_name_for_a_formula(hostile: Board) -> None:
                 assert not re.match(r"[=+@|%]|-(?![0-9.])", cell), cell
 
 
-def test_every_printed_number_stands_once_in_the_files_with_what_the_audit_says(
+def test_every_printed_number_is_once_in_the_files_with_the_audits_remarks(
     shown: Board,
 ) -> None:
     lines = []
@@ -117,7 +117,7 @@ def test_every_printed_number_stands_once_in_the_files_with_what_the_audit_says(
     assert all(" ".join(remark.why.split()) in written for remark in audit())
 
 
-def test_every_printed_number_stands_on_the_page_with_every_remark_of_the_audit(
+def test_every_printed_number_is_on_the_page_with_every_remark_of_the_audit(
     shown: Board,
 ) -> None:
     made = [one for listed in printed_papers(shown).values() for one in listed]

@@ -27,7 +27,7 @@ def test_nothing_published_was_altered() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("run", SAMPLE, ids=lambda path: path.name)
-def test_every_score_follows_from_the_predictions_beside_it(
+def test_every_score_follows_from_its_predictions(
     run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)  # nothing but the published folder is at hand

@@ -116,7 +116,7 @@ def came(*records: RunRecord) -> dict[str, frozenset[str]]:
     return dict.fromkeys(names, names)
 
 
-def test_runs_that_would_replace_each_other_stand_apart() -> None:
+def test_runs_that_would_replace_each_other_are_separate() -> None:
     first = run(1)
     other = run(2)
     second = run(1)

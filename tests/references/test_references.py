@@ -129,7 +129,7 @@ def test_every_row_of_decoders_is_that_of_its_source(shared: Path) -> None:
         assert result.own_result is not bool(result.source)
 
 
-def test_finished_models_stand_in_tables_of_their_own() -> None:
+def test_finished_models_have_tables_of_their_own() -> None:
     """mteb's numbers have a metric and a protocol that no row of SentEval's way has."""
     by_mteb = [r for r in results() if r.metric == BY_MTEB]
     assert {(r.paper, r.table) for r in by_mteb} == {

@@ -204,9 +204,7 @@ def test_the_same_command_leaves_finished_runs_alone(runs) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_finished_run_that_is_made_again_stands_until_the_new_one_is_finished(
-    end, runs, monkeypatch
-) -> None:
+def test_a_finished_run_is_kept_until_its_rerun_is_finished(end, runs, monkeypatch) -> None:
     whole = evaluate(runs, "check", "three")
     before = tree(whole.folder)
     with monkeypatch.context() as patch:

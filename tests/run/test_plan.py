@@ -184,7 +184,7 @@ def test_the_dev_set_is_part_of_the_fingerprint(
     assert len(set(found)) == 3
 
 
-def test_one_run_stands_for_all_seeds_of_a_method_without_anything_random(
+def test_one_run_counts_for_all_seeds_of_a_method_without_anything_random(
     registry: Registry, tiny: str
 ) -> None:
     (run,) = planned(registry, "cls", backbones=(tiny,), seeds=(3, 4, 5))

@@ -221,7 +221,7 @@ use = "u"
 """
 
 
-def test_recipes_share_what_stands_in_common_tables(tmp_path: Path, recipe_file: Path) -> None:
+def test_recipes_share_the_values_of_common_tables(tmp_path: Path, recipe_file: Path) -> None:
     recipe_file.write_text(SHARING)
     file = read_recipes(tmp_path, "made")
     first, own, other = file.recipes

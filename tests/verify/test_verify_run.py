@@ -306,7 +306,7 @@ def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     )
 
 
-def test_the_hash_is_what_the_documentation_says() -> None:
+def test_the_hash_is_computed_as_documented() -> None:
     arrays = {
         "b": np.array([[1, -2]], dtype=np.int16),
         "a": np.array([0.5], dtype=np.float32),

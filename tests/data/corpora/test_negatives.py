@@ -128,7 +128,7 @@ def test_input_that_would_be_ignored_is_refused(
     assert "\n" not in caught.value.message + (caught.value.hint or "")
 
 
-def test_a_parquet_column_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     columns = [pyarrow.array([text]) for text in "abc"]
     table = pyarrow.Table.from_arrays(columns, names=["sent0", "sent1", "sent1"])
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")

@@ -363,7 +363,7 @@ def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(
     assert hub.requests == [] and no_network == []
 
 
-def test_beside_a_folder_that_was_given_nothing_is_fetched(
+def test_nothing_is_fetched_if_a_folder_was_given(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
     hub.add("dataset", "owner/data", {"one.tar": tar(TOKENISED), "corp.txt": TEXT})

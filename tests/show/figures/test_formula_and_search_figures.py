@@ -64,7 +64,7 @@ def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any)
 
 
 @pytest.mark.parametrize("m", ADDED)
-def test_the_curve_is_what_the_loss_does_with_a_negative_pair(m: float) -> None:
+def test_the_curve_shows_the_loss_of_a_negative_pair(m: float) -> None:
     """Against the loss that trains: the logits of the columns that are not a row's own, at
     temperature 1.
     """

@@ -89,7 +89,7 @@ def test_foreign_text_stays_text(made: Board) -> None:
     assert data is not None and "<" not in data[1]
 
 
-def test_a_sentence_of_the_note_stands_at_the_rows_that_it_names(made: Board) -> None:
+def test_a_sentence_of_the_note_is_shown_at_the_rows_that_it_names(made: Board) -> None:
     note = "First. e.g. this says nothing. promcse had 100 steps. dropout-promcse is no method."
     html = pages.render_board(replace(made, note=note))
     assert html.count('class="printed remark"') == len(made.tables)
@@ -98,7 +98,7 @@ def test_a_sentence_of_the_note_stands_at_the_rows_that_it_names(made: Board) ->
     assert "promcse had" not in method_page.render_method(replace(made, note=note), "simcse")
 
 
-def test_predictions_that_lie_elsewhere_are_linked_there(made: Board) -> None:
+def test_predictions_stored_elsewhere_are_linked_there(made: Board) -> None:
     address = "https://example.org/v1.predictions.parquet"
     there = replace(made, predictions=address)
     for html in (run_page.render_run(there, made.runs[0]), pages.render_board(there)):
@@ -107,7 +107,7 @@ def test_predictions_that_lie_elsewhere_are_linked_there(made: Board) -> None:
         assert ':"predictions.parquet"' not in html and '="predictions.parquet"' not in html
 
 
-def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_stands_for_no_version(
+def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_is_no_version(
     tmp_path: Path,
 ) -> None:
     runs = [

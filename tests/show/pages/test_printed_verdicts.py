@@ -70,7 +70,7 @@ def cells(made: Board, sign: str | None = None) -> dict[str, GridCell]:
 
 
 @pytest.mark.parametrize(("by", "sign"), [(0.0, ""), (8.0, "outside")])
-def test_ours_and_the_verdict_stand_below_a_printed_number(
+def test_our_number_and_the_verdict_are_below_a_printed_number(
     runs: list[Run], by: float, sign: str
 ) -> None:
     made = moved(runs, by)
