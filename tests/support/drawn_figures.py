@@ -34,7 +34,7 @@ class Drawn:
         return table_of(self.board, suite).table
 
     def rows(self, kind: str) -> dict[str, tuple[Any, ...]]:
-        """The data by the first column."""
+        """Return the data of a figure by their first column."""
         return {str(row[0]): row[1:] for row in self.figures[kind].data}
 
 
@@ -43,7 +43,7 @@ def table_of(board: Board, suite: str) -> BoardTable:
 
 
 def draw(board: Board) -> Drawn:
-    """All figures, each with the sheet that it was written from."""
+    """Draw all figures, and keep the sheet that each was written from."""
     done, sheets = Drawn(board), []
     savefig = Sheet.savefig
     with pytest.MonkeyPatch.context() as patched:
@@ -81,12 +81,12 @@ def marks(axes: Any, colour: str | None = None, marker: str = "o") -> list[tuple
 
 
 def bars(axes: Any) -> list[list[float]]:
-    """The error bars: x, x, y, y."""
+    """Return the error bars: x, x, y, y."""
     lines = [line.get_xydata().T for line in axes.lines if line.get_label() == BAR]
     return sorted([*map(float, x), *map(float, y)] for x, y in lines if len(x))
 
 
 def close(found: list[Any], expected: list[Any]) -> None:
-    """The same points in any order, as exact as data are written."""
+    """Check that both hold the same points in any order, as exact as data are written."""
     assert len(found) == len(expected)
     np.testing.assert_allclose(sorted(found), sorted(expected), atol=1e-3)

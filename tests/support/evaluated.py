@@ -14,7 +14,7 @@ SUITE = ("--suite", "check", "--device", "cpu")
 
 
 def captions_by_hand(encode: Callable[[list[str]], np.ndarray]) -> float:
-    """Spearman of cosines x 100 on the built-in captions, by scipy."""
+    """Return Spearman x 100 of cosines on the built-in captions, by scipy."""
     from scipy.stats import spearmanr
 
     from bench.data.sets import DataFolder

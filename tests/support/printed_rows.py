@@ -17,7 +17,7 @@ MADE = ReferenceResult(**NAMED, **PRINTED)
 
 
 def printed_row(values: Mapping[str, float | str], **changes: object) -> PrintedRow:
-    """A printed row; a number that is given as text is printed so, others with two decimals."""
+    """Make a printed row; a number given as text is printed so, others with two decimals."""
     printed = {
         task: value if isinstance(value, str) else f"{value:.2f}" for task, value in values.items()
     }

@@ -13,7 +13,7 @@ import torch
 def agrees_with_reference(
     loss: torch.Tensor, z: list[torch.Tensor], wanted: dict[str, Any]
 ) -> None:
-    """Value and gradients."""
+    """Check a loss and its gradients against the reference."""
     assert loss.item() == pytest.approx(wanted["loss"], abs=1e-9)
     loss.backward()
     for i, one in enumerate(z, start=1):

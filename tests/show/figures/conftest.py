@@ -10,6 +10,7 @@ from made_runs import made_run, made_runs
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    """Draw a board that has every figure."""
     runs = fill(tmp_path_factory.mktemp("figures") / "runs")
     for length in LENGTHS:
         recipe = {"prompt_length": length}
@@ -19,7 +20,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
 
 @pytest.fixture(scope="session")
 def with_papers(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
-    """On a backbone of the papers."""
+    """Draw a board on a backbone of the papers."""
     runs, backbone = tmp_path_factory.mktemp("papers") / "runs", "bert-base-uncased"
     made_runs(runs, {"simcse": 0.62, "promcse": 0.55}, backbone=backbone)
     for length in LENGTHS:
