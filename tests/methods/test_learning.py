@@ -2,8 +2,8 @@
 untrained start on captions that people rated (contrastive tension on STS-B dev: on captions it
 falls first).
 
-The start is the same method, built and not trained: its score shows what its backbone and its way
-of pooling are worth.
+The start is the same method, built and not trained: its score shows the worth of its backbone and
+of its pooling.
 """
 
 from __future__ import annotations
