@@ -28,7 +28,7 @@ BACKBONES = ("builtin", "bert-base-uncased", "roberta-large")
 
 
 def fill(folder: Path, count: int) -> None:
-    """Write ``count`` records: methods x backbones x seeds, each with seven tasks and their sets."""
+    """Write ``count`` records: methods x backbones x seeds, each with seven tasks and sub-sets."""
     store = RunsFolder(folder)
     for i in range(count):
         method = f"method-{i // 15}"
