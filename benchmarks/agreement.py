@@ -1,10 +1,13 @@
-"""Finished encoders on the STS sets, encoded in two ways and scored in three: the folder, the live SentenceTransformer, mteb itself.
+"""Encode finished encoders on the STS sets in two ways and score them in three.
 
-    python benchmarks/agreement.py FOLDER [FOLDER ...] --data DIR [--prefix "query: "] [--runs DIR]
+    python benchmarks/agreement.py FOLDER [FOLDER ...] --data DIR
+                                   [--prefix "query: "] [--runs DIR]
 
-The folder is encoded by the harness, the object by sentence-transformers' own ``encode``, in its batches; mteb's own code then scores what
-the object gave, on STS12 to STS16 (it hosts other text of STS-B and SICK-R). A sentence is encoded once on each side. With ``--runs`` a
-folder's run that is there is not repeated. Prints the scores of each set and the largest difference from the folder's.
+The harness encodes the folder; sentence-transformers' own ``encode`` encodes the same model as a
+live object, in its own batches; mteb's code then scores the object's vectors on STS12 to STS16 (it
+hosts other text of STS-B and SICK-R). Each side encodes a sentence once. With ``--runs``, a
+finished run of a folder is not repeated. Prints the scores of each set and the largest difference
+from the folder's.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from sts_peers import MTEB, mteb
 
 
 def remember(model: Any) -> None:
-    """Let ``encode`` give a sentence that it has encoded before from memory: two scorers need not pay twice."""
+    """Cache what ``encode`` returns by sentence, so that two scorers pay for one encoding."""
     encode, known = model.encode, dict[str, np.ndarray]()
 
     def remembering(sentences: Sequence[str], **options: Any) -> np.ndarray:

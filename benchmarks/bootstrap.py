@@ -1,12 +1,14 @@
-"""The difference of two runs on the seven STS sets: scipy's bootstrap with a Spearman statistic, and what we compute without drawing.
+"""Compare the difference of two runs on the seven STS sets with scipy's bootstrap.
 
     python benchmarks/bootstrap.py [--runs A B] [--draws 10000] [--peer-draws 100]
 
-``--runs``: the folders of two runs with predictions. Without it, made-up predictions with the sets' own numbers of items and of
-distinct gold values. Both sides give the standard error of the difference of the two correlations over items drawn again, every pair
-for itself; scipy gets ``--peer-draws`` draws of each set, and its time is taken times draws / peer-draws. Prints wall-clock and processor seconds,
-the ratio and both standard errors. Exit code 1 where ours is not 20 times as fast or takes more than 5 seconds, or where standard
-errors disagree.
+``--runs``: the folders of two runs with predictions. Without it, made-up predictions are used, with
+the sets' own numbers of items and of distinct gold values. Both sides give the standard error of
+the difference of the two correlations over items drawn again, every pair for itself: scipy by a
+bootstrap with a Spearman statistic, we without drawing. scipy gets ``--peer-draws`` draws of each
+set, and its time is multiplied by draws / peer-draws. Prints wall-clock and processor seconds, the
+ratio and both standard errors. Exit code 1 if ours is not 20 times as fast or takes more than 5
+seconds, or if the standard errors disagree.
 """
 
 from __future__ import annotations
@@ -111,10 +113,12 @@ def main() -> None:
 
     print(describe_machine())
     print(
-        f"difference of two Spearman correlations, as by {args.draws:,} paired draws; seconds are wall-clock (processor)"
+        f"difference of two Spearman correlations, as by {args.draws:,} paired draws; seconds are "
+        "wall-clock (processor)"
     )
     print(
-        f"{'set':8}{'items':>7}{'scipy':>22}{'bench':>18}{'ratio':>16}   standard error: scipy, bench"
+        f"{'set':8}{'items':>7}{'scipy':>22}{'bench':>18}{'ratio':>16}   standard error: scipy, "
+        "bench"
     )
     total, apart = [0.0] * 4, []
     for task, (a, b, gold) in (stored(args.runs) if args.runs else made_up()).items():
@@ -139,7 +143,8 @@ def main() -> None:
         sys.exit(f"standard errors disagree: {', '.join(apart)}")
     if total[1] < TARGET * total[3] or total[2] > SECONDS:
         sys.exit(
-            f"{total[1] / total[3]:.1f} times as fast, {total[2]:.1f} s; at least {TARGET} and at most {SECONDS} s are the targets"
+            f"{total[1] / total[3]:.1f} times as fast, {total[2]:.1f} s; at least {TARGET} and at "
+            f"most {SECONDS} s are the targets"
         )
 
 

@@ -1,9 +1,9 @@
-"""How long `bench --help` takes as a process, and that it does not import torch.
+"""Time `bench --help` as a process, and check that it does not import torch.
 
     python benchmarks/cli.py [--repeat 10]
 
-Each measurement is a process of its own, started with the interpreter that runs this file, from start to exit: what a user
-waits for. The imports are asked of one more such process.
+Each measurement is a process of its own, started with the interpreter that runs this file, and
+timed from start to exit, as a user waits for it. One more such process reports its imports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIMIT = 0.3  # seconds
 
 
 def console_script() -> list[str]:
-    """The `bench` that stands beside this interpreter, as a user would start it; else the module."""
+    """Return the `bench` script of this interpreter, as a user starts it; else the module."""
     script = Path(sys.executable).parent / "bench"
     return (
         [str(script)]
@@ -65,7 +65,8 @@ def main() -> None:
     print(f"{os.uname().machine}, Python {sys.version.split()[0]}, {args.repeat} processes each")
     print(f"python -c pass      {statistics.median(bare):.3f} s")
     print(
-        f"bench --help        {median:.3f} s (median; {min(taken):.3f} to {max(taken):.3f}), target below {LIMIT} s"
+        f"bench --help        {median:.3f} s (median; {min(taken):.3f} to {max(taken):.3f}), "
+        f"target below {LIMIT} s"
     )
     print(f"imported: {', '.join(heavy) or 'none of ' + ', '.join(HEAVY)}")
     if median >= LIMIT or heavy:

@@ -1,11 +1,14 @@
-"""K-means on the eight sets of the clustering suite: scikit-learn's KMeans in a loop with scipy's assignment, and ours.
+"""Compare k-means on the eight sets of the clustering suite with scikit-learn's.
 
-    python benchmarks/clustering.py --data DATA [--vectors FOLDER] [--sets AgNews,Tweet] [--seeds 10] [--threads 2]
+    python benchmarks/clustering.py --data DATA [--vectors FOLDER] [--sets AgNews,Tweet]
+                                    [--seeds 10] [--threads 2]
 
-Same vectors (all-MiniLM-L6-v2, 384 wide, float32), same seeds 0 to 9, n_init=10, max_iter=300, tol=1e-4, same threads, side by side
-in one process, set by set; encoding is clocked on neither side. ``--vectors`` keeps the vectors as FOLDER/NAME.npy, so that
-encoding is done once. Prints wall-clock and processor seconds, the ratios, and both accuracies. Exit code 1 where ours is not
-3 times as fast over all sets, or where mean accuracies differ by more than the spread over seeds.
+The peer is scikit-learn's KMeans in a loop with scipy's assignment. Both sides get the same vectors
+(all-MiniLM-L6-v2, 384 wide, float32), seeds 0 to 9, n_init=10, max_iter=300, tol=1e-4 and number of
+threads, and run in turn in one process, set by set. Encoding is not timed. ``--vectors`` keeps the
+vectors as FOLDER/NAME.npy, so that encoding is done once. Prints wall-clock and processor seconds,
+the ratios, and both accuracies. Exit code 1 if ours is not 3 times as fast over all sets, or if
+mean accuracies differ by more than the spread over seeds.
 """
 
 from __future__ import annotations
@@ -23,11 +26,15 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 TARGET = 3.0
 LEAST_SPREAD = 0.25
-"""Points: where all seeds of a side find one optimum its spread is nearly 0, and rounding may lead the other to its neighbour."""
+"""Points: if all seeds of a side find one optimum, its spread is nearly 0, and rounding may lead
+the other side to a neighbouring optimum."""
 
 
 def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
-    """Texts to vectors with all-MiniLM-L6-v2, as ``bench run`` encodes them; loaded when it is first needed."""
+    """Return a function that encodes texts with all-MiniLM-L6-v2 as ``bench run`` does.
+
+    The model is loaded when it is first needed.
+    """
     import tempfile
     from functools import cache
 
@@ -84,7 +91,7 @@ def clocked(side: Callable[..., list[float]], *given: Any) -> tuple[list[float],
     return found, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -97,7 +104,11 @@ def main() -> None:
         "--model",
         help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]",
     )
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
     os.environ["OMP_NUM_THREADS"] = str(args.threads)  # before numpy is loaded
 
     import numpy as np
@@ -110,14 +121,17 @@ def main() -> None:
     print(describe_machine())
     encode, seeds = encoder(args.model), range(args.seeds)
     print(
-        f"{args.seeds} seeds of 10 starts, {args.threads} threads; seconds are wall-clock (processor)"
+        f"{args.seeds} seeds of 10 starts, {args.threads} threads; seconds are wall-clock "
+        "(processor)"
     )
     print(
-        f"{'set':15}{'n x classes':>13}{'scikit-learn':>20}{'bench':>18}{'ratio':>14}   accuracy: scikit-learn, bench"
+        f"{'set':15}{'n x classes':>13}{'scikit-learn':>20}{'bench':>18}{'ratio':>14}   accuracy: "
+        "scikit-learn, bench"
     )
     total = np.zeros(4)
     apart = []
-    for name in args.sets.split(",") if args.sets else CLUSTERING_TASKS:
+    names = args.sets.split(",") if args.sets else CLUSTERING_TASKS
+    for name in names:
         data = read_clustering(DataFolder(args.data), name)
         kept = args.vectors / f"{name}.npy" if args.vectors else None
         if kept is not None and kept.is_file():
@@ -151,7 +165,8 @@ def main() -> None:
 
 def _line(name: str, size: str, wall: float, cpu: float, our_wall: float, our_cpu: float) -> str:
     peer_seconds, seconds = f"{wall:.2f} ({cpu:.2f})", f"{our_wall:.2f} ({our_cpu:.2f})"
-    return f"{name:15}{size:>13}{peer_seconds:>20}{seconds:>18}{f'{wall / our_wall:.2f} ({cpu / our_cpu:.2f})':>14}"
+    ratio = f"{wall / our_wall:.2f} ({cpu / our_cpu:.2f})"
+    return f"{name:15}{size:>13}{peer_seconds:>20}{seconds:>18}{ratio:>14}"
 
 
 if __name__ == "__main__":

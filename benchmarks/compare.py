@@ -1,8 +1,8 @@
-"""How long ``bench compare`` takes on 200 records, as a user starts it: a process, interpreter and imports included.
+"""Time ``bench compare`` on 200 records as a process, interpreter and imports included.
 
     python benchmarks/compare.py [RECORDS] [--repeat 5]
 
-Target: 200 records in under 1 s. Exit code 1 where the median is above it.
+Target: 200 records in under 1 s. Exit code 1 if the median is above it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ BACKBONES = ("builtin", "bert-base-uncased", "roberta-large")
 
 
 def fill(folder: Path, count: int) -> None:
-    """``count`` records: methods x backbones x seeds, each with seven tasks and their sub-datasets."""
+    """Write ``count`` records: methods x backbones x seeds, each with seven tasks and sub-sets."""
     store = RunsFolder(folder)
     for i in range(count):
-        method, backbone, seed = f"method-{i // 15}", BACKBONES[i // 5 % 3], i % 5 + 1
+        method = f"method-{i // 15}"
+        backbone = BACKBONES[i // 5 % 3]
+        seed = i % 5 + 1
         store.write(record(method, seed, backbone=backbone, base=60 + i % 17))
 
 
@@ -72,13 +74,15 @@ def main() -> None:
             taken = seconds(arguments, runs, options.repeat)
             shown = " ".join(arguments).replace(page, "page.html")
             print(
-                f"bench {shown:<46} {options.records} records  median {statistics.median(taken):.3f} s  worst {max(taken):.3f} s"
+                f"bench {shown:<46} {options.records} records  median "
+                f"{statistics.median(taken):.3f} s  worst {max(taken):.3f} s"
             )
             if arguments == ["compare"]:
                 worst = statistics.median(taken)
         size = Path(page).stat().st_size / 1e6
     print(
-        f"the page: {size:.1f} MB; target for compare: {TARGET:.1f} s with 200 records, reached {worst:.3f} s"
+        f"the page: {size:.1f} MB; target for compare: {TARGET:.1f} s with 200 records, reached "
+        f"{worst:.3f} s"
     )
     if options.records == 200 and worst > TARGET:
         raise SystemExit(1)

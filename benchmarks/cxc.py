@@ -1,9 +1,10 @@
-"""Sampled Spearman as CxC-STS has it: scipy in a loop over the draws, and ours; same pairs, same draws.
+"""Compare sampled Spearman as CxC-STS defines it with scipy in a loop over the same draws.
 
     python benchmarks/cxc.py [--draws 1000]
 
-44,045 made pairs of 5,000 images and 25,000 captions, as the set has them. The peer draws with numpy's generator call by call, as
-PromCSE's code does, and ranks every draw with scipy; ours is what `--suite cxc` does after encoding, both protocols.
+44,045 made pairs of 5,000 images and 25,000 captions, as many as the set has. The peer draws with
+numpy's generator call by call, as PromCSE's code does, and ranks every draw with scipy; ours does
+what `--suite cxc` does after encoding, for both protocols.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from bench.score.metrics.sampled import (
 
 
 def peer(cosine: np.ndarray, gold: np.ndarray, query: np.ndarray, draws: int) -> list[float]:
-    """Draws with replacement, then one pair of each query, all by calls of numpy's legacy generator."""
+    """Return the correlation of each draw.
+
+    Queries are drawn with replacement, then one pair of each, by calls of numpy's legacy generator.
+    """
     rows = [np.flatnonzero(query == one) for one in range(query.max() + 1)]
     random = np.random.RandomState(SEED)
     found = []
@@ -56,7 +60,8 @@ def main() -> None:
     theirs = peer(cosine, gold, image, draws)
     their_seconds = time.perf_counter() - began
     print(
-        f"cxc-promcse/1, {draws} draws: numpy and scipy {their_seconds:.2f} s, bench {seconds:.2f} s, ratio {their_seconds / seconds:.1f}"
+        f"cxc-promcse/1, {draws} draws: numpy and scipy {their_seconds:.2f} s, bench {seconds:.2f} "
+        f"s, ratio {their_seconds / seconds:.1f}"
     )
     print(f"largest difference of a draw: {np.abs(ours - theirs).max():.1e}")
     began = time.perf_counter()

@@ -1,11 +1,14 @@
-"""Encoding and scoring the seven STS sets with one model: sentence-transformers and this harness, alternating in one process.
+"""Compare encoding and scoring the seven STS sets with sentence-transformers, in one process.
 
-    python benchmarks/encoding.py --data DIR [--sets STS-B,SICK-R] [--repeat 3] [--threads 2] [--batch-size 32]
+    python benchmarks/encoding.py --data DIR [--sets STS-B,SICK-R] [--repeat 3] [--threads 2]
+                                  [--batch-size 32]
 
-Same weights, same sentences (the test pairs of each set: SICK-R's 4,927, without the train and trial pairs that the suite
-scores beside them), same threads, same allocator settings. Models are loaded and files are read before the clock starts.
-Peer: `EmbeddingSimilarityEvaluator`, one a set, which encodes both sides with `SentenceTransformer.encode`. Ours: what
-`bench run --method pretrained --suite sts` does after loading: encode the distinct sentences of all sets, score each set.
+Both sides have the same weights, threads and allocator settings, take turns, and read the same
+sentences: the test pairs of each set (SICK-R's 4,927, without the train and trial pairs that the
+suite scores as well). Models are loaded and files are read before the clock starts. Peer: one
+`EmbeddingSimilarityEvaluator` for each set, which encodes both sides with
+`SentenceTransformer.encode`. Ours: the work of `bench run --method pretrained --suite sts` after
+loading: encode the distinct sentences of all sets, score each set.
 """
 
 from __future__ import annotations
@@ -96,7 +99,7 @@ def timed(run: Callable[[], Scores]) -> tuple[float, Scores]:
     return time.perf_counter() - began, scores
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -119,7 +122,11 @@ def main() -> None:
         help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]",
     )
     parser.add_argument("--json", help="also write what was measured to this file")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
 
     import torch
 
@@ -134,7 +141,8 @@ def main() -> None:
     sentences = [s for task in tasks for s in task.sentences]
     print(describe_machine())
     print(
-        f"{sum(task.n for task in tasks):,} pairs, {len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; {args.threads} threads"
+        f"{sum(task.n for task in tasks):,} pairs, {len(sentences):,} sentences, "
+        f"{len(set(sentences)):,} of them distinct; {args.threads} threads"
     )
 
     sides = {
@@ -170,7 +178,7 @@ def main() -> None:
 
 
 def report(seconds: dict[str, list[float]], scores: dict[str, Scores]) -> dict[str, float]:
-    """Prints scores side by side and, for each peer, the median over rounds of its seconds / ours."""
+    """Print scores side by side and, for each peer, the median over rounds of its time by ours."""
     ratios: dict[str, float] = {}
     for task in scores["bench"]:
         print(f"{task:8}" + "".join(f"  {one[task]:9.4f}" for one in scores.values()))

@@ -1,4 +1,4 @@
-"""The line that says on what a benchmark ran."""
+"""The line about the machine that a benchmark ran on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def describe_machine() -> str:
-    """Date, processor, cores this process may use, and the versions that matter, of what is there."""
+    """Name the date, the processor, the cores for this process, and the versions of libraries."""
     import os
 
     from bench.base.devices import device_name

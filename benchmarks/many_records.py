@@ -1,14 +1,17 @@
-"""``bench compare`` on a runs folder with thousands of records, as a user starts it: a process, interpreter and imports included.
+"""Time ``bench compare`` on a runs folder with thousands of records, as a process.
 
     python benchmarks/many_records.py [RECORDS] [--repeat 3]
 
-Records of 100 methods on several backbones, five seeds each, with seven tasks and their sub-datasets; one in twenty is damaged (cut short,
-of a newer schema, no JSON, a value that is none), some runs are unfinished. Three runs have predictions, and are compared by name too: what is read
-and resampled is what is shown. Target with 5,000: under 3 s and under 500 MB for the whole folder. Exit code 1 above it.
+Records of 100 methods on several backbones, five seeds each, with seven tasks and their
+sub-datasets. One in twenty is damaged (cut short, of a newer schema, no JSON, a value that is
+none), and some runs are unfinished. Three runs have predictions, and are compared by name too: only
+the runs that are shown are read and resampled. Interpreter and imports are included. Target with
+5,000 records: under 3 s and under 500 MB for the whole folder. Exit code 1 above it.
 
     python benchmarks/many_records.py --predicted 10000
 
-Finished records in rows of five seeds, each with predictions of 150 pairs of all seven STS tasks, in one table. Target with 10,000: 10 s.
+Finished records in rows of five seeds, each with predictions of 150 pairs of all seven STS tasks,
+in one table. Target with 10,000: 10 s.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ from bench.records.names import predictions_name  # noqa: E402
 from bench.score.metrics.correlation import spearman  # noqa: E402
 
 SECONDS, MEGABYTES = 3.0, 500
-PREDICTED_SECONDS, SEEDS, PAIRS = 10.0, 5, 150
+PREDICTED_SECONDS = 10.0
+SEEDS = 5
+PAIRS = 150
 DAMAGE: tuple[Callable[[bytes], bytes], ...] = (
     lambda data: b"",
     lambda data: data[: len(data) // 2],
@@ -52,7 +57,9 @@ def fill(folder: Path, count: int) -> None:
     """``count`` records; one in twenty is damaged, one in a hundred was interrupted."""
     store = RunsFolder(folder)
     for i in range(count):
-        method, backbone, seed = f"method-{i // 5 % 100}", f"backbone-{i // 500}", i % 5 + 1
+        method = f"method-{i // 5 % 100}"
+        backbone = f"backbone-{i // 500}"
+        seed = i % 5 + 1
         made = record(
             method,
             seed,
@@ -68,7 +75,10 @@ def fill(folder: Path, count: int) -> None:
 
 
 def fill_predicted(folder: Path, count: int) -> None:
-    """``count`` finished runs in rows of five seeds, with predictions. Nothing is synced to the disk: 80,000 files would take minutes."""
+    """Write ``count`` finished runs in rows of five seeds, with predictions.
+
+    Nothing is synced to the disk: 80,000 files would take minutes.
+    """
     draws = np.random.default_rng(0)
     gold = {task: np.round(draws.uniform(0, 5, PAIRS), 1) for task in STS}
     for row in range(count // SEEDS):
@@ -94,7 +104,10 @@ def fill_predicted(folder: Path, count: int) -> None:
 
 
 def measure_predicted(count: int, repeat: int) -> None:
-    """Print the median time and the memory of ``bench compare``, as a table and as JSON. Raises SystemExit above the target."""
+    """Print the median time and the memory of ``bench compare``, as a table and as JSON.
+
+    Raises SystemExit above the target.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "runs"
         fill_predicted(folder, count)
@@ -104,12 +117,14 @@ def measure_predicted(count: int, repeat: int) -> None:
             taken, computed = (statistics.median(one[i] for one in found) for i in (0, 1))
             memory = max(one[2] for one in found)
             print(
-                f"bench {' '.join(arguments):<30} median {taken:.2f} s (processor {computed:.2f} s), {memory:.0f} MB",
+                f"bench {' '.join(arguments):<30} median {taken:.2f} s (processor {computed:.2f} "
+                f"s), {memory:.0f} MB",
                 flush=True,
             )
             slowest = max(slowest, taken)
     print(
-        f"target with 10,000 predicted runs: {PREDICTED_SECONDS:.0f} s; {slowest:.2f} s with {count}"
+        f"target with 10,000 predicted runs: {PREDICTED_SECONDS:.0f} s; {slowest:.2f} s with "
+        f"{count}"
     )
     if count == 10_000 and slowest > PREDICTED_SECONDS:
         raise SystemExit(1)
@@ -175,7 +190,8 @@ def main() -> None:
             taken, computed = (statistics.median(one[i] for one in found) for i in (0, 1))
             memory = max(one[2] for one in found)
             print(
-                f"bench {' '.join(arguments):<84} median {taken:.2f} s (processor {computed:.2f} s), {memory:.0f} MB",
+                f"bench {' '.join(arguments):<84} median {taken:.2f} s (processor {computed:.2f} "
+                f"s), {memory:.0f} MB",
                 flush=True,
             )
             worst = max(worst[0], taken), max(worst[1], memory)

@@ -1,10 +1,13 @@
-"""What `bench search` takes besides its trials: choosing values, keeping records, Optuna's storage, telling what came of it.
+"""Measure what `bench search` adds to its trials: choosing values, keeping records, reporting.
 
     python benchmarks/search.py [--trials 12] [--steps 60] [--sampler random,tpe]
 
-Optuna takes more than a second once, to be imported and to make its file: that is counted, and is much where trials are few and short. A search of SimCSE on the built-in backbone and corpus, as a process of its own. Its trials' seconds are from building the method to the
-trial's record; what is left of the loop is the search itself, and the target is below 1 % of it. Start-up, planning and figures come once,
-however many trials there are, and are printed beside it. Exits with 1 where the target is missed.
+A search of SimCSE on the built-in backbone and corpus runs as a process of its own. The seconds of
+a trial run from building the method to the trial's record; the rest of the loop is the search
+itself, Optuna's storage included, with a target below 1 % of the whole. Optuna needs more than a
+second once, to be imported and to make its file: that is counted, and is much if trials are few and
+short. Start-up, planning and figures come once, however many trials there are, and are printed
+separately. Exits with 1 if the target is missed.
 """
 
 from __future__ import annotations
@@ -78,7 +81,8 @@ def main() -> int:
         share = 100 * itself / (inside + itself)
         missed |= share >= LIMIT
         print(
-            f"{sampler}: {given.trials} trials and the recipe, {given.steps} steps each: {inside:.1f} s in trials, {itself:.2f} s of search ({share:.2f} %, "
+            f"{sampler}: {given.trials} trials and the recipe, {given.steps} steps each: "
+            f"{inside:.1f} s in trials, {itself:.2f} s of search ({share:.2f} %, "
             f"target below {LIMIT:g} %); start, plan and figures {whole - inside - itself:.1f} s"
         )
     return int(missed)

@@ -1,11 +1,13 @@
-"""How often a table of the shape of leaderboards/v4 is wrong, and how many seeds find a gain: by simulation, beside the values of a review.
+"""Simulate how often a table like leaderboards/v4 is wrong, and how many seeds find a gain.
 
     python benchmarks/statistics.py [--tables 10000] [--only TEXT]
 
-A world draws tables: items as they vary in v4 (the covariance of its 27 rows over pairs, shared sentences counted), seeds as the world says.
-A table is wrong if it has a false sign, or no mark at the best of its tested rows. Each world is judged twice: by the rule of v1 to v4, and by the
-rule as it is (a row borrows two degrees of freedom at most; rows with fewer than three seeds are not tested). Beside each share stands what
-an independent computation found before the rule was changed (10,000 tables a world; "-": it has no value). The rule is
+A world draws tables: items vary as in v4 (the covariance of its 27 rows over pairs, shared
+sentences counted), seeds as the world says. A table is wrong if it has a false sign, or no mark at
+the best of its tested rows. Each world is judged twice: by the rule of v1 to v4, and by the present
+rule (a row borrows two degrees of freedom at most; rows with fewer than three seeds are not
+tested). Next to each share is printed the share that an independent computation found before the
+rule was changed (10,000 tables a world; "-" if it has no value). The rule is in
 tests/support/made_tables.py, which tests compare with bench. Ten minutes on one core.
 """
 
@@ -22,7 +24,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 
 if __name__ == "statistics":
-    # a script of this folder looks here first, also for Python's own module of this name: hand that over
+    # a script of this folder looks here first, also for Python's own module of this name: return
+    # that one
     import importlib.util
     import sysconfig
 
@@ -43,7 +46,7 @@ class Shape:
     """The first table of leaderboards/v4."""
 
     means: tuple[float, ...]
-    seeds: tuple[int, ...]  # of each row; 0: nothing in it is random
+    seeds: tuple[int, ...]  # seeds of each row; 0: nothing in it is random
     spreads: tuple[float, ...]  # standard deviations over seeds; 0 without seeds
     items: Any  # (K, K) covariance over items
     base: int
@@ -81,7 +84,10 @@ def shape_of_v4() -> Shape:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A world, or several whose mean is taken; and what the review found: the share of wrong tables, or of differences found."""
+    """A world, or several to average over, with the values of the review.
+
+    The review gives the share of wrong tables, or of differences found.
+    """
 
     name: str
     worlds: World | list[World]
@@ -172,7 +178,10 @@ def worlds_with_a_gain() -> list[Simulated]:
 
 
 def _new_rows(seeds: int, gain: float) -> list[World]:
-    """v4 with its means and spreads, and one more row of SD 0.5, whose items vary like those of each other row in turn."""
+    """Make v4 as found, plus one more row of SD 0.5: one world for each row that it may resemble.
+
+    In each world the items of the new row vary like those of another row.
+    """
     v4 = shape_of_v4()
     gaps = [mean - v4.means[v4.base] for mean in v4.means]
     worlds = []

@@ -1,10 +1,13 @@
-"""The STS sets scored on a run's own vectors by SentEval, sentence-transformers, mteb and the harness: four scores per set.
+"""Score the STS sets on a run's vectors by SentEval, sentence-transformers, mteb and the harness.
 
-    python benchmarks/sts_peers.py RUNS/RUN-ID --data DIR [--senteval CHECKOUT] [--text tokenised]
+    python benchmarks/sts_peers.py RUNS/RUN-ID --data DIR [--senteval CHECKOUT]
+                                   [--text tokenised]
 
-Nobody encodes: each side asks for a sentence's vector and gets what ``bench run`` stored. ``--senteval`` is a checkout of SentEval
-with the "all" setting (SimCSE's copy), unchanged but for what no longer runs on today's Python. mteb scores the text that it hosts:
-STS12 to STS16 tokenised, STS-B and SICK-R (all 9,927 pairs) raw. Prints the scores, the largest difference from ours, and seconds.
+Nobody encodes: each side asks for a sentence's vector and gets the one that ``bench run`` stored.
+``--senteval`` is a checkout of SentEval with the "all" setting (SimCSE's copy); only code that no
+longer runs on today's Python is changed. mteb scores the text that it hosts: STS12 to STS16
+tokenised, STS-B and SICK-R (all 9,927 pairs) raw. Prints four scores for each set, the largest
+difference from ours, and seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import numpy as np
 from machine import describe_machine
 
 MTEB = {"STS-B": "STSBenchmark", "SICK-R": "SICK-R"}
-ROWS = 128  # of a batch, as SimCSE's evaluation has it
+ROWS = 128  # in a batch, as in SimCSE's evaluation
 Lookup = Callable[[Sequence[str]], np.ndarray]
 
 
@@ -80,7 +83,10 @@ def sentence_transformers(task: Any, vectors: Lookup) -> float:
 
 
 def mteb(name: str, data: Any, vectors: Lookup) -> float:
-    """mteb's own code on the user's files, which `mteb_data` has shown to be the text that mteb hosts."""
+    """Score with mteb's own code, on the user's files.
+
+    `bench.score.suites.mteb_data` has shown that they hold the text that mteb hosts.
+    """
     from bench.score.suites import RunPlace, suite
 
     (task,) = suite(f"mteb:{MTEB.get(name, name)}").tasks
@@ -89,7 +95,7 @@ def mteb(name: str, data: Any, vectors: Lookup) -> float:
         return float(task.load(data).score_in(place, vectors).value)  # type: ignore[attr-defined]
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -97,7 +103,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--senteval", type=Path)
     parser.add_argument("--text", default="tokenised", choices=["tokenised", "raw"])
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
     from bench.backbones import silence_transformers
     from bench.data.sets import DataFolder
     from bench.data.sets.sts import STS_TASKS
@@ -107,14 +117,18 @@ def main() -> None:
     from bench.score.suites import suite
 
     silence_transformers()
-    warnings.filterwarnings("ignore")  # of correlations over the zeros
+    warnings.filterwarnings("ignore")  # about correlations over the zeros
     logging.disable(logging.WARNING)
     record = RunsFolder(args.run.parent).read(args.run.name)
     stored, data = VectorStore(args.run / VECTORS, record.fingerprint[:16]), DataFolder(args.data)
 
     def vectors(sentences: Sequence[str]) -> np.ndarray:
-        """Peers that keep runs of white space ask for a sentence that no tokenizer tells from the stored one. SentEval also asks
-        for train and dev splits, which count for nothing here: zeros, which in a test split would show in its score."""
+        """Return the stored vectors, and zeros for sentences that are not stored.
+
+        Peers that keep runs of white space ask for a sentence that no tokenizer tells from the
+        stored one. SentEval also asks for train and dev splits, which do not count here; zeros in
+        a test split would show in its score.
+        """
         known = [s if s in stored else " ".join(s.split()) for s in sentences]
         found = np.zeros((len(known), width), dtype=np.float32)
         there = [i for i, s in enumerate(known) if s in stored]

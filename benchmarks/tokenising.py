@@ -1,9 +1,10 @@
-"""Tokenising the sentences of the seven STS sets: ``tokenizer(...)`` of transformers, and ours, which asks the library beneath it.
+"""Compare tokenising the sentences of the seven STS sets with transformers' ``tokenizer(...)``.
 
     python benchmarks/tokenising.py --data DIR [--backbone builtin ...] [--repeat 5]
 
-The same tokenizer and the same sentences in the same batches as ``bench run --suite sts`` makes of them, alternating; processor time,
-so that a busy machine changes little. Exits with 1 where the ids differ.
+Ours calls the library beneath that tokenizer. Both sides take turns on the same sentences in the
+same batches as ``bench run --suite sts`` makes of them, in processor time, so that a busy machine
+changes little. Exits with 1 if the ids differ.
 """
 
 from __future__ import annotations

@@ -1,20 +1,26 @@
-"""Training of unsupervised SimCSE: sentence-transformers' trainer, transformers' Trainer as the authors use it, and this harness.
+"""Compare training of unsupervised SimCSE with the trainers of two other libraries.
 
-    python benchmarks/training.py [--data DIR] [--corpus FILE] [--steps 25] [--repeat 3] [--threads 2] [--batch 64]
-                                  [--device cpu] [--precision fp32] [--memory] [--share 0.1]
+    python benchmarks/training.py [--data DIR] [--corpus FILE] [--steps 25] [--repeat 3]
+                                  [--threads 2] [--batch 64] [--device cpu]
+                                  [--precision fp32] [--memory] [--share 0.1]
 
-Same backbone, sentences (each side sees the same rows once), batch, 32 tokens at most, precision, fused AdamW, linear decay,
-clipping, CLS pooling; in one process, alternating. Three things are printed, each as the median over rounds, and as the
-peer's seconds by ours:
+The peers are sentence-transformers' trainer, and transformers' Trainer as SimCSE's authors use it.
+All sides have the same backbone, sentences (each sees the same rows once), batch, 32 tokens at
+most, precision, fused AdamW, linear decay, clipping and CLS pooling, and take turns in one process.
+Printed are, each as the median over rounds and as the peer's seconds divided by ours:
 
-* steps: seconds from the start of one step to the start of a later one, so that reading, collating, forward, backward and
-  update count on every side; where a side tokenises beforehand, that time is added;
-* with evaluation (needs --data): 125 steps and the evaluation after them. The authors' script encodes train, dev and test of
-  STS-B and SICK-R and uses STS-B dev; sentence-transformers its evaluator on STS-B dev; we the distinct sentences of it;
-* --peak FLOPS: what our steps alone reach of a chip's peak, as 6 operations a weight of the layers and a token without padding;
-* --memory: the most memory of a process that does a few steps of one side, and nothing else.
+* steps: seconds from the start of one step to the start of a later one, so that reading, collating,
+  forward, backward and update count on every side; if a side tokenises beforehand, that time is
+  added;
+* with evaluation (needs --data): 125 steps and the evaluation after them. The authors' script
+  encodes train, dev and test of STS-B and SICK-R and uses STS-B dev; sentence-transformers runs its
+  evaluator on STS-B dev; we encode the distinct sentences of STS-B dev;
+* --peak FLOPS: the share of a chip's peak that our steps alone reach, counting 6 operations for
+  each weight of the layers and each token without padding;
+* --memory: the peak memory of a process that does a few steps of one side, and nothing else.
 
-The cached sides cut the batch into --chunk rows (CachedMultipleNegativesRankingLoss; ours: --chunk of `bench run`).
+The cached sides cut the batch into --chunk rows (CachedMultipleNegativesRankingLoss; ours: --chunk
+of `bench run`).
 """
 
 from __future__ import annotations
@@ -37,7 +43,10 @@ SIMILARITY = Path("senteval-moses/downstream")
 
 
 def read_sentences(corpus: str, rows: int) -> list[str]:
-    """The first distinct ``rows`` sentences of a corpus: equal ones would make pairs that are no negatives."""
+    """Read the first distinct ``rows`` sentences of a corpus.
+
+    Equal sentences would make pairs that are no negatives.
+    """
     from bench.data.corpora import open_corpus_file
 
     sentences = list(
@@ -47,13 +56,17 @@ def read_sentences(corpus: str, rows: int) -> list[str]:
     )
     if len(sentences) < rows:
         raise SystemExit(
-            f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer --steps, or a larger --corpus"
+            f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer "
+            "--steps, or a larger --corpus"
         )
     return sentences
 
 
 def read_pairs(data: Path, share: float) -> tuple[list[Pair], list[list[Pair]]]:
-    """STS-B dev, and all splits of STS-B and SICK-R, in SentEval's layout; of each file every (1 / share)-th pair."""
+    """Read STS-B dev, and all splits of STS-B and SICK-R, in SentEval's layout.
+
+    Of each file every (1 / share)-th pair is kept.
+    """
     stsb = [
         data / SIMILARITY / f"STS/STSBenchmark/sts-{split}.csv"
         for split in ("dev", "train", "test")
@@ -75,7 +88,10 @@ def _columns(path: Path, first: int, second: int, gold: int, header: int) -> lis
 
 
 def random_base() -> str:
-    """The folder of a random BERT of base's shape with the built-in vocabulary: speed depends on no weight."""
+    """Write a random BERT of base's shape with the built-in vocabulary, and return its folder.
+
+    Random weights will do, because speed does not depend on them.
+    """
     import tempfile
 
     from transformers import AutoTokenizer, BertConfig, BertModel
@@ -91,7 +107,7 @@ def random_base() -> str:
 
 
 def weights_of_layers(folder: str) -> int:
-    """Weights that a token is multiplied with: those of the layers, without embeddings."""
+    """Count the weights that each token is multiplied with: the layers, without embeddings."""
     from transformers import AutoModel
 
     return sum(p.numel() for p in AutoModel.from_pretrained(folder).encoder.parameters())
@@ -125,7 +141,7 @@ def main() -> None:
     args = arguments()
     import torch
 
-    from bench.backbones import builtin_folder, silence_transformers
+    from bench.backbones import silence_transformers
     from bench.base.devices import (
         choose_precision,
         host_memory_bytes,
@@ -137,9 +153,7 @@ def main() -> None:
     silence_transformers()
     torch.set_num_threads(args.threads)
     choose_precision(args.precision, args.device)  # bf16 on a processor that traps on it is refused
-    folder = {"builtin": lambda: str(builtin_folder()), "random-base": random_base}.get(
-        args.backbone, lambda: args.backbone
-    )()
+    folder = backbone_folder(args.backbone)
     dev, everything = read_pairs(Path(args.data), args.share) if args.data else ([], [])
     setup = Setup(
         folder,
@@ -162,9 +176,60 @@ def main() -> None:
     keep_freed_memory()  # process-wide: the peers gain from it too
     print(describe_machine())
     print(
-        f"backbone {args.backbone}, {args.steps} steps of {args.batch} sentences, {args.precision} on {args.device}, {args.threads} threads"
+        f"backbone {args.backbone}, {args.steps} steps of {args.batch} sentences, {args.precision} "
+        f"on {args.device}, {args.threads} threads"
     )
     names = [name for name in SIDES if args.cached or "cached" not in name]
+    steps, evaluations, tokens = run_rounds(setup, names, args)
+    show("steps alone", steps, args.batch)
+    if args.peak:
+        operations = 6 * weights_of_layers(folder) * 2 * tokens / args.steps
+        reached = operations / statistics.median(steps["bench"])
+        print(
+            f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of "
+            "the peak"
+        )
+    if args.data:
+        whole = {
+            name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)]
+            for name in names
+            if evaluations[name]
+        }
+        show(f"{EVERY} steps and their evaluation", whole, EVERY * args.batch)
+    memory = {name: peak_memory(args, name) for name in names} if args.memory else {}
+    for name, peak in memory.items():
+        host = f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else ""
+        print(f"  {peak['device'] / 1e9:7.2f} GB  {name}{host}")
+    if args.json:
+        content = {
+            "machine": describe_machine(),
+            "arguments": vars(args),
+            "seconds_per_step": steps,
+            "evaluations": evaluations,
+            "memory": memory,
+        }
+        Path(args.json).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def backbone_folder(name: str) -> str:
+    """Return the folder of the backbone that ``--backbone`` names."""
+    from bench.backbones import builtin_folder
+
+    if name == "builtin":
+        return str(builtin_folder())
+    if name == "random-base":
+        return random_base()
+    return name
+
+
+def run_rounds(
+    setup: Setup, names: list[str], args: argparse.Namespace
+) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
+    """Train each side in each round.
+
+    Returns by side the seconds of a step and of an evaluation in each round, and the number of
+    tokens.
+    """
     steps: dict[str, list[float]] = {name: [] for name in names}
     evaluations: dict[str, list[float]] = {name: [] for name in names}
     tokens = 0
@@ -179,54 +244,23 @@ def main() -> None:
                 f"  round {i + 1}: {args.batch / steps[name][-1]:7.1f} sentences/s  {name}",
                 flush=True,
             )
-    show("steps alone", steps, args.batch)
-    if args.peak:
-        reached = (
-            6
-            * weights_of_layers(folder)
-            * 2
-            * tokens
-            / args.steps
-            / statistics.median(steps["bench"])
-        )
-        print(
-            f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of the peak"
-        )
-    if args.data:
-        whole = {
-            name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)]
-            for name in names
-            if evaluations[name]
-        }
-        show(f"{EVERY} steps and their evaluation", whole, EVERY * args.batch)
-    memory = {name: peak_memory(args, name) for name in names} if args.memory else {}
-    for name, peak in memory.items():
-        print(
-            f"  {peak['device'] / 1e9:7.2f} GB  {name}"
-            + (f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else "")
-        )
-    if args.json:
-        content = {
-            "machine": describe_machine(),
-            "arguments": vars(args),
-            "seconds_per_step": steps,
-            "evaluations": evaluations,
-            "memory": memory,
-        }
-        Path(args.json).write_text(json.dumps(content, indent=1) + "\n")
+    return steps, evaluations, tokens
 
 
 def show(title: str, seconds: dict[str, list[float]], sentences: int) -> None:
-    """A line for each side: its speed, and how many times as fast we are: of two cached sides, the cached one."""
+    """Print for each side its speed, and how many times as fast we are.
+
+    A cached side is compared with our cached side.
+    """
     print(title)
     for name, taken in seconds.items():
         us = "bench, cached" if "cached" in name else "bench"
         by_round = [theirs / our for theirs, our in zip(taken, seconds[us], strict=True)]
-        ratio = (
-            ""
-            if name == us
-            else f"   bench is {statistics.median(by_round):.2f} x as fast ({min(by_round):.2f} to {max(by_round):.2f})"
-        )
+        ratio = ""
+        if name != us:
+            times = statistics.median(by_round)
+            spread = f"{min(by_round):.2f} to {max(by_round):.2f}"
+            ratio = f"   bench is {times:.2f} x as fast ({spread})"
         median = statistics.median(taken)
         print(f"  {sentences / median:7.1f} sentences/s {median:8.2f} s  {name:30}{ratio}")
 

@@ -1,4 +1,7 @@
-"""The sides of training.py: one training of unsupervised SimCSE each, clocked step by step. Nothing is measured on import."""
+"""The sides of training.py: one training of unsupervised SimCSE each, timed step by step.
+
+Nothing is measured on import.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Pair = tuple[str, str, float]
 
 @dataclass(frozen=True)
 class Setup:
-    """What all sides are given."""
+    """The settings that all sides share."""
 
     folder: str  # the backbone
     sentences: Sequence[str]  # distinct, batch x steps of them
@@ -31,7 +34,7 @@ class Setup:
     dev: Sequence[Pair] = ()  # STS-B dev: what selects the checkpoint
     everything: Sequence[
         Sequence[Pair]
-    ] = ()  # the splits of STS-B and SICK-R: what the authors' script encodes
+    ] = ()  # the splits of STS-B and SICK-R, which the authors' script encodes
     rate: float = 1e-4
     now: Callable[[], float] = time.perf_counter
     rows: Sequence[
@@ -54,7 +57,11 @@ class Clock:
     events: list[Any] = field(default_factory=list)
 
     def tick(self) -> None:
-        """A step starts. On a GPU, whose queue runs behind the host, a mark is put into the queue: nothing waits for it."""
+        """Note the start of a step.
+
+        A GPU's queue runs behind the host: there a mark is put into the queue, and nothing waits
+        for it.
+        """
         if self.device != "cpu":
             import torch
 
@@ -64,7 +71,10 @@ class Clock:
             self.starts.append(self.now())
 
     def seconds_per_step(self, steps: int) -> float:
-        """Mean over the steps after the warm-up, from start to start, and the share of a step in what came before."""
+        """Return the mean seconds from step to step after the warm-up.
+
+        A step's share of the work before the first step is included.
+        """
         if self.events:
             self.events[-1].synchronize()
             self.starts = [self.events[0].elapsed_time(event) / 1000 for event in self.events]
@@ -74,9 +84,10 @@ class Clock:
 
 
 def sentence_transformers(setup: Setup, cached: bool = False, callback: Any = None) -> Clock:
-    """Train with `SentenceTransformerTrainer` on pairs (s, s), the recipe of its own SimCSE example.
+    """Train with `SentenceTransformerTrainer` on pairs (s, s), as in its own SimCSE example.
 
-    Its evaluator scores STS-B dev. ``callback``: of its trainer, in place of the clock of all steps.
+    Its evaluator scores STS-B dev. ``callback``: a callback of its trainer, instead of the clock of
+    all steps.
     """
     from datasets import Dataset
     from sentence_transformers import (
@@ -128,7 +139,10 @@ def sentence_transformers(setup: Setup, cached: bool = False, callback: Any = No
 
 
 def authors_script(setup: Setup) -> Clock:
-    """transformers' `Trainer` used as SimCSE's `train.py` uses it, and `evaluate` as the script's trainer overrides it."""
+    """Train with transformers' `Trainer` as SimCSE's `train.py` does.
+
+    `evaluate` is overridden as by the script's trainer.
+    """
     from transformers import Trainer, TrainingArguments
 
     script = _Script(setup)
@@ -146,8 +160,10 @@ def authors_script(setup: Setup) -> Clock:
 
 
 def plain_loop(setup: Setup) -> Clock:
-    """The same training in a loop of its own, for machines that lack what `Trainer` needs: torch's loader, autocast, fused AdamW,
-    linear decay, clipping."""
+    """Train like the authors' script in a plain loop, for machines that cannot run `Trainer`.
+
+    It has torch's loader, autocast, fused AdamW, linear decay and clipping.
+    """
     import torch
 
     script = _Script(setup)
@@ -178,8 +194,11 @@ def plain_loop(setup: Setup) -> Clock:
 
 
 class _Script:
-    """What SimCSE's authors' script trains and how it evaluates: tokenised beforehand, the texts of a row in one pass, a head over
-    CLS, cosines by 0.05, hard negatives after the positives."""
+    """The training and evaluation of SimCSE's authors' script.
+
+    Sentences are tokenised beforehand; the texts of a row go through the encoder in one pass; a
+    head over CLS, cosines divided by 0.05, hard negatives after the positives.
+    """
 
     def __init__(self, setup: Setup) -> None:
         import torch
@@ -264,7 +283,11 @@ def _texts(setup: Setup) -> list[tuple[str, ...]]:
 def senteval(
     splits: Sequence[Sequence[Pair]], batcher: Callable[[Sequence[str]], Any]
 ) -> list[float]:
-    """As SentEval scores STS-B and SICK-R: in the files' order, batches of one side and of the other, one cosine at a time."""
+    """Score STS-B and SICK-R as SentEval does.
+
+    In the files' order, a batch of first sentences and then one of second ones, one cosine at a
+    time.
+    """
     from scipy.stats import spearmanr
 
     correlations = []
@@ -280,10 +303,25 @@ def senteval(
     return correlations
 
 
-def ours(setup: Setup, cut: bool = False) -> Clock:
-    """The training of `bench run --method simcse`, and its selection: distinct sentences of STS-B dev. ``cut``: --chunk."""
-    import torch
+def _score_dev_pairs(setup: Setup, method: Any) -> float:
+    """Return Spearman x 100 on STS-B dev; each distinct sentence is encoded once."""
     from scipy.stats import spearmanr
+
+    from bench.score.encoding import VectorStore
+
+    vectors = VectorStore()
+    vectors.add([s for a, b, _ in setup.dev for s in (a, b)], method.encode)
+    a, b = (vectors([pair[i] for pair in setup.dev]).astype(np.float64) for i in (0, 1))
+    cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    return 100 * float(spearmanr(cosines, [gold for _, _, gold in setup.dev])[0])
+
+
+def ours(setup: Setup, cut: bool = False) -> Clock:
+    """Train as `bench run --method simcse` does, and score the distinct sentences of STS-B dev.
+
+    ``cut``: with --chunk.
+    """
+    import torch
 
     from bench.backbones import load, resolve
     from bench.data.corpora import open_corpus_file
@@ -291,24 +329,23 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from bench.method import Context, seed_for
     from bench.methods.simcse import SimCSE
     from bench.run.recipes import merge_recipe
-    from bench.score.encoding import VectorStore
     from bench.training.loop import train_method
 
-    clock, scoring = Clock(setup.now, setup.device), [False]
+    clock = Clock(setup.now, setup.device)
+    scoring = False
 
     def asked() -> bool:  # the loop asks once before every step whether to stop; encoding asks too
-        if not scoring[0]:
+        if not scoring:
             clock.tick()
         return False
 
     def dev_score(method: Any) -> float:
-        scoring[0], began = True, setup.now()
-        vectors = VectorStore()
-        vectors.add([s for a, b, _ in setup.dev for s in (a, b)], method.encode)
-        a, b = (vectors([pair[i] for pair in setup.dev]).astype(np.float64) for i in (0, 1))
-        cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-        score = 100 * float(spearmanr(cosines, [gold for _, _, gold in setup.dev])[0])
-        clock.evaluation, scoring[0] = setup.now() - began, False
+        nonlocal scoring
+        scoring = True
+        began = setup.now()
+        score = _score_dev_pairs(setup, method)
+        clock.evaluation = setup.now() - began
+        scoring = False
         return score
 
     method = SimCSE()
@@ -361,7 +398,9 @@ def _ticking(clock: Clock) -> Any:
 
 
 def _arguments(setup: Setup, scratch: str) -> dict[str, Any]:
-    """Of either Trainer: the recipe of the harness's loop, and nothing that costs time besides."""
+    """Return the arguments of either Trainer: the harness's recipe, and nothing that costs extra
+    time.
+    """
     return dict(
         output_dir=scratch,
         per_device_train_batch_size=setup.batch,

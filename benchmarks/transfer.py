@@ -1,14 +1,17 @@
-"""The transfer suite's classifiers: SentEval's own code and this harness, on the same vectors in one process.
+"""Compare the transfer suite's classifiers with SentEval's own code, on the same vectors.
 
-    python benchmarks/transfer.py --senteval CHECKOUT --data DIR [--tasks CR,TREC] [--outer 1] [--threads 2] [--vectors random:384]
+    python benchmarks/transfer.py --senteval CHECKOUT --data DIR [--tasks CR,TREC] [--outer 1]
+                                  [--threads 2] [--vectors random:384]
 
-Vectors are made (or read) once, before the clock starts, and both sides get the same array. The peer is SentEval's own
-`validation.py` and `classifier.py`, from the checkout, in its full configuration; what no longer runs on today's Python or
-without a GPU is patched from outside (`inspect.getargspec`, `.cuda()`). Ours is what `--suite transfer` does after encoding.
+Vectors are made (or read) once, before the clock starts, and both sides get the same array, in one
+process. The peer is SentEval's own `validation.py` and `classifier.py`, from the checkout, in its
+full configuration; code that no longer runs on today's Python or without a GPU is patched from
+outside (`inspect.getargspec`, `.cuda()`). Ours does what `--suite transfer` does after encoding.
 
-MR, CR, SUBJ and MPQA take SentEval 410 fits each: `--outer K` gives it the first K of the ten outer folds. Its dev and test
-accuracies of those folds are compared fold by fold, and its time is multiplied by 10 / K, which the output says; without
-`--outer` it does everything. Ours always does everything.
+MR, CR, SUBJ and MPQA take SentEval 410 fits each: `--outer K` gives it the first K of the ten outer
+folds. Its dev and test accuracies of those folds are compared fold by fold, and its time is
+multiplied by 10 / K, as the output says; without `--outer` it does everything. Ours always does
+everything.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import resource
 import sys
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -62,7 +65,9 @@ def minilm(sentences: list[str]) -> np.ndarray:
 
 
 def made(sentences: list[str], how: str) -> np.ndarray:
-    """ "minilm", or "random:WIDTH": sums of random word vectors, from which something can be learned."""
+    """Make vectors: "minilm", or "random:WIDTH" for sums of random word vectors, which can be
+    learned.
+    """
     if how == "minilm":
         return minilm(sentences)
     width = int(how.partition(":")[2])
@@ -74,7 +79,10 @@ def made(sentences: list[str], how: str) -> np.ndarray:
 
 
 def vectors_of(sentences: list[str], how: str, keep: str | None) -> Any:
-    """Sentences -> vectors; with ``keep`` the distinct vectors are read from that .npy file, or written to it."""
+    """Return a function from sentences to vectors.
+
+    With ``keep`` the distinct vectors are read from that .npy file, or written to it.
+    """
     distinct = list(dict.fromkeys(sentences))
     if keep and Path(keep).exists():
         table = np.load(keep)
@@ -92,7 +100,10 @@ def vectors_of(sentences: list[str], how: str, keep: str | None) -> Any:
 
 @contextlib.contextmanager
 def senteval(checkout: str, outer: int) -> Iterator[Any]:
-    """SentEval's validation module, able to run here. Its files are not touched, and nothing stays patched."""
+    """Give SentEval's validation module, patched to run here.
+
+    Its files are not touched, and nothing stays patched.
+    """
     import torch
 
     class OnCpu(types.ModuleType):
@@ -166,6 +177,19 @@ def clock() -> Iterator[dict[str, float]]:
     taken.update(wall=time.perf_counter() - wall, cpu=time.process_time() - cpu)
 
 
+def compare_folds(
+    folds: list[dict[str, float]], devs: list[float], tests: list[float]
+) -> tuple[float, int]:
+    """Return the largest difference of our folds from theirs, and how many folds are equal."""
+    apart = 0.0
+    same = 0
+    for fold, dev, test in zip(folds, devs, tests, strict=True):
+        apart = max(apart, abs(fold["dev"] - dev), abs(fold["test"] - test))
+        if (fold["dev"], fold["test"]) == (dev, test):
+            same += 1
+    return apart, same
+
+
 def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
@@ -184,7 +208,8 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
         "bench_cpu": ours["cpu"],
     }
     print(
-        f"{name:6} bench     dev {detail['dev']:6.2f}  test {value:6.2f}   {ours['wall']:8.1f} s wall {ours['cpu']:8.1f} s CPU",
+        f"{name:6} bench     dev {detail['dev']:6.2f}  test {value:6.2f}   {ours['wall']:8.1f} s "
+        f"wall {ours['cpu']:8.1f} s CPU",
         flush=True,
     )
     if args.senteval is None:
@@ -202,16 +227,14 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
         else ""
     )
     print(
-        f"{name:6} SentEval  dev {dev:6.2f}  test {test:6.2f}   {wall:8.1f} s wall {cpu:8.1f} s CPU{said}"
+        f"{name:6} SentEval  dev {dev:6.2f}  test {test:6.2f}   {wall:8.1f} s wall {cpu:8.1f} s "
+        f"CPU{said}"
     )
-    own = [(one["dev"], one["test"]) for one in detail["folds"][: len(tests)]]
-    apart = max(max(abs(a - c), abs(b - d)) for (a, b), c, d in zip(own, devs, tests, strict=True))
-    same = sum(
-        pair == other for pair, other in zip(own, zip(devs, tests, strict=True), strict=True)
-    )
+    apart, same = compare_folds(detail["folds"][: len(tests)], devs, tests)
     ratio = {k: t / ours[k] for k, t in (("wall", wall), ("cpu", cpu))}
     print(
-        f"{'':6} bench is {ratio['wall']:.1f} x as fast by wall-clock, {ratio['cpu']:.1f} x by CPU seconds; folds compared: "
+        f"{'':6} bench is {ratio['wall']:.1f} x as fast by wall-clock, {ratio['cpu']:.1f} x by CPU "
+        "seconds; folds compared: "
         f"{len(tests)}, equal in dev and test: {same}, largest difference {apart:.2f}",
         flush=True,
     )
@@ -229,7 +252,7 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
     }
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -259,7 +282,11 @@ def main() -> None:
         "--peer-threads", type=int, help="another number for SentEval, where that suits it better"
     )
     parser.add_argument("--json", help="also write what was measured to this file")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
 
     import torch
 
@@ -274,29 +301,25 @@ def main() -> None:
     print(describe_machine())
     names = args.tasks.split(",")
     loaded = {name: fewer(read_transfer(DataFolder(args.data), name), args.rows) for name in names}
-    sentences = [s for texts in loaded.values() for side in texts.texts for s in side]
-    # what is kept serves every choice of tasks
-    kept = (
-        [
-            s
-            for name in TRANSFER_TASKS
-            for side in read_transfer(DataFolder(args.data), name).texts
-            for s in side
-        ]
-        if args.keep
-        else []
-    )
-    vectors = vectors_of(kept or sentences, args.vectors, args.keep)
+    sentences = all_sentences(loaded.values())
+    encoded = sentences
+    if args.keep:  # kept vectors serve every choice of tasks
+        encoded = all_sentences(
+            read_transfer(DataFolder(args.data), name) for name in TRANSFER_TASKS
+        )
+    vectors = vectors_of(encoded, args.vectors, args.keep)
     width = vectors(sentences[:1]).shape[1]
     print(
-        f"{len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; vectors: {args.vectors}, {width} wide; {args.threads} threads"
+        f"{len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; vectors: "
+        f"{args.vectors}, {width} wide; {args.threads} threads"
     )
     rows = [
         compare(name, texts, features(texts, vectors, name), args) for name, texts in loaded.items()
     ]
     summary(rows)
     print(
-        f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB, vectors and libraries included"
+        f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB, "
+        "vectors and libraries included"
     )
     if args.json:
         Path(args.json).write_text(
@@ -305,6 +328,15 @@ def main() -> None:
             )
             + "\n"
         )
+
+
+def all_sentences(tasks: Iterable[Any]) -> list[str]:
+    """Return the sentences of all sides of these tasks' texts."""
+    sentences = []
+    for texts in tasks:
+        for side in texts.texts:
+            sentences += side
+    return sentences
 
 
 def fewer(texts: Any, rows: int | None) -> Any:
@@ -336,8 +368,10 @@ def summary(rows: list[dict[str, Any]]) -> None:
         ]
         least = min(both, key=lambda row: row["ratio"]["wall"])
         print(
-            f"SentEval, {len(both)} tasks: {sum(r['senteval_wall'] for r in both):.1f} s wall; bench is {ratios[0]:.1f} x as fast in all "
-            f"({ratios[1]:.1f} x by CPU seconds), least on {least['task']} ({least['ratio']['wall']:.1f} x)"
+            f"SentEval, {len(both)} tasks: {sum(r['senteval_wall'] for r in both):.1f} s wall; "
+            f"bench is {ratios[0]:.1f} x as fast in all "
+            f"({ratios[1]:.1f} x by CPU seconds), least on {least['task']} "
+            f"({least['ratio']['wall']:.1f} x)"
         )
 
 

@@ -126,7 +126,10 @@ def bf16() -> None:
     Some processors announce its matrices (AMX) and end the process at the first product of 64 rows,
     so a child process tries one first.
     """
-    code = "import torch; a = torch.ones(128, 64, dtype=torch.bfloat16, requires_grad=True); (a @ a.T).sum().backward()"
+    code = (
+        "import torch; a = torch.ones(128, 64, dtype=torch.bfloat16, requires_grad=True); "
+        "(a @ a.T).sum().backward()"
+    )
     if subprocess.run([sys.executable, "-c", code], capture_output=True).returncode:
         pytest.skip("this processor does not survive a product in bfloat16")
 
@@ -144,7 +147,7 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def _fifth_of_check(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """Write the data of ``check`` with the 831 of its 4,742 pairs that belong to each fifth image."""
+    """Write the data of ``check`` with the pairs of each fifth image, 831 of its 4,742 pairs."""
     import lzma
     import shutil
 

@@ -32,7 +32,7 @@ PAGES = (
     "bench/builtin/README.md",
 )
 TAB = re.compile(r"^<!-- tab: ([^\n]*?) -->\n(```.*?^```\n)", flags=re.M | re.S)
-# a link whose text is the file's name
+# a link with the file's name as its text
 NAMED = re.compile(r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)")
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")
 

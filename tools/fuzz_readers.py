@@ -108,7 +108,7 @@ def evaluation(parse: Callable[[Found], object], encoding: str = "utf-8", column
         )
         with contextlib.suppress(BenchError):
             recognise(data_set("MR"), file, path)
-        # recognise reads the file in the same way, and says where it has another encoding
+        # recognise reads the file in the same way, and reports another encoding
         with contextlib.suppress(BenchError, UnicodeDecodeError):
             parse(Found(file, path, ANY, "", path.read_bytes().decode(encoding)))
 

@@ -32,7 +32,7 @@ BACKBONES = ("builtin", "bert-base-uncased", "bert-large-uncased", "roberta-base
 FINISHED = ("cls", "first-last-avg", "last-avg", "embedding-last-avg")
 STEPS = 20
 SHORT = {"max_steps": str(STEPS), "batch_size": "8", "max_seq_length": "16", "select_on": "last"}
-# what a method needs beside its recipe: a teacher or a generator that is here
+# a method may need more than its recipe: a teacher or a generator that is here
 NEEDS = {
     "dclr": {"teacher": "builtin"},
     "diffcse": {"generator": "builtin"},
@@ -99,7 +99,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     from bench.run.plan import plan_config
     from bench.session.session import Session
 
-    # with what the package carries alone, fingerprints are known
+    # fingerprints are known from the package's own files
     suite = "check" if backbone == "builtin" else "sts"
     request = RunConfig(
         methods=(name,),
@@ -140,14 +140,15 @@ def trained() -> list[tuple[str, str, str]]:
     from bench.run.plugins import discover
 
     registry = discover()
-    classes = [registry[name].cls for name in registry]
-    return [
-        (cls.name, setting, variant)
-        for cls in classes
-        for setting in cls.settings
-        for variant in ("", *cls.variants)
-        if setting != "none" and cls.fitted != "pass" and (cls.name, setting) not in NOT_HERE
-    ]
+    found = []
+    for name in registry:
+        cls = registry[name].cls
+        if cls.fitted == "pass":
+            continue
+        for setting in cls.settings:
+            if setting != "none" and (cls.name, setting) not in NOT_HERE:
+                found += [(cls.name, setting, variant) for variant in ("", *cls.variants)]
+    return found
 
 
 def _losses(

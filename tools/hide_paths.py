@@ -1,12 +1,11 @@
-"""Replace absolute paths by names in the records and searches of a runs folder, or of a published
-version; scores stay as they are.
+"""Replace absolute paths by names in the records and searches of a runs folder or a version.
 
-python tools/hide_paths.py runs               # runs of a bench that still wrote paths
-python tools/hide_paths.py leaderboards/v4    # records, searches, pages, and the manifest's hashes
+    python tools/hide_paths.py runs               # runs of a bench that still wrote paths
+    python tools/hide_paths.py leaderboards/v4    # a published version: also pages and manifest
 
-Only texts change: no number, no hash of data, no prediction, no id. What else a file holds stays as
-it is, to the byte. A version is changed only where a path stood; ``leaderboards/ERRATA.md`` has to
-say so.
+Only texts change: no number, no hash of data, no prediction, no id, no score. The rest of a file
+stays the same, byte for byte. In a version, its pages and the hashes of its manifest change too. A
+version is changed only if a path was in it; ``leaderboards/ERRATA.md`` has to say so.
 """
 
 from __future__ import annotations

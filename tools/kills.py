@@ -1,15 +1,15 @@
-"""kill -9 at random moments of a command, again and again: nothing is lost or there twice.
+"""Kill a command at random moments, again and again: nothing may be lost or be there twice.
 
     python tools/kills.py [--kills 100] [--seed 1] [--only train-simcse,publish] [--data DIR]
                           [--list]
 
-Each kind of work is done once undisturbed. Then it is begun, killed, and begun again where the kill
-left it, until it is done. The result must equal the undisturbed one, to the byte (records and
-curves without times and speeds), and after every kill all files must be complete. A line for each
-kind of work says how many kills there were, how often the work came to its end, and at which share
-of the work the kills hit (quartiles). Everything is tiny: a random backbone of 2 layers, some
-hundred sentences. All suites but ``check`` need the real data sets (``--data``, or BENCH_DATA); of
-large ones a few rows of each class are kept. Exit code 1 if anything was wrong.
+Each kind of work is done once undisturbed. Then it is begun, killed with kill -9, and begun again
+in the state that the kill left, until it is done. The result must equal the undisturbed one, to the
+byte (records and curves without times and speeds), and after every kill all files must be complete.
+A line for each kind of work says how many kills there were, how often the work came to its end, and
+at which share of the work the kills hit (quartiles). Everything is tiny: a random backbone of 2
+layers, some hundred sentences. All suites but ``check`` need the real data sets (``--data``, or
+BENCH_DATA); of large ones a few rows of each class are kept. Exit code 1 if anything was wrong.
 
 The kinds of work are in ``kill_works.py``, their processes in ``kill_process.py``, and the checks
 in ``kill_checks.py``. ``tests/project/test_kills.py`` does ten of these kinds.
@@ -51,7 +51,7 @@ class Told:
     """The outcome of one kind of work."""
 
     name: str
-    # of the undisturbed work
+    # seconds of the undisturbed work
     seconds: float = 0.0
     kills: int = 0
     ends: int = 0

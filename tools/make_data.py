@@ -33,7 +33,7 @@ def letters(texts: Sequence[str]) -> str:
 
 
 DATA = Path(__file__).parents[1] / "bench" / "builtin" / "data"
-SOURCES = {  # of the decompressed content
+SOURCES = {  # sha256 of the decompressed content
     "sts_val.tsv": "48b0bbbc14905b6cb8d31d509d62a9a8cd67ab70612b654d67622f99c5041e12",
     "wiki_sentences.txt.xz": "7bb33adc70606ee053483bde71aadc22df5765a2bccad25b6d65520488529521",
 }
@@ -80,13 +80,13 @@ Pair = Sequence[str]
 
 
 def parts(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
-    """Return the pairs of the dev and of the test part, in the order of the source; no caption or
+    """Return the pairs of the dev and the test part, in the order of the source; no caption or
     image is in both.
 
     Images form a group if a pair between them was rated, or if they share a caption but for
     punctuation and case. Groups are taken in the order of the sha256 of their smallest caption
-    number, without those of more than ``LARGEST`` images; each goes to the dev part while that then
-    has no more than ``DEV_IMAGES`` images. All others are the test part.
+    number, without those of more than ``LARGEST`` images; each goes to the dev part if that then
+    has no more than ``DEV_IMAGES`` images. All others form the test part.
     """
     captions = list(dict.fromkeys(caption for pair in pairs for caption in pair[:2]))
     rings = [(first, second) for first, second, _, kind, *_ in pairs if kind == SAME_IMAGE]

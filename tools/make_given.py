@@ -1,8 +1,9 @@
-"""Writes ``given.json``, hashes of what the data alone determines of every task: ``python
-tools/make_given.py DATA``.
+"""Write ``given.json``: for every task, hashes of the arrays that the data alone determines.
 
-Each task is scored once with random vectors, so that its arrays are made by the code that makes
-them of a run. No text and no gold value is written, only hashes.
+    python tools/make_given.py DATA
+
+Each task is scored once with random vectors, so that the code that makes a run's arrays makes
+these, too. No text and no gold value is written, only hashes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from bench.base.files import write_whole
 from bench.base.hashes import values_sha256
 from bench.data.sets import DataFolder
 from bench.records.selection import known_sets
-from bench.score.suites import GIVEN, LoadedTask, suite, suite_names
+from bench.score.suites import GIVEN, LoadedTask, Task, suite, suite_names
 from bench.score.suites.check import CHECK_DEV, check_dev_task
 from bench.score.suites.sts import CLEAN_DEV, clean_dev_task, dev_task, find_test_sets
 from bench.verify.scores import SCHEMA
@@ -58,7 +59,11 @@ def measure(data: DataFolder) -> dict[str, object]:
     """Return the content of ``given.json``. Raises DataMissing, DataDamaged."""
     given: dict[str, dict[str, str]] = {}
     shas: dict[str, dict[str, str]] = {}
-    for task in (task for name in suite_names() if name != "mteb" for task in suite(name).tasks):
+    tasks: list[Task] = []
+    for name in suite_names():
+        if name != "mteb":
+            tasks += suite(name).tasks
+    for task in tasks:
         key = f"{task.suite}/{task.name}"
         for form in FORMS:
             try:

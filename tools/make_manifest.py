@@ -1,8 +1,9 @@
-"""Writes the numbers of the manifests (rows, sizes, hashes) from a data folder: ``python
-tools/make_manifest.py DIR``.
+"""Write the numbers of the manifests (rows, sizes, hashes) from a data folder.
+
+    python tools/make_manifest.py DIR
 
 The hand-written rest of every manifest (names, licences, sources, which files in which folder)
-stays as it is. A set that is not in the folder is left alone and named. Refuses a set whose text
+stays as it is. A set that is not in the folder is left alone and named. Refuses a set if its text
 forms differ in more than case, white space and control characters: they would not be the same data.
 """
 
@@ -32,7 +33,9 @@ def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
         }
     )
     forms: dict[str, dict[str, Any]] = {}
-    rows, filled, contents = 0, 0, {}
+    rows = 0
+    filled = 0
+    contents = {}
     for form, place in places.items():
         path = place / known.path
         if known.packed:

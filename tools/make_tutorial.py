@@ -37,7 +37,7 @@ BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Shown:
-    """A block of output on the page, and what its commands print today."""
+    """A block of output on the page, and the output of its commands today."""
 
     commands: tuple[str, ...]
     on_page: str

@@ -1,27 +1,29 @@
-"""Pretrain the built-in backbone: a small BERT with masked language modelling, from nothing but a
-text file.
+"""Pretrain the built-in backbone, a small BERT with masked language modelling, on a text file.
 
     python tools/pretrain.py --corpus wiki_sentences.txt.xz --out backbone/ --steps 5500
 
-What is done, in the order of the code below:
+The steps, in the order of the code below:
 
-1. a lower-cased WordPiece vocabulary of 8,192 pieces is trained on the corpus (Wu et al. 2016, as
-BERT uses it); 2. every line is tokenised once, cut to 128 pieces with [CLS] and [SEP]; the last
-5,000 lines are held out; 3. batches of ``--batch-size`` lines of similar length; of the inner
-tokens a fraction ``MASKED`` is chosen, and of those 80 % become [MASK], 10 % a random piece, 10 %
-stay (Devlin et al. 2019, section 3.1); the loss is the mean cross-entropy in nats over the chosen
-tokens, and only these pass through the vocabulary head; 4. from step ``--cls-from`` on, the state
-of [CLS] goes through the same head and has to predict every piece of its sentence (mean
-cross-entropy, weight ``--cls-weight``). BERT's [CLS] has next-sentence prediction to learn from;
-without any task ours is hardly a sentence vector, and methods that start from it start from
-nothing; 5. AdamW, linear warm-up, constant rate, then linear decay to 0 over the last ``--decay``
-steps. With that shape a longer run continues a shorter one: ``--resume`` goes on from the last
-state, also with another ``--steps``.
+1. A lower-cased WordPiece vocabulary of 8,192 pieces is trained on the corpus (Wu et al. 2016, as
+  BERT uses it).
+2. Every line is tokenised once, cut to 128 pieces with [CLS] and [SEP]; the last 5,000 lines are
+  held out.
+3. Batches of ``--batch-size`` lines of similar length are made; of the inner tokens a fraction
+  ``MASKED`` is chosen, and of those 80 % become [MASK], 10 % a random piece, 10 % stay (Devlin et
+  al. 2019, section 3.1). The loss is the mean cross-entropy in nats over the chosen tokens, and
+  only these pass through the vocabulary head.
+4. From step ``--cls-from`` on, the state of [CLS] goes through the same head and has to predict
+  every piece of its sentence (mean cross-entropy, weight ``--cls-weight``). BERT's [CLS] has
+  next-sentence prediction to learn from; without any task ours is hardly a sentence vector, and
+  methods that start from it start from nothing.
+5. AdamW, linear warm-up, constant rate, then linear decay to 0 over the last ``--decay`` steps.
+  With that shape a longer run continues a shorter one: ``--resume`` goes on from the last state,
+  also with another ``--steps``.
 
 Dropout is 0 while pretraining (the model sees each line once or twice: it underfits) and 0.1 in the
-saved config, which is what the contrastive methods need. One batch in ten is placed at a random
-position offset, so that all 256 position embeddings are trained: prefix methods start counting at
-the prefix length.
+saved config, as the contrastive methods need it. One batch in ten is placed at a random position
+offset, so that all 256 position embeddings are trained: prefix methods start counting at the prefix
+length.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ import math
 import platform
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -257,7 +260,19 @@ def save_weights(model: BertForMaskedLM, folder: Path) -> str:
     return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
 
-def main(argv: list[str] | None = None) -> None:
+@dataclass(frozen=True)
+class Facts:
+    """The progress of a pretraining, and its text."""
+
+    steps: int
+    tokens: int
+    seconds: float
+    corpus_sha256: str
+    sentences: int
+    held_out: int  # sentences at the end that are not trained on
+
+
+def read_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python tools/pretrain.py", description=(__doc__ or "").splitlines()[0]
     )
@@ -287,8 +302,65 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--precision", choices=["auto", "bf16", "fp32"], default="auto")
     parser.add_argument("--resume", action="store_true")
-    a = parser.parse_args(argv)
-    a.precision = choose_precision(a.precision, a.device, print)
+    return parser.parse_args(argv)
+
+
+def loss_of_batch(
+    model: BertForMaskedLM,
+    batch: Tensor,
+    generator: torch.Generator,
+    step: int,
+    a: argparse.Namespace,
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of a batch, and the part of it that is masked language modelling."""
+    masked, chosen = mask_tokens(batch, generator)
+    first = 0
+    if torch.rand((), generator=generator).item() < 0.1:
+        first = int(torch.randint(0, POSITIONS - batch.shape[1] + 1, (), generator=generator))
+    with torch.autocast(a.device, torch.bfloat16, enabled=a.precision == "bf16"):
+        hidden = states(model, masked.to(a.device), (batch != PAD).to(a.device), first)
+        logits = model.cls(hidden[chosen.to(a.device)])
+        mlm = torch.nn.functional.cross_entropy(logits.float(), batch[chosen].to(a.device))
+        loss = mlm
+        if step >= a.cls_from:
+            loss = mlm + a.cls_weight * cls_loss(model, hidden[:, 0], batch.to(a.device))
+    return loss, mlm
+
+
+def write_card(
+    model: BertForMaskedLM, a: argparse.Namespace, score: dict[str, float], facts: Facts
+) -> None:
+    """Save the weights, and ``card.json`` with the facts about them."""
+    card = {
+        "steps": facts.steps,
+        "planned_steps": a.steps,
+        "sentences_seen": facts.steps * a.batch_size,
+        "tokens_seen": facts.tokens,
+        "held_out": {
+            "sentences": facts.held_out,
+            "masked_fraction": MASKED,
+            **score,
+        },
+        "corpus": {
+            "file": a.corpus.name,
+            "sha256": facts.corpus_sha256,
+            "sentences": facts.sentences,
+        },
+        "settings": {k: getattr(a, k) for k in SETTINGS},
+        "weights_sha256": save_weights(model, a.out),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "seconds": round(facts.seconds),
+        "hardware": f"{platform.processor() or platform.machine()}, "
+        f"{torch.get_num_threads()} threads, device {a.device}",
+        "torch": torch.__version__,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+    (a.out / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+
+
+def main(argv: list[str] | None = None) -> None:
+    a = read_arguments(argv)
+    a.precision = choose_precision(a.precision, a.device)
     a.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(a.seed)
 
@@ -310,14 +382,18 @@ def main(argv: list[str] | None = None) -> None:
         fused=True,
     )
     generator = torch.Generator().manual_seed(a.seed)
-    start, seconds, tokens = 0, 0.0, 0
+    start = 0
+    seconds = 0.0
+    tokens = 0
     state_file = a.out / "state.pt"
     if a.resume and state_file.exists():
         state = torch.load(state_file, weights_only=True, map_location=a.device)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         generator.set_state(state["generator"].cpu())
-        start, seconds, tokens = state["step"], state["seconds"], state["tokens"]
+        start = state["step"]
+        seconds = state["seconds"]
+        tokens = state["tokens"]
 
     stream = batches(offsets, n_train, a.batch_size, a.seed)
     for _ in range(start):
@@ -325,22 +401,7 @@ def main(argv: list[str] | None = None) -> None:
     began, running = time.perf_counter(), 0.0
     for step in range(start, a.steps):
         batch = pad(ids, offsets, next(stream))
-        masked, chosen = mask_tokens(batch, generator)
-        lucky = torch.rand((), generator=generator).item() < 0.1
-        first = (
-            int(torch.randint(0, POSITIONS - batch.shape[1] + 1, (), generator=generator))
-            if lucky
-            else 0
-        )
-        with torch.autocast(a.device, torch.bfloat16, enabled=a.precision == "bf16"):
-            hidden = states(model, masked.to(a.device), (batch != PAD).to(a.device), first)
-            logits = model.cls(hidden[chosen.to(a.device)])
-            mlm = torch.nn.functional.cross_entropy(logits.float(), batch[chosen].to(a.device))
-            loss = (
-                mlm + a.cls_weight * cls_loss(model, hidden[:, 0], batch.to(a.device))
-                if step >= a.cls_from
-                else mlm
-            )
+        loss, mlm = loss_of_batch(model, batch, generator, step, a)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for group in optimizer.param_groups:
@@ -378,32 +439,10 @@ def main(argv: list[str] | None = None) -> None:
                     f"error: the held-out loss is {score['loss']} at step {step + 1}: "
                     "lower --learning-rate"
                 )
-            sha = save_weights(model, a.out)
-            card = {
-                "steps": step + 1,
-                "planned_steps": a.steps,
-                "sentences_seen": (step + 1) * a.batch_size,
-                "tokens_seen": tokens,
-                "held_out": {
-                    "sentences": len(offsets) - 1 - n_train,
-                    "masked_fraction": MASKED,
-                    **score,
-                },
-                "corpus": {
-                    "file": a.corpus.name,
-                    "sha256": corpus_sha,
-                    "sentences": len(offsets) - 1,
-                },
-                "settings": {k: getattr(a, k) for k in SETTINGS},
-                "weights_sha256": sha,
-                "parameters": sum(p.numel() for p in model.parameters()),
-                "seconds": round(seconds),
-                "hardware": f"{platform.processor() or platform.machine()}, "
-                f"{torch.get_num_threads()} threads, device {a.device}",
-                "torch": torch.__version__,
-                "date": time.strftime("%Y-%m-%d"),
-            }
-            (a.out / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+            count = len(offsets) - 1
+            held_out = count - n_train
+            facts = Facts(step + 1, tokens, seconds, corpus_sha, count, held_out)
+            write_card(model, a, score, facts)
             print(
                 f"held out: loss {score['loss']:.4f} accuracy {score['accuracy']:.4f}", flush=True
             )

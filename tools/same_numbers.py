@@ -1,18 +1,20 @@
-"""Writes ``methods/same_numbers.toml``: for each module with a method the hash of its code today,
-the hash that names it in fingerprints, and those of earlier code with the same numbers.
+"""Write ``methods/same_numbers.toml``: which versions of a method's code give the same numbers.
+
+For each module with a method it has the hash of today's code, the hash that names the code in
+fingerprints, and the hashes of earlier code with the same numbers.
 
 ``python tools/same_numbers.py`` after a change in ``methods/``, also after a merge: for each method
-whose code has changed since the last commit of that file, golden losses (tools/golden.py) are
+with code that has changed since the last commit of that file, golden losses (tools/golden.py) are
 computed on this machine with the code of that commit and with today's. If they are equal to the
 last digit, the hash before the change is kept as one of equal numbers, and the code keeps its name
-in fingerprints: ids of runs stay. If not, nothing is written,
-and the methods are named. Then either the change is mended, or ``--moved MODULE`` says that its
-numbers are new. A module whose method has no golden losses or scores needs ``--same MODULE`` or
-``--moved MODULE``, by somebody who knows.
+in fingerprints: ids of runs stay. If not, nothing is written, and the methods are named. Then
+either the change is mended, or ``--moved MODULE`` says that its numbers are new. A module with a
+method that has no golden losses or scores needs ``--same MODULE`` or ``--moved MODULE``, by
+somebody who knows.
 
-``python tools/same_numbers.py --records RUNS --at COMMIT [--losses THEN NOW]`` adds the hashes that
-the records of a folder hold, of runs made at that commit: if the syntax trees are the same, or if
-the losses of two files are, which the code of that commit and today's gave on one machine.
+``python tools/same_numbers.py --records RUNS --at COMMIT [--losses THEN NOW]`` adds the hashes in
+the records of a folder, for runs made at that commit: if the syntax trees are the same, or if the
+losses in two files are, which the code of that commit and today's gave on one machine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Writes ``bench/score/same_numbers.toml``: of each suite its code's hash today, and those of
-earlier code with the same scores.
+"""Write ``bench/score/same_numbers.toml``: which versions of a suite's code give the same scores.
+
+For each suite it has the hash of today's code, and the hashes of earlier code with the same scores.
 
 ``python tools/same_suites.py`` after a change in ``bench/score/``, also after a merge: for each
-suite whose code has changed since the last commit of that file, scores on made-up data
+suite with code that has changed since the last commit of that file, scores on made-up data
 (tools/suite_numbers.py) are computed on this machine with the code of that commit and with today's.
 If definition, scores, details and predictions are equal to the last digit, the earlier hash is kept
 as one of equal scores. If not, nothing is written, and the suites and tasks are named. Then either
@@ -28,11 +29,13 @@ from same_numbers import ROOT, last_commit, tree_at
 
 FILE = ROOT / "bench" / "score" / "same_numbers.toml"
 NUMBERS = Path(__file__).with_name("suite_numbers.py")
-HEADER = """\
-# Written by tools/same_suites.py. Of each suite: the hash of its code today (bench.base.imported_code),
-# and the hashes, in records, of earlier code that gives the same scores: scores on made-up data were
-# compared digit by digit. What earlier code scored is not scored again.
-"""
+HEADER = (
+    "# Written by tools/same_suites.py. Of each suite: the hash of its code today "
+    "(bench.base.imported_code),\n"
+    "# and the hashes, in records, of earlier code that gives the same scores: scores on made-up "
+    "data were\n"
+    "# compared digit by digit. What earlier code scored is not scored again.\n"
+)
 Table = dict[str, dict[str, Any]]
 
 

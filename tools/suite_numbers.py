@@ -165,7 +165,7 @@ def replace_readers() -> None:
 
 
 def own_files(folder: Path) -> str:
-    """Write a user's files of each kind; returns what stands after "own:"."""
+    """Write a user's files of each kind; returns the part of each name after "own:"."""
     pairs = made_pairs(DataFolder(None), "mine")
     rows = zip(pairs.sentences1, pairs.sentences2, pairs.gold.tolist(), strict=True)
     lines = ["sentence1\tsentence2\tscore", *("\t".join(map(str, row)) for row in rows)]
@@ -182,7 +182,7 @@ def own_files(folder: Path) -> str:
 
 
 def definition(name: str) -> dict[str, Any]:
-    """What a suite says of itself and its tasks, as far as scores and records depend on it."""
+    """Return the definition of a suite and its tasks, as far as scores and records depend on it."""
     whole = suite(name)
     parts = {
         protocol: [list(part.tasks), part.holds]

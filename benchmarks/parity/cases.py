@@ -1,4 +1,4 @@
-"""What is compared: a setting of a method in both programs' words, and whose parameter is called what."""
+"""A case: one setting of a method in both programs' words, and how their names map to ours."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ COLUMNS = {
 
 
 def scored(method: TorchMethod, sentences: Sequence[str]) -> torch.Tensor:
-    """What our method's `encode` computes, before it becomes float32."""
+    """Compute the vectors of our method's `encode` before they become float32."""
     return method.embed(method.tokenize(sentences))
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """One way of theirs to embed: by the trainer's batcher (dev score) or evaluation.py's (test), and ours for it."""
+    """One way in which the authors embed sentences, and ours for it.
+
+    By their trainer's batcher, for the dev score, or by evaluation.py, for the test.
+    """
 
     name: str
     by: str = "trainer"  # "trainer" | "evaluation"
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # of evaluation.py
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # options of evaluation.py
     whole_model: bool = False  # evaluation.py loads their training class, not the library's encoder
     ours: Callable[[TorchMethod, Sequence[str]], torch.Tensor] = scored
 
@@ -40,8 +43,8 @@ class Case:
     name: str
     method: type[TorchMethod]
     setting: str = "unsupervised"
-    values: Mapping[str, Any] = field(default_factory=dict)  # of our recipe
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # of their train.py
+    values: Mapping[str, Any] = field(default_factory=dict)  # keys of our recipe
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # options of their train.py
     embeddings: tuple[Embedding, ...] = (Embedding("dev"),)
     step: int = 0  # optimiser steps already done
     processes: int = 1  # over which the batch is spread
@@ -50,7 +53,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Repository:
-    """``names``: (how a name of ours begins, how theirs does); FAMILY stands for bert or roberta. The first that fits counts."""
+    """The authors' repository.
+
+    ``names``: pairs (beginning of our parameter's name, beginning of theirs), in which FAMILY means
+    bert or roberta. The first that fits counts.
+    """
 
     name: str
     package: str

@@ -1,9 +1,10 @@
-"""DCLR (RUCAIBox/DCLR): the authors' loss with its noise and weights, and ours, on the same vectors of a model and of a teacher.
+"""Compare DCLR's loss, its noise and weights, with the authors' (RUCAIBox/DCLR).
 
     python benchmarks/parity/dclr.py --checkout DCLR [--all]
 
-Their `cl_vat_forward` is taken out of `simcse/models.py` and run as it stands, in this process; what encodes sentences is replaced by
-vectors that are given, which both sides get. The noise is drawn by each side, from one seed.
+Their `cl_vat_forward` is taken out of `simcse/models.py` and run unchanged, in this process. Its
+encoders are replaced by given vectors of a model and of a teacher, the same on both sides. Each
+side draws the noise itself, from one seed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from torch import Tensor, nn
 
 from bench.methods.dclr import DCLR
 
-N, HIDDEN, STEPS, SEED = 12, 16, 4, 7
+N = 12
+HIDDEN = 16
+STEPS = 4
+SEED = 7
 CASES = (
     (0.9, 1.0, 0.05),
     (0.85, 2.5, 0.05),
@@ -33,7 +37,7 @@ CASES = (
 
 
 def their_loss(checkout: Path) -> Callable[..., Any]:
-    """``cl_vat_forward``, whose encoder gives the vectors that it is handed."""
+    """Return ``cl_vat_forward`` with an encoder that returns the vectors it is given."""
     path = checkout / "simcse" / "models.py"
     if not path.is_file():
         raise SystemExit(f"{path} is not there: --checkout takes a clone of RUCAIBox/DCLR")
@@ -60,11 +64,9 @@ def numbers(loss: Tensor, *views: Tensor) -> Arrays:
 def vectors() -> tuple[Tensor, ...]:
     """z and z+ of the model, and both of the teacher, in which some pairs are close."""
     torch.manual_seed(SEED - 1)
-    z1, z2, shared = (
-        torch.randn(N, HIDDEN),
-        torch.randn(N, HIDDEN),
-        torch.randn(N // 3, HIDDEN).repeat(3, 1),
-    )
+    z1 = torch.randn(N, HIDDEN)
+    z2 = torch.randn(N, HIDDEN)
+    shared = torch.randn(N // 3, HIDDEN).repeat(3, 1)
     return z1, z2, shared + 0.3 * torch.randn(N, HIDDEN), shared + 0.3 * torch.randn(N, HIDDEN)
 
 
@@ -101,8 +103,9 @@ def ours(phi: float, times: float, temperature: float) -> Arrays:
         faithful=True,
     )
     method: Any = SimpleNamespace(recipe=recipe)
+    no_batch: Any = None
     torch.manual_seed(SEED)
-    return numbers(DCLR.loss(method, (z1, z2, t1, t2), None).total, z1, z2)  # type: ignore[arg-type]
+    return numbers(DCLR.loss(method, (z1, z2, t1, t2), no_batch).total, z1, z2)
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
-"""Focal-InfoNCE (puerrrr/Focal-InfoNCE): the authors' code and ours on the same tiny model, weights and sentences.
+"""Compare Focal-InfoNCE with the authors' code (puerrrr/Focal-InfoNCE).
 
     python benchmarks/parity/focal_infonce.py --checkout Focal-InfoNCE --peer-python PEER/bin/python
 
-Their head is stored as `key_layer`, which evaluation.py does not find again: "test cls" is CLS without it, as they publish.
+Both sides have the same tiny model, weights and sentences. Their head is stored as `key_layer`,
+which evaluation.py does not find again: "test cls" is CLS without it, as they publish.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""IS-BERT (yanzhangnlp/IS-BERT): the authors' convolutions, pooling and loss, and ours, on the same states of an encoder.
+"""Compare IS-BERT's convolutions, pooling and loss with the authors' (yanzhangnlp/IS-BERT).
 
     python benchmarks/parity/is_bert.py --checkout IS-BERT [--all]
 
-Their three files need no library of theirs: they are run as they stand, in this process, on a CPU (`.cuda()` stays where it is).
-States at padding are 0 on both sides: theirs come from the encoder, and its convolutions see them (`bench methods is-bert` says so).
+Both sides get the same states of an encoder. The authors' three files need no library of theirs:
+they are run unchanged, in this process, on a CPU (`.cuda()` does nothing). States at padding are 0
+on both sides: the authors' come from the encoder, and its convolutions see them (`bench methods
+is-bert` says so).
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ PACKAGE = "their_sentence_transformers"
 
 
 def their(checkout: Path, file: str) -> Any:
-    """A module of their package, whose siblings are not looked at."""
+    """Import one module of their package, without importing the modules next to it."""
     for name, holds in {
         PACKAGE: {},
         f"{PACKAGE}.models": {},

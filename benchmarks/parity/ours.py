@@ -1,4 +1,4 @@
-"""Our half of a parity check: the method in float64, its vectors, the loss of one batch, the gradients, one optimiser step."""
+"""Our half of a parity check, in float64: vectors, loss and gradients of a batch, one step."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ RECIPE: dict[str, Any] = {
     "weight_decay": 0.0,
     "dropout": 0.0,
 }
-# transformers 4.2.1 adds AdamW's eps before the bias correction, torch after it: with this one a first step is the same
+# transformers 4.2.1 adds AdamW's eps before the bias correction, torch after it: with this value
+# the first step is the same
 FIRST_STEP_EPS = 1e-8 / (1 - 0.999) ** 0.5
 
 
 def build(case: Case, backbone: str, folder: Path) -> TorchMethod:
-    """The method on a backbone; what it adds gets weights that are not as flat as a start's."""
+    """Build the method on a backbone, and make the weights that it adds less flat."""
     recipe = merge_recipe(case.method, None, "", {}, trained=True)
     values = {key: Value(value, "parity") for key, value in {**RECIPE, **case.values}.items()}
     unknown = sorted(values.keys() - set(recipe))
@@ -55,7 +56,10 @@ def build(case: Case, backbone: str, folder: Path) -> TorchMethod:
 def tensors(
     case: Case, method: TorchMethod, theirs: Arrays, named: Callable[[str], str], folder: Path
 ) -> Arrays:
-    """What is compared, under the names that their half gives it; ``named`` translates a parameter's."""
+    """Compute the arrays to compare, under the names that the authors' half gives them.
+
+    ``named`` translates the name of a parameter.
+    """
     method.eval()
     with torch.no_grad():
         out = {

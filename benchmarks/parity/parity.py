@@ -1,7 +1,8 @@
-"""What the parity scripts share: the same tiny models, weights and sentences in the authors' code and in ours, compared.
+"""The common part of the parity scripts: run the authors' code and ours on the same tiny models.
 
-Their half runs in an interpreter of its own (``peer.py``, transformers 4.2.1) and leaves tensors in files; ours runs here.
-The weights go from our method to theirs by name (``Repository.names``), so a parameter that one side lacks is an error.
+Both halves have the same weights and sentences. The authors' runs in an interpreter of its own
+(``peer.py``, transformers 4.2.1) and leaves tensors in files; ours runs here. The weights go from
+our method to theirs by name (``Repository.names``), so a parameter that one side lacks is an error.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Pair:
     out: Path
 
     def entry(self) -> dict[str, object]:
-        """What their half is told."""
+        """Return the job of the authors' half for this case."""
         case, recipe = self.case, self.method.recipe
         embeddings = [
             {
@@ -70,7 +71,10 @@ class Pair:
 
 
 def run(repository: Repository, cases: Sequence[Case]) -> None:
-    """The command: compares every case on both backbones, prints a table, exits with 1 where a difference is too large."""
+    """Run the command: compare every case on both backbones and print a table.
+
+    Exits with 1 if a difference is too large.
+    """
     parser = argparse.ArgumentParser(
         description=f"{repository.name}: the authors' code and ours, number by number."
     )
@@ -95,7 +99,8 @@ def run(repository: Repository, cases: Sequence[Case]) -> None:
     options = parser.parse_args()
     if not (options.checkout / repository.package / "models.py").is_file():
         parser.error(
-            f"{options.checkout} is no checkout of {repository.name}: it has no {repository.package}/models.py"
+            f"{options.checkout} is no checkout of {repository.name}: it has no "
+            f"{repository.package}/models.py"
         )
     cases = [case for case in cases if options.only in case.name]
     torch.set_num_threads(1)
@@ -123,7 +128,8 @@ def compare(
         options.peer_python, options.checkout.resolve(), repository.package, pairs, folder
     )
     print(
-        f"{repository.name} {commit_of(options.checkout)}, {theirs_of}; ours: transformers {version('transformers')}, "
+        f"{repository.name} {commit_of(options.checkout)}, {theirs_of}; ours: transformers "
+        f"{version('transformers')}, "
         f"torch {torch.__version__}. float64, tolerance {options.tolerance:g}\n\n{heading()}"
     )
     good = True

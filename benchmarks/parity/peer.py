@@ -1,12 +1,13 @@
-"""The authors' half of a parity check. Runs in an interpreter with transformers 4.2.1, and never beside our package.
+"""The authors' half of a parity check, for an interpreter with transformers 4.2.1.
 
     python peer.py JOB.json
 
-The job (written by ``parity.py``) names a checkout of the authors' repository and a list of cases. For each case the
-authors' own code tokenises, collates and masks the sentences, computes the loss of one batch and its gradients, takes one
-step of their optimiser, and embeds sentences the way that their dev score and their test script do. What came out goes into
-one .npz a case. Nothing of theirs is in this file: it looks their functions up in their scripts by name, also those
-that are nested in another function, and runs them where they stand.
+It never runs in a process with our package. The job (written by ``parity.py``) names a checkout of
+the authors' repository and a list of cases. For each case the authors' own code tokenises, collates
+and masks the sentences, computes the loss of one batch and its gradients, takes one step of their
+optimiser, and embeds sentences the way that their dev score and their test script do. The results
+go into one .npz a case. Nothing of theirs is in this file: it looks their functions up in their
+scripts by name, also those that are nested in another function, and runs them in place.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ FAMILIES = {
 
 
 def module(path: Path) -> Any:
-    """A module of theirs by its path: their package's __init__ wants libraries that are not needed here."""
+    """Import a module of the authors by its path.
+
+    Their package's __init__ needs libraries that are not used here.
+    """
     spec = importlib.util.spec_from_file_location("their_" + path.stem, path)
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
@@ -49,7 +53,10 @@ def module(path: Path) -> Any:
 
 
 def tokenizer_of(family: str, folder: Path) -> Any:
-    """Their library's tokenizer in Python, which its fast one equals on such text; the fast one has no wheel for new Pythons."""
+    """Return their library's tokenizer in Python, which gives the same ids as its fast one.
+
+    The fast one has no wheel for new Pythons.
+    """
     if (
         not transformers.is_tokenizers_available()
     ):  # then the library's own stand-in for a special token does not print as text
@@ -60,7 +67,8 @@ def tokenizer_of(family: str, folder: Path) -> Any:
         tokenizer = transformers.RobertaTokenizer(
             str(folder / "vocab.json"), str(folder / "merges.txt")
         )
-    tokenizer.sanitize_special_tokens()  # as from_pretrained does: "[MASK]" inside a text is one token
+    # as from_pretrained does: "[MASK]" inside a text is one token
+    tokenizer.sanitize_special_tokens()
     return tokenizer
 
 
@@ -121,7 +129,8 @@ class Peer:
         with np.load(case["weights"]) as file:
             state = {key: torch.from_numpy(file[key]) for key in file.files}
         missing, unexpected = model.load_state_dict(state, strict=False)
-        # of what they create and never use: the position numbers, a pooling layer; an LM head's bias stands there twice
+        # their model creates and never uses the position numbers and a pooling layer, and has an
+        # LM head's bias twice
         missing = [
             key
             for key in missing
@@ -129,7 +138,8 @@ class Peer:
         ]
         if missing or unexpected:
             sys.exit(
-                f"{case['name']}: the weights do not fit their model: missing {missing}, unexpected {unexpected}"
+                f"{case['name']}: the weights do not fit their model: missing {missing}, "
+                f"unexpected {unexpected}"
             )
 
     def batch(self, case: dict[str, Any], names: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -154,7 +164,9 @@ class Peer:
     def loss(
         self, model: torch.nn.Module, batch: dict[str, torch.Tensor], case: dict[str, Any]
     ) -> torch.Tensor:
-        """By their trainer's compute_loss where they have one of their own, as the library's trainer does elsewhere."""
+        """Compute the loss by their trainer's compute_loss if it has one, else as the library's
+        trainer does.
+        """
         compute = self.trainers.define("compute_loss", {})
         trainer = SimpleNamespace(
             label_smoother=None,
@@ -186,7 +198,7 @@ class Peer:
     def embed(
         self, case: dict, embedding: dict, model: Any, config: Any, names: dict[str, Any]
     ) -> np.ndarray:
-        """The vectors of the case's sentences: by the trainer's batcher (dev) or by evaluation.py's (test)."""
+        """Encode the case's sentences by the trainer's batcher (dev) or evaluation.py's (test)."""
         model.eval()
         words = [sentence.split() for sentence in case["sentences"]]
         if embedding["by"] == "trainer":
@@ -216,7 +228,10 @@ class Peer:
 
 
 def plain(family: str, model: Any, config: Any) -> Any:
-    """The encoder as their scripts convert a checkpoint for evaluation.py: the head stands where BERT's pooling layer is."""
+    """Return the encoder as their scripts convert a checkpoint for evaluation.py.
+
+    The head takes the place of BERT's pooling layer.
+    """
     converted = FAMILIES[family][2](config).to(next(model.parameters()).dtype)
     state = {
         name: value
@@ -231,7 +246,7 @@ def plain(family: str, model: Any, config: Any) -> Any:
 
 
 def share(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """In a process group this rank's consecutive rows of the batch, elsewhere the whole."""
+    """Return this rank's consecutive rows of the batch; the whole batch without a process group."""
     if not dist.is_initialized():
         return batch
     return {
@@ -240,8 +255,10 @@ def share(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def average(numbers: list[torch.Tensor]) -> None:
-    """Over the processes, in place, as DistributedDataParallel does with gradients."""
-    for tensor in numbers if dist.is_initialized() else []:
+    """Average over the processes, in place, as DistributedDataParallel does with gradients."""
+    if not dist.is_initialized():
+        return
+    for tensor in numbers:
         dist.all_reduce(tensor)
         tensor /= dist.get_world_size()
 

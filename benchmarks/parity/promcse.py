@@ -1,8 +1,9 @@
-"""PromCSE and DCPCSE (YJiangcm/PromCSE): the authors' code and ours on the same tiny model, weights and sentences.
+"""Compare PromCSE and DCPCSE with the authors' code (YJiangcm/PromCSE).
 
     python benchmarks/parity/promcse.py --checkout PromCSE --peer-python PEER/bin/python
 
-Dropout is off on both sides, that of the prefix too. The MLM cases read the very tokens that the authors' collator masked.
+Both sides have the same tiny model, weights and sentences. Dropout is off on both, in the prefix
+too. The MLM cases read the very tokens that the authors' collator masked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""PromptBERT (kongds/Prompt-BERT): the authors' code and ours on the same tiny model, weights and sentences.
+"""Compare PromptBERT with the authors' code (kongds/Prompt-BERT).
 
     python benchmarks/parity/promptbert.py --checkout Prompt-BERT --peer-python PEER/bin/python
 
-The templates go through both tokenisers, so "tokens" compares how each side builds its inputs.
+Both sides have the same tiny model, weights and sentences. The templates go through both
+tokenisers, so "tokens" compares how each side builds its inputs.
 """
 
 from __future__ import annotations
@@ -45,7 +46,12 @@ def theirs(text: str) -> str:
 def at_dev(method: TorchMethod, sentences: Sequence[str]) -> torch.Tensor:
     """Our method's vectors while a dev score is computed."""
     found: list[torch.Tensor] = []
-    method.dev_score(lambda inner: found.append(scored(method, sentences)) or 0.0)  # type: ignore[func-returns-value]
+
+    def keep_vectors(_: object) -> float:
+        found.append(scored(method, sentences))
+        return 0.0
+
+    method.dev_score(keep_vectors)
     return found[0]
 
 

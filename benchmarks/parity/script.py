@@ -1,7 +1,8 @@
-"""Statements, functions and classes of somebody's script, run without running the script.
+"""Run single statements, functions and classes of somebody's script without running the script.
 
-The authors' tokenising, collating and embedding functions are nested in a `main()` that also downloads models and starts a
-training; here they are found by name in the file and run by themselves. Needs nothing but Python: both halves can import it.
+The authors' tokenising, collating and embedding functions are nested in a `main()` that also
+downloads models and starts a training; here they are found by name in the file and run by
+themselves. Needs nothing but Python: both halves can import it.
 """
 
 from __future__ import annotations
@@ -12,26 +13,31 @@ from typing import Any
 
 
 class Script:
-    """One of their scripts, of which single statements are run by themselves."""
+    """One of the authors' scripts; its statements can be run one by one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
 
     def run(self, node: ast.stmt, names: dict[str, Any]) -> dict[str, Any]:
-        """``names`` after the statement; what was free or a variable of an outer function in it is looked up there."""
+        """Run the statement and return ``names`` after it.
+
+        Its free variables, and those of an outer function, are looked up in ``names``.
+        """
         exec(compile(ast.Module([node], []), str(self.path), "exec", dont_inherit=True), names)
         return names
 
     def define(self, name: str, names: dict[str, Any]) -> Any:
-        """The function or class of that name, wherever in the script it stands."""
+        """Define the function or class of that name, wherever it is in the script."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
                 return self.run(node, names)[name]
         return None
 
     def conditions(self, text: str) -> list[ast.stmt]:
-        """The `if` statements at the top of its main() whose condition contains ``text``."""
+        """Return the `if` statements at the top of its main() that have ``text`` in their
+        condition.
+        """
         main = next(
             node
             for node in self.tree.body

@@ -1,8 +1,9 @@
-"""SimCSE (princeton-nlp/SimCSE): the authors' code and ours on the same tiny model, weights and sentences.
+"""Compare SimCSE with the authors' code (princeton-nlp/SimCSE).
 
     python benchmarks/parity/simcse.py --checkout SimCSE --peer-python PEER/bin/python
 
-The mlm cases read the very tokens that the authors' collator masked. "2 processes" is their gather, ours with `faithful`.
+Both sides have the same tiny model, weights and sentences. The mlm cases read the very tokens that
+the authors' collator masked. "2 processes" is their gather, ours with `faithful`.
 """
 
 from __future__ import annotations

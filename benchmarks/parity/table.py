@@ -15,7 +15,9 @@ KINDS = {
     "gradient": "gradient",
     "after": "after an AdamW step",
 }
-TOLERANCE = 1e-11  # of a tensor's largest number, or of 1 where that is smaller: what float64 leaves after some 1,000 steps
+TOLERANCE = 1e-11
+"""Relative to a tensor's largest number, or to 1 if that is smaller: the rounding of some 1,000
+operations in float64."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,10 @@ class Difference:
 def differences(
     theirs: Mapping[str, np.ndarray], ours: Mapping[str, np.ndarray]
 ) -> list[Difference]:
-    """One entry a tensor, in their order. What only one side has, another shape or a NaN differs infinitely."""
+    """Return one entry a tensor, in their order.
+
+    A tensor that only one side has, another shape or a NaN differs infinitely.
+    """
     found = []
     for name in [*theirs, *(name for name in ours if name not in theirs)]:
         a, b = theirs.get(name), ours.get(name)
@@ -70,19 +75,20 @@ def lines(title: str, compared: Sequence[Difference], tolerance: float, every: b
         members = sorted(groups[group], key=lambda d: -d.largest / max(1.0, d.scale))
         kind, _, rest = group.partition("/")
         what = f"{KINDS[kind]} {rest}".strip() + (f" ({len(members)})" if len(members) > 1 else "")
-        for difference in members if every else members[:1]:
+        shown = members if every else members[:1]
+        for difference in shown:
             good = difference.within(tolerance)
-            where, flag = (
-                "" if rest or (good and kind == "tokens") else difference.name.partition("/")[2],
-                "" if good else " DIFFERS",
-            )
+            flag = "" if good else " DIFFERS"
+            where = ""
+            if not rest and not (good and kind == "tokens"):
+                where = difference.name.partition("/")[2]
             numbers = f"{difference.largest:18.1e} {difference.scale:14.3g}"
             rows.append(f"{'' if rows else title:40} {what:27} {numbers}  {where}{flag}".rstrip())
     return rows
 
 
 def print_cases(cases: Iterable[tuple[str, Arrays, Arrays]], every: bool) -> bool:
-    """Prints the table of (title, theirs, ours); whether all of them agree."""
+    """Print the table of (title, theirs, ours); return True if all of them agree."""
     print(f"float64, tolerance {TOLERANCE:g}\n\n{heading()}")
     same = True
     for title, theirs, ours in cases:

@@ -1,7 +1,8 @@
-"""A tiny random BERT and RoBERTa as folders that transformers 5 and transformers 4.2.1 both read, and the sentences.
+"""The sentences, and a tiny random BERT and RoBERTa for both versions of transformers.
 
-No weight stays at the library's flat start, where many mistakes do not show, and dropout is 0: only then can two programs
-be compared number by number.
+The folders can be read by transformers 5 and 4.2.1. No weight stays at the library's flat start,
+which hides many mistakes, and dropout is 0: only then can two programs be compared number by
+number.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ SENTENCES = (
     "A man is playing a guitar.",
     'She said "no", twice, and left.',
     "Dogs run",
-    "The bank's prices rose in March because oil fell, which nobody at the market had expected to happen so very soon.",
+    "The bank's prices rose in March because oil fell, which nobody at the market had expected to "
+    "happen so very soon.",
     "two women read a book in the park",
     "Is this it?",
 )
@@ -49,7 +51,8 @@ SHAPE: dict[str, Any] = {
     "num_hidden_layers": 3,
     "num_attention_heads": 4,
     "intermediate_size": 40,
-    "max_position_embeddings": 300,  # Prompt-BERT's table of biases is for sentences of up to 256 tokens
+    # Prompt-BERT's table of biases is for sentences of up to 256 tokens
+    "max_position_embeddings": 300,
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }

@@ -105,7 +105,9 @@ def test_initial_weights_follow_from_the_seed_alone(qwen3):
         add_adapters(encoder, SETTINGS, seed)
         return {name: p for name, p in encoder.named_parameters() if "lora_A" in name}
 
-    first, again, another = drawn(1, 2), drawn(1, 3), drawn(2, 2)
+    first = drawn(1, 2)
+    again = drawn(1, 3)
+    another = drawn(2, 2)
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert not any(torch.equal(first[name], another[name]) for name in first)
 

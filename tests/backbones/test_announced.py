@@ -1,5 +1,5 @@
-"""What a hub announces: names that lead out of its cache, lists in another form, other bytes than
-the announced ones.
+"""A hub that announces names that lead out of its cache, lists in another form, or other bytes than
+it sends.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_other_bytes_of_the_announced_size_are_not_cached(
 
 
 def st_folder(tiny: str, folder: Path, module: str = "1_Dense") -> Path:
-    """A sentence-transformers folder whose second module has a pickle."""
+    """Write a sentence-transformers folder with a pickle in its second module."""
     shutil.copytree(tiny, folder)
     (folder / module).mkdir()
     torch.save({"linear.weight": torch.ones(2, 2)}, folder / module / "pytorch_model.bin")
@@ -136,7 +136,7 @@ def test_a_module_outside_of_its_folder(tiny: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "C:\\x", "..\\x"])
-def test_what_a_router_leads_to_is_in_its_folder(name: str, tmp_path: Path) -> None:
+def test_modules_of_a_router_must_be_in_its_folder(name: str, tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text('[{"type": "x.Router", "path": ""}]')
     (tmp_path / "router_config.json").write_text(json.dumps({"types": {name: "Dense"}}))
     with pytest.raises(NotAModel, match="outside of the folder"):

@@ -1,4 +1,4 @@
-"""What a backbone name means, and what is said of folders that are no models."""
+"""The names that a backbone may have, and the errors for folders that are no models."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def test_the_revision_changes_with_everything_that_changes_a_vector(copy: Path, 
     assert resolve(str(copy)).revision != before
 
 
-def test_the_revision_does_not_change_with_the_place_or_with_what_stands_beside(
-    tiny: str, copy: Path
-) -> None:
+def test_the_revision_does_not_depend_on_the_place_or_on_other_files(tiny: str, copy: Path) -> None:
     (copy / "README.md").write_text("about")
     (copy / "pytorch_model.bin").write_bytes(b"never read")
     (copy / "checkpoint-500").mkdir()
@@ -324,7 +322,7 @@ def test_ids_are_those_of_the_tokenizer_whatever_it_was_told_before(
 
 
 def test_a_model_with_code_of_its_own_is_not_run(copy: Path, tmp_path: Path) -> None:
-    """transformers would ask on the terminal, and run what the repository holds."""
+    """transformers would ask on the terminal, and run the code of the repository."""
     mark = tmp_path / "ran"
     (copy / "configuration_new.py").write_text(f"open({str(mark)!r}, 'w')")
     config = json.loads((copy / "config.json").read_text())
@@ -337,7 +335,7 @@ def test_a_model_with_code_of_its_own_is_not_run(copy: Path, tmp_path: Path) -> 
 
 @pytest.fixture
 def deberta(tmp_path: Path) -> Path:
-    """As microsoft/deberta-v3-base lies on the hub: spm.model is its only vocabulary."""
+    """Write a folder like microsoft/deberta-v3-base: spm.model is its only vocabulary."""
     sentencepiece = pytest.importorskip("sentencepiece")
     from transformers import DebertaV2Config, DebertaV2Model
 
@@ -379,7 +377,7 @@ def test_a_sentencepiece_vocabulary(deberta: Path, monkeypatch: pytest.MonkeyPat
     )
 
 
-def test_what_transformers_computes_itself_is_not_reported_as_unused(copy: Path) -> None:
+def test_buffers_that_transformers_computes_are_not_reported_as_unused(copy: Path) -> None:
     """RoBERTa's checkpoints on the hub hold position_ids."""
     weights = load_file(copy / "model.safetensors")
     weights["embeddings.position_ids"] = torch.arange(8)

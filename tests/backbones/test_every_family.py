@@ -1,4 +1,7 @@
-"""Each family's entry against its tokenizer, config and encoder; its vectors, training and exports against transformers alone."""
+"""Each family's entry against its tokenizer, config and encoder.
+
+Vectors, training and exports of each family against transformers alone.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ def poolers(name: str) -> list[str]:
 
 
 def by_transformers(folder: str, texts: list[str]) -> dict[str, np.ndarray]:
-    """Return the vectors of every pooling, each text read alone by transformers; no token: zeros."""
+    """Return the vectors of every pooling, zeros for a text without a token.
+
+    transformers reads each text alone.
+    """
     import transformers
 
     config = transformers.AutoConfig.from_pretrained(folder)
@@ -94,7 +100,9 @@ def check_close(found: np.ndarray, wanted: np.ndarray, limit: float = 1e-6) -> N
 @FAMILY
 def test_an_entry_is_what_tokenizer_config_and_encoder_say(name: str, models: Models) -> None:
     backbone = load(resolve(models(name)))
-    family, tokenizer, encoder = FAMILIES[backbone.family], backbone.tokenizer, backbone.encoder
+    family = FAMILIES[backbone.family]
+    tokenizer = backbone.tokenizer
+    encoder = backbone.encoder
     before, after = (tokenizer.convert_ids_to_tokens(ids) for ids in backbone.special_tokens())
     assert ("".join(before), "".join(after)) == (family.before, family.after)
     assert (tokenizer.pad_token or "") == family.pad

@@ -1,5 +1,5 @@
-"""Every method on every family: it works, or it refuses before anything starts; and what the
-families' facts rest on.
+"""Every method works on every family, or refuses before anything starts; and the facts about
+families are checked.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_the_docs_have_the_entries_of_all_families() -> None:
 
 
 @EVERY
-def test_what_is_said_of_a_familys_positions(name: str, models: Models) -> None:
+def test_the_facts_about_a_familys_positions_hold(name: str, models: Models) -> None:
     """Tokens in another order, each with the position id that it had, give the same states in that
     order, or they do not.
     """
@@ -89,8 +89,8 @@ def test_what_is_said_of_a_familys_positions(name: str, models: Models) -> None:
 
 @EVERY
 def test_a_prefix_is_taken_where_it_is_said_to_be(name: str, models: Models) -> None:
-    """A prefix changes the states; one whose keys no query likes leaves them as they are behind
-    positions of their own.
+    """A prefix changes the states; a prefix with keys that no query attends to leaves them
+    unchanged behind positions of their own.
     """
     from bench.methods.prefix import prompt_for, states_behind_prefix
 
@@ -112,7 +112,7 @@ def test_a_prefix_is_taken_where_it_is_said_to_be(name: str, models: Models) -> 
             **features, position_ids=torch.arange(5)[None] + backbone.first_position + 4
         ).last_hidden_state
     embeddings.remove()
-    torch.testing.assert_close(seen[0], seen[1])  # the sentence stands at position P
+    torch.testing.assert_close(seen[0], seen[1])  # the sentence starts at position P
     assert not torch.allclose(behind, shifted), (
         "zeros as keys take part of the attention all the same"
     )
@@ -212,20 +212,27 @@ def test_heads_may_stay_unused_and_any_other_tensor_is_an_error(
         load(resolve(folder), reads=("adapters.",))
 
 
-STORED_BESIDE = """mlp.dense.weight mlp.net.0.weight pooler.key_layer.weight lm_head.dense.weight electra_head.weight
-    aux_bert.embeddings.word_embeddings.weight generator.distilbert.embeddings.word_embeddings.weight
-    discriminator.encoder.layer.0.output.dense.weight bert.embeddings.position_ids embeddings.token_type_ids"""
+NOT_NEEDED = (
+    "mlp.dense.weight",
+    "mlp.net.0.weight",
+    "pooler.key_layer.weight",
+    "lm_head.dense.weight",
+    "electra_head.weight",
+    "aux_bert.embeddings.word_embeddings.weight",
+    "generator.distilbert.embeddings.word_embeddings.weight",
+    "discriminator.encoder.layer.0.output.dense.weight",
+    "bert.embeddings.position_ids",
+    "embeddings.token_type_ids",
+)
 
 
-def test_what_authors_store_beside_the_encoder_and_no_score_needs_is_harmless(
-    models: Models, tmp_path: Path
-) -> None:
+def test_stored_parts_that_no_score_needs_are_harmless(models: Models, tmp_path: Path) -> None:
     """SimCSE's and PromptBERT's head, DiffCSE's three networks, Focal-InfoNCE's renamed head, and
     what old transformers stored.
     """
     from released import with_tensors
 
-    more = {name: torch.ones(2) for name in STORED_BESIDE.split()}
+    more = {name: torch.ones(2) for name in NOT_NEEDED}
     backbone = load(resolve(with_tensors(models("bert"), tmp_path / "more", more)))
     plain = load(resolve(models("bert")))
     for name, parameter in plain.encoder.named_parameters():

@@ -1,4 +1,7 @@
-"""sentence-transformers folders in the form of EmbeddingGemma and Qwen3-Embedding, tiny and random, against plain loops."""
+"""Folders in the form of EmbeddingGemma and Qwen3-Embedding, against plain loops.
+
+They are sentence-transformers folders, tiny and random.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of the hub, through its real client, from the stand-in on 127.0.0.1."""
+"""Models of the hub, through its real client, from a stand-in hub on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pickled(folder: str | Path, to: Path) -> Path:
     return to
 
 
-def told(name: str, **options: Any) -> tuple[Any, list[str]]:
+def fetch_with_notes(name: str, **options: Any) -> tuple[Any, list[str]]:
     lines: list[str] = []
     return fetch_backbone(resolve(name), offline=False, say=lines.append, **options), lines
 
@@ -58,7 +58,7 @@ def test_a_model_is_fetched_named_by_its_commit_and_found_again_without_a_networ
         "tf_model.h5": b"z",
     }
     revision = hub.add("model", NAME, files_of(tiny) | extra)
-    reference, lines = told(NAME)
+    reference, lines = fetch_with_notes(NAME)
     assert (reference.revision, reference.hub, reference.model) == (revision, True, NAME)
     assert len(lines) == 1 and NAME in lines[0] and revision[:12] in lines[0] and "MB" in lines[0]
     assert not {
@@ -78,10 +78,10 @@ def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(
     hub: StandInHub, tiny: str
 ) -> None:
     old = hub.add("model", NAME, files_of(tiny))
-    assert told(NAME)[0].revision == old
+    assert fetch_with_notes(NAME)[0].revision == old
     new = hub.add("model", NAME, files_of(tiny) | {"changed.txt": b"1"})
     assert resolve(NAME).revision == old, "what is here stays"
-    named, _ = told(f"{NAME}@{new}")
+    named, _ = fetch_with_notes(f"{NAME}@{new}")
     assert (named.revision, named.model, named.short) == (new, NAME, f"tiny-bert-{new}"[:60])
     assert resolve(NAME).revision == old
     exact = resolve_recorded(NAME, new)
@@ -94,7 +94,7 @@ def test_known_names_are_pinned(hub: StandInHub, tiny: str) -> None:
     pin = PINNED["FacebookAI/roberta-large"]
     hub.add("model", "FacebookAI/roberta-large", files_of(tiny), revision=pin)
     newest = hub.add("model", "FacebookAI/roberta-large", files_of(tiny) | {"changed.txt": b"1"})
-    assert newest != pin and told("roberta-large")[0].revision == pin
+    assert newest != pin and fetch_with_notes("roberta-large")[0].revision == pin
     assert resolve("roberta-large").revision == pin
 
 
@@ -112,8 +112,8 @@ def test_gated_and_private_models_name_the_login_command(
     assert "not there, or not public" in private.message and "hf auth login" in str(private.hint)
     monkeypatch.setenv("HF_TOKEN", "hf_good")
     assert (
-        load(told("someone/gated")[0]).hidden_size
-        == load(told("someone/private")[0]).hidden_size
+        load(fetch_with_notes("someone/gated")[0]).hidden_size
+        == load(fetch_with_notes("someone/private")[0]).hidden_size
         == 32
     )
 
@@ -131,8 +131,9 @@ def test_a_pickle_is_taken_only_where_it_is_allowed_and_then_it_is_safetensors(
     error = refusal(NAME)
     assert "as a pickle only" in error.message and "--allow-pickle" in str(error.hint)
     assert not hub.asked("pytorch_model.bin", "GET")
-    reference, _ = told(NAME, allow_pickle=True)
-    assert reference.revision == revision and (reference.path / "model.safetensors").exists()  # type: ignore[operator]
+    reference, _ = fetch_with_notes(NAME, allow_pickle=True)
+    assert reference.revision == revision
+    assert reference.path is not None and (reference.path / "model.safetensors").exists()
     torch.testing.assert_close(
         load(reference).encoder.state_dict(),
         load(resolve(tiny)).encoder.state_dict(),
@@ -157,13 +158,13 @@ def test_a_full_disk_is_one_line(
 
 
 def test_a_download_that_was_cut_is_not_taken_for_whole(hub: StandInHub, tiny: str) -> None:
-    """Of two files one is here: the next command fetches the rest."""
+    """One of two files is here: the next command fetches the other."""
     hub.add("model", NAME, files_of(tiny))
-    reference, _ = told(NAME)
+    reference, _ = fetch_with_notes(NAME)
     assert reference.path is not None
     (reference.path / "model.safetensors").unlink()
     assert resolve(NAME).path is None
-    assert told(NAME)[0] == reference and resolve(NAME) == reference
+    assert fetch_with_notes(NAME)[0] == reference and resolve(NAME) == reference
 
 
 def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def test_a_token_that_the_hub_refuses_is_left_out_once(
     monkeypatch.setattr("huggingface_hub.utils._headers.get_token", lambda: "hf_expired")
     hub.stale = {"hf_expired"}
     hub.add("model", NAME, files_of(tiny))
-    reference, lines = told(NAME)
+    reference, lines = fetch_with_notes(NAME)
     assert reference.path is not None and "the hub refuses your token" in lines[0]
 
 

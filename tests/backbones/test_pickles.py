@@ -67,7 +67,7 @@ def test_weights_in_parts(folder: Path, tiny: str) -> None:
 
 
 class Touches:
-    """What a hostile pickle holds: a call."""
+    """A hostile pickle: it holds a call."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -77,7 +77,7 @@ class Touches:
 
 
 @pytest.mark.parametrize("content", ["code", "noise", "empty", "list"])
-def test_what_is_no_weights_is_not_read(folder: Path, tmp_path: Path, content: str) -> None:
+def test_files_that_are_no_weights_are_not_read(folder: Path, tmp_path: Path, content: str) -> None:
     file, mark = folder / "pytorch_model.bin", tmp_path / "executed"
     if content == "code":
         torch.save({"a": torch.zeros(1), "b": Touches(mark)}, file)

@@ -56,8 +56,8 @@ def test_an_adapter(with_model: bool, folder: Path, tmp_path: Path) -> None:
 def test_weights_of_other_sizes_are_named_with_both_shapes(folder: Path) -> None:
     edit_json(folder / "config.json", max_position_embeddings=48)
     assert (
-        "embeddings.position_embeddings.weight has shape (64, 16) in its weights, and (48, 16) by its config.json"
-        in message(folder)
+        "embeddings.position_embeddings.weight has shape (64, 16) in its weights, and (48, 16) by "
+        "its config.json" in message(folder)
     )
 
 

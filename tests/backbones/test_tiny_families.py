@@ -1,4 +1,4 @@
-"""What is set and read on families whose configs and checkpoints use other names than BERT's."""
+"""Settings and facts of families that use other names than BERT's in configs and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Token ids are those of the folder's tokenizer.json, whatever class transformers makes of it; or
-the difference is said.
+"""Token ids agree with the folder's tokenizer.json, whatever class transformers makes of it, or the
+difference is reported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TEXTS = [*PROBE, "The Guitar WOMAN “reads” , café", "<mask> man </s>"]
 
 
 def check_ids(folder: Path) -> str:
-    """The note about the ids; fails if they are not those of the file."""
+    """Return the note about the ids; fail if they differ from the file's."""
     backbone = load(resolve(str(folder)))
     raw = Tokenizer.from_file(str(folder / "tokenizer.json"))
     for text in TEXTS:
@@ -45,14 +45,16 @@ def test_a_class_that_changes_the_ids_is_named(tmp_path: Path) -> None:
     assert check_ids(folder) == ""
     edit_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
     note = check_ids(folder)
-    assert (
-        note
-        == "tokenised as tokenizer.json says, not by transformers' BertTokenizer, which gives other ids"
+    assert note == (
+        "tokenised as tokenizer.json says, not by transformers' BertTokenizer, "
+        "which gives other ids"
     )
 
 
 def test_a_config_that_says_itself_what_differs(tmp_path: Path) -> None:
-    """As transformers has always done: its do_lower_case counts, not that of tokenizer.json."""
+    """The do_lower_case of the config counts, as always in transformers, not the one in
+    tokenizer.json.
+    """
     from transformers import BertTokenizer
 
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "man", "Man", "."]

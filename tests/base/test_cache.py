@@ -1,4 +1,4 @@
-"""What is kept in the cache comes back as it was kept, or not at all."""
+"""The cache gives back exactly what was put into it, or nothing."""
 
 from __future__ import annotations
 

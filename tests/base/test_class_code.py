@@ -1,4 +1,6 @@
-"""The hash of a class that a notebook defines: what it computes with decides, and nothing else."""
+"""The hash of a class that a notebook defines covers the code that it computes with, and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +78,9 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def typed(source: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The class Mine of a cell: a module without a file, whose source is in linecache, as a
-    notebook's kernel does it.
+    """Return the class Mine of a notebook cell.
+
+    Its module has no file; its source is in linecache, as a notebook's kernel does it.
     """
     text = dedent(source)
     name = f"/tmp/ipykernel_1/{next(numbers)}.py"
@@ -114,7 +117,7 @@ OTHER = {
 
 
 @pytest.mark.parametrize("change", SAME)
-def test_what_computes_nothing_changes_nothing(
+def test_changes_outside_of_the_computation_keep_the_hash(
     change: str, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, after = SAME[change]
@@ -124,7 +127,7 @@ def test_what_computes_nothing_changes_nothing(
 
 
 @pytest.mark.parametrize("change", OTHER)
-def test_what_it_computes_with_counts(
+def test_everything_that_it_computes_with_changes_the_hash(
     change: str, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, after = OTHER[change]

@@ -16,7 +16,7 @@ from bench.method.passes import float32_products
 
 @pytest.fixture
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine whose driver lists one card."""
+    """Make a machine with a driver that lists one card."""
     tool = tmp_path / "nvidia-smi"
     tool.write_text("#!/bin/sh\necho 'NVIDIA A100-SXM4-80GB, 535.104.05'\n")
     tool.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Joules through NVML, with a stand-in for the driver's library."""
+"""Joules through NVML, with a fake of the driver's library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ class Driver:
     """Counts millijoules, as NVML does; ``answers`` are its return codes, 0 if none is given."""
 
     def __init__(self, readings: list[int], **answers: int) -> None:
-        self.readings, self.answers, self.asked = readings, answers, b""
+        self.readings = readings
+        self.answers = answers
+        self.asked = b""
 
     def nvmlInit_v2(self) -> int:
         return self.answers.get("init", 0)

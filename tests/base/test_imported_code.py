@@ -1,5 +1,5 @@
-"""What the identity of code covers: everything that a file imports within its reach, however it
-imports it, and nothing else.
+"""The identity of code covers everything that a file imports within its reach, however it imports
+it, and nothing else.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from written_plugins import write_plugin
 
 from bench import methods
 from bench.base.import_scope import CodeFile, ImportScope
@@ -23,14 +24,7 @@ from bench.run.plugins import discover
 METHODS = Path(methods.__file__).parent
 
 
-def write(folder: Path, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder / "mine.py"
-
-
-# (what the plugin says, files beside it that it imports, files that it does not)
+# (the plugin's text, files next to it that it imports, files that it does not import)
 IMPORTS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "a module": ("import helper", {"helper.py": ""}, {"other.py": ""}),
     "a name": ("from helper import VALUE", {"helper.py": "VALUE = 1"}, {"VALUE.py": ""}),
@@ -128,7 +122,7 @@ def test_an_edit_of_what_is_imported_moves_the_hash_and_no_other_edit_does(
     kind: str, tmp_path: Path
 ) -> None:
     text, imported, others = IMPORTS[kind]
-    mine = write(tmp_path, {"mine.py": text, **imported, **others})
+    mine = write_plugin(tmp_path, {"mine.py": text, **imported, **others})
     first = hash_file(mine)
     assert {file.path.relative_to(tmp_path).as_posix() for file in files_of_plugin(mine)} == {
         "mine.py",
@@ -155,13 +149,13 @@ def test_a_copy_elsewhere_has_the_same_hash(tmp_path: Path) -> None:
         "a/__init__.py": "",
         "a/b.py": "",
     }
-    mine = write(tmp_path / "one", files)
+    mine = write_plugin(tmp_path / "one", files)
     shutil.copytree(tmp_path / "one", tmp_path / "two" / "deeper")
     assert hash_file(mine) == hash_file(tmp_path / "two" / "deeper" / "mine.py")
 
 
 def test_a_plugin_file_in_a_package_has_its_package(tmp_path: Path) -> None:
-    write(
+    write_plugin(
         tmp_path,
         {
             "pack/__init__.py": "",
@@ -190,12 +184,12 @@ def test_a_plugin_covers_the_built_in_method_that_it_changes(tmp_path: Path) -> 
 
 
 def test_a_plugin_suite_covers_the_metrics_that_it_uses_and_not_the_frame(tmp_path: Path) -> None:
-    mine = write(
-        tmp_path,
-        {
-            "mine.py": "from bench.score.metrics.correlation import spearman\nfrom bench.score.suites import Suite\nimport bench.training.loop"
-        },
+    lines = (
+        "from bench.score.metrics.correlation import spearman",
+        "from bench.score.suites import Suite",
+        "import bench.training.loop",
     )
+    mine = write_plugin(tmp_path, {"mine.py": "\n".join(lines)})
     found = find_installed("bench.score.suites.transfer")
     assert found is not None
     of_transfer = {file.name for file in code_files(*found)}
@@ -270,12 +264,15 @@ def test_reading_finds_what_importing_finds() -> None:
 
 
 def test_reading_imports_neither_torch_nor_numpy(tmp_path: Path) -> None:
-    mine = write(tmp_path, {"mine.py": "import helper", "helper.py": "raise SystemExit('was run')"})
+    mine = write_plugin(
+        tmp_path, {"mine.py": "import helper", "helper.py": "raise SystemExit('was run')"}
+    )
     code = f"""
 import sys
 from bench.base.installed_code import hash_of_method
 print(hash_of_method("simcse"), hash_of_method("zero", {str(mine)!r}))
-print(*[name for name in ("torch", "numpy", "bench.methods.simcse", "helper") if name in sys.modules])
+heavy = ("torch", "numpy", "bench.methods.simcse", "helper")
+print(*[name for name in heavy if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     hashes, loaded = done.stdout.split("\n")[:2]
@@ -299,7 +296,7 @@ def test_an_installed_package_is_covered_whole_and_its_neighbours_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = tmp_path / "site-packages"
-    write(
+    write_plugin(
         site,
         {
             "theirs/__init__.py": "",

@@ -1,26 +1,20 @@
-"""A plugin file and the files beside it: imported, imported anew when they change, and copied for
+"""A plugin file and the files next to it: imported, imported again when they change, and copied for
 other machines.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from written_plugins import write_plugin
 
 from bench.base.errors import BenchError
 from bench.base.imported_code import hash_file
 from bench.base.plugin_files import import_file
 from bench.run.workers import copy_plugins
-
-
-def write(folder: Path, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder / "mine.py"
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +26,8 @@ def modules_as_before() -> Iterator[None]:
         del sys.modules[name]
 
 
-def test_a_file_beside_a_plugin_is_imported_and_anew_if_it_has_changed(tmp_path: Path) -> None:
-    mine = write(
+def test_a_file_next_to_a_plugin_is_imported_again_if_it_has_changed(tmp_path: Path) -> None:
+    mine = write_plugin(
         tmp_path,
         {
             "mine.py": "from helper_a import VALUE",
@@ -46,8 +40,8 @@ def test_a_file_beside_a_plugin_is_imported_and_anew_if_it_has_changed(tmp_path:
     assert import_file(mine).VALUE == 12
 
 
-def test_a_file_beside_a_plugin_is_imported_by_a_function_later(tmp_path: Path) -> None:
-    mine = write(
+def test_a_function_may_import_a_file_next_to_its_plugin_later(tmp_path: Path) -> None:
+    mine = write_plugin(
         tmp_path,
         {
             "mine.py": "def value():\n    from later_a import VALUE\n    return VALUE",
@@ -58,15 +52,15 @@ def test_a_file_beside_a_plugin_is_imported_by_a_function_later(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["same.py", "same/part.py", "same/__init__.py"])
-def test_two_plugins_have_files_of_one_name_beside_them(name: str, tmp_path: Path) -> None:
+def test_two_plugins_have_files_of_one_name_next_to_them(name: str, tmp_path: Path) -> None:
     text = "import same.part as same" if "part" in name else "import same"
-    first = write(tmp_path / "one", {"mine.py": text, name: "VALUE = 1"})
-    second = write(tmp_path / "two", {"mine.py": text, name: "VALUE = 2"})
+    first = write_plugin(tmp_path / "one", {"mine.py": text, name: "VALUE = 1"})
+    second = write_plugin(tmp_path / "two", {"mine.py": text, name: "VALUE = 2"})
     assert [import_file(one).same.VALUE for one in (first, second, first)] == [1, 2, 1]
 
 
-def test_a_file_beside_a_plugin_hides_no_library(tmp_path: Path) -> None:
-    mine = write(
+def test_a_file_next_to_a_plugin_hides_no_library(tmp_path: Path) -> None:
+    mine = write_plugin(
         tmp_path, {"mine.py": "import json, colorsys", "json.py": "x = 1", "colorsys.py": "x = 1"}
     )
     module = import_file(mine)
@@ -74,15 +68,15 @@ def test_a_file_beside_a_plugin_hides_no_library(tmp_path: Path) -> None:
 
 
 def test_a_plugin_in_a_package_imports_relatively(tmp_path: Path) -> None:
-    write(tmp_path, {"pack_a/__init__.py": "", "pack_a/helper.py": "VALUE = 4"})
-    mine = write(
+    write_plugin(tmp_path, {"pack_a/__init__.py": "", "pack_a/helper.py": "VALUE = 4"})
+    mine = write_plugin(
         tmp_path / "pack_a", {"mine.py": "from .helper import VALUE\nfrom pack_a import helper"}
     )
     assert import_file(mine).VALUE == 4
 
 
 def test_a_users_folder_methods_is_theirs(tmp_path: Path) -> None:
-    mine = write(
+    mine = write_plugin(
         tmp_path, {"mine.py": "from methods.own import VALUE", "methods/own.py": "VALUE = 5"}
     )
     assert import_file(mine).VALUE == 5
@@ -95,7 +89,7 @@ def test_the_old_name_of_the_methods_is_one_line_with_the_new_one(
     beside: dict[str, str], tmp_path: Path
 ) -> None:
     text = "import helper_b" if "helper_b.py" in beside else "\nfrom methods.simcse import SimCSE"
-    mine = write(tmp_path, {"mine.py": text, **beside})
+    mine = write_plugin(tmp_path, {"mine.py": text, **beside})
     with pytest.raises(BenchError) as caught:
         import_file(mine)
     place = "helper_b.py:1" if "helper_b.py" in beside else "mine.py:2"
@@ -103,8 +97,8 @@ def test_the_old_name_of_the_methods_is_one_line_with_the_new_one(
     assert "\n" not in caught.value.message
 
 
-def test_an_error_beside_a_plugin_names_its_line(tmp_path: Path) -> None:
-    mine = write(
+def test_an_error_in_a_file_next_to_a_plugin_names_its_line(tmp_path: Path) -> None:
+    mine = write_plugin(
         tmp_path, {"mine.py": "import helper_c", "helper_c.py": "x = 1\nraise ValueError('no')"}
     )
     with pytest.raises(BenchError, match=r"helper_c\.py:2: ValueError: no"):
@@ -112,7 +106,7 @@ def test_an_error_beside_a_plugin_names_its_line(tmp_path: Path) -> None:
 
 
 def test_copies_for_other_machines_are_whole_and_have_the_same_identity(tmp_path: Path) -> None:
-    write(
+    write_plugin(
         tmp_path / "here",
         {
             "pack_b/__init__.py": "",
@@ -122,8 +116,8 @@ def test_copies_for_other_machines_are_whole_and_have_the_same_identity(tmp_path
             "pack_b/unused.py": "",
         },
     )
-    mine = write(tmp_path / "here" / "pack_b", {"mine.py": "from .sub.part import VALUE"})
-    single = write(
+    mine = write_plugin(tmp_path / "here" / "pack_b", {"mine.py": "from .sub.part import VALUE"})
+    single = write_plugin(
         tmp_path / "here" / "single",
         {"mine.py": "from helper_d import VALUE", "helper_d.py": "VALUE = 7"},
     )

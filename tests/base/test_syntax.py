@@ -91,7 +91,10 @@ print(digest.hexdigest())
     [
         "x = 1\ndef f(a, b):\n    return (a + b)  # a word\n",
         "x=1\n\n\ndef f(\n    a,\n    b,\n):\n    '''Adds.'''\n    return a + \\\n        b\n",
-        '"""A module."""\n# a comment\nx = 1\n"""What x is."""\ndef f(a, b):\n    "doc"\n    pass\n    return a+b\n',
+        (
+            '"""A module."""\n# a comment\nx = 1\n"""What x is."""\n'
+            'def f(a, b):\n    "doc"\n    pass\n    return a+b\n'
+        ),
         "\ufeffx = 1\r\ndef f(a, b):\r\n\treturn a + b\r\n",
     ],
 )
@@ -178,5 +181,5 @@ def test_a_deep_tree_and_a_long_number_are_hashed() -> None:
 
 
 @pytest.mark.parametrize("broken", [b"x = (", b"\xff\xfe", b"x = 1\0"])
-def test_what_is_not_python_has_no_tree(broken: bytes) -> None:
+def test_text_that_is_no_python_has_no_tree(broken: bytes) -> None:
     assert parse_source(broken) is None

@@ -186,7 +186,7 @@ def test_what_came_back_damaged_or_not_at_all(card: Any, tmp_path: Path) -> None
 def test_runs_are_ended_at_the_deadline_and_packed(
     card: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stand-in for bench run, which ends with 130 once it is asked."""
+    """A fake `bench run` ends with 130 once it is asked to stop."""
     script = tmp_path / "python"
     words = tmp_path / "words"
     script.write_text(

@@ -1,6 +1,6 @@
 """benchmarks/card.py measure: what it keeps, how it goes on, and its comparisons.
 
-All on the CPU: none of these tests saw what a GPU computes.
+All of them run on the CPU: no test here shows how a GPU computes.
 """
 
 from __future__ import annotations

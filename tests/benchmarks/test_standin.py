@@ -98,7 +98,8 @@ def test_every_case_trains_scores_and_resumes(process: Process, snapshot: Any) -
         )
         waits, uploads = sum(found["waits"].values()) - passes, sum(found["uploads"].values())
         lines.append(
-            f"{found['case']}: {found['steps']} steps, {passes} passes, {waits} other waits, {uploads} uploads"
+            f"{found['case']}: {found['steps']} steps, {passes} passes, "
+            f"{waits} other waits, {uploads} uploads"
         )
         if waits > WAITS.get(case[0], 0):
             problems.append((case, found["waits"]))

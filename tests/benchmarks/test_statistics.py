@@ -1,5 +1,5 @@
-"""benchmarks/statistics.py: its worlds are those of docs/verdict-errors.md, and give the numbers
-printed there.
+"""benchmarks/statistics.py has the worlds of docs/verdict-errors.md, and gives the numbers printed
+there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The headline of a board: every sentence where it is true, and not where it is false."""
+"""The headline of a board: every sentence appears if it is true, and not if it is false."""
 
 from __future__ import annotations
 
@@ -62,11 +62,14 @@ def verdicts(signs: str) -> Table:
 @pytest.mark.parametrize(
     ("signs", "said"),
     [
-        ("---??", "No method beats SimCSE here. Of 5 tested rows, 3 are worse and 2 cannot be told from it."),
-        ("-????", "No method beats SimCSE here. Of 5 tested rows, 1 is worse and 4 cannot be told from it."),
+        ("---??", "No method beats SimCSE here. "
+                  "Of 5 tested rows, 3 are worse and 2 cannot be told from it."),
+        ("-????", "No method beats SimCSE here. "
+                  "Of 5 tested rows, 1 is worse and 4 cannot be told from it."),
         ("---", "No method beats SimCSE here. All 3 tested rows are worse."),
         ("???", "No method beats SimCSE here. None of 3 tested rows can be told from it."),
-        ("+--?", "m0 beats SimCSE here. Of 4 tested rows, 1 is better, 2 are worse and 1 cannot be told from it."),
+        ("+--?", "m0 beats SimCSE here. "
+                 "Of 4 tested rows, 1 is better, 2 are worse and 1 cannot be told from it."),
         ("++-", "m0 and m1 beat SimCSE here. Of 3 tested rows, 2 are better and 1 is worse."),
         ("++", "m0 and m1 beat SimCSE here. All 2 tested rows are better."),
         ("+", "m0 beats SimCSE here. The one tested row, m0, is better."),
@@ -129,7 +132,9 @@ def test_another_baseline_has_its_own_name() -> None:
 
 def test_the_finding_is_of_the_publishers_first_table_that_ranks_several_rows() -> None:
     sent = replace(verdicts("++"), sender="Mallory")
-    single, first, second = table(row("a")), verdicts("--"), verdicts("+-")
+    single = table(row("a"))
+    first = verdicts("--")
+    second = verdicts("+-")
     assert board_finding([sent, single, first, second]) == table_finding(first)
     assert board_finding([single]) == table_finding(single)
     assert board_finding([sent]).claim.startswith("All of these runs were submitted")

@@ -1,5 +1,5 @@
-"""The data that the package carries: counts, hashes, where it is from, and made again from its
-sources to the byte.
+"""The data in the package: counts, hashes and sources, and that making it again from its sources
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def stored() -> dict[str, bytes]:
     return {path.stem: lzma.decompress(path.read_bytes()) for path in DATA.iterdir()}
 
 
-def test_what_is_carried():
+def test_the_package_has_its_data_with_known_hashes():
     found = {
         name: (len(content.splitlines()), hashlib.sha256(content).hexdigest())
         for name, content in stored().items()
@@ -38,6 +38,3 @@ def test_made_again_it_is_the_same(shared: Path):
         shared / "data" / "cxc" / "sts_val.tsv", shared / "data" / "train" / "wiki_sentences.txt.xz"
     )
     assert again == stored()
-
-
-# --- the notice ---

@@ -102,6 +102,3 @@ def test_damaged_data_is_refused(tmp_path: Path, monkeypatch, content):
     with pytest.raises(DataDamaged, match="captions dev") as caught:
         check_dev_task()
     assert caught.value.hint == "install the package again" and "\n" not in caught.value.message
-
-
-# --- records of the generated pairs that an earlier bench scored: protocol check/1 ---

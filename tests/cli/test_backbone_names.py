@@ -82,13 +82,13 @@ def test_two_encoders_are_two_named_rows_of_one_table(
         ("# Mine\n", ""),
     ],
 )
-def test_what_a_model_card_calls_its_model(tmp_path: Path, card: str, title: str) -> None:
+def test_the_name_of_a_model_in_its_card(tmp_path: Path, card: str, title: str) -> None:
     (tmp_path / "README.md").write_text(card)
     assert card_title(tmp_path) == title
 
 
 def test_the_same_weights_in_two_folders_are_one_backbone() -> None:
-    """One run of each place: the newer stands for both, as two runs of one seed."""
+    """Each folder has one run: the newer represents both, as two runs of one seed would."""
     scores = record("cls", None).scores
 
     def run(place: str, run_id: str, revision: str) -> RunRecord:

@@ -64,7 +64,9 @@ def write_every_time(
     with pytest.MonkeyPatch.context() as patch:
         disk = FailingDisk(patch, folder)
         assert do(folder).exit_code == 0
-    whole, failed, told = contents(folder), 0, 0
+    whole = contents(folder)
+    failed = 0
+    told = 0
     for at in some(len(disk.writes), few):
         fresh()
         with pytest.MonkeyPatch.context() as patch:
@@ -105,14 +107,16 @@ from bench.cli import main
 said = []
 for command in json.loads(sys.stdin.read()):
     done = CliRunner().invoke(main, command)
-    said.append([done.exit_code, done.stdout, done.stderr, done.exception is not None and not isinstance(done.exception, SystemExit)])
+    crashed = done.exception is not None and not isinstance(done.exception, SystemExit)
+    said.append([done.exit_code, done.stdout, done.stderr, crashed])
 print(json.dumps(said))
 """
 
 
 def without_rights(commands: list[list[str]], **environment: str) -> list[tuple[int, str, str]]:
-    """What ``bench`` says to somebody who has the rights of files and no others: root without the
-    capability to pass over them.
+    """Run ``bench`` as somebody with the rights of the files and no others, and return its output.
+
+    Root has to give up the capability to bypass file permissions.
     """
     drop = (
         ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all"]
@@ -164,7 +168,7 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
         if folder.is_dir():
             folder.chmod(0o555)
     train = f"run --method simcse --backbone {tiny} --suite check --device cpu --corpus "
-    commands = {  # command -> exit code, and what the line says
+    commands = {  # command -> exit code, and the words of the line
         f"{train} {tmp_path}/text.txt --runs {runs}": (2, "cannot write"),
         f"{train} {secret} --runs {mine}/runs": (2, "unreadable.txt"),
         f"runs --runs {closed}": (0, ""),

@@ -1,4 +1,4 @@
-"""``bench run --chunk N``: how a batch is held in memory, which is no part of what a run is."""
+"""``bench run --chunk N`` sets how a batch is held in memory, which does not identify a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Whole(TorchMethod):
 def test_a_run_in_chunks_is_the_same_run_and_its_record_says_how(
     command: tuple[Any, ...], tmp_path: Path
 ) -> None:
-    """Without dropout the masks, which are drawn chunk by chunk, make no difference."""
+    """The masks are drawn chunk by chunk: they would make a difference with dropout."""
     records = []
     for name, chunk in (("whole", ()), ("cut", ("--chunk", "3"))):
         runs = tmp_path / name

@@ -159,7 +159,7 @@ def test_a_task_is_the_question_and_a_page_shows_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "md", "latex", "csv", "json", "html"])
-def test_hostile_names_and_broken_runs_beside_good_ones(tmp_path: Path, form: str) -> None:
+def test_hostile_names_and_broken_runs_among_good_ones(tmp_path: Path, form: str) -> None:
     bad = "\\input{x} <b>%$&_^~#{}\x1b[2J =1+1"
     sts_run(tmp_path, "good", 1, 0.2, tasks=("STS12",))
     hostile = sts_run(tmp_path, "good2", 1, 0.3, tasks=("STS12",))

@@ -1,4 +1,4 @@
-"""``bench compare`` alone says first what the data tell, with the verdicts of the published page."""
+"""``bench compare`` first states its answer, with the verdicts of the published page."""
 
 from __future__ import annotations
 

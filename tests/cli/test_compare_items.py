@@ -34,7 +34,9 @@ def test_pairs_whose_ranks_are_furthest_apart_come_first(tmp_path: Path) -> None
     content = json.loads(bench(*command, "--task", "STS13", "--top", "7").stdout)
     assert content["schema"] == "bench.items/1" and content["runs"] == ids
     (task,) = content["tasks"]
-    a, b, gold = cosines("one", 1, "STS13", 0.5), cosines("two", 1, "STS13", 0.5), gold_of("STS13")
+    a = cosines("one", 1, "STS13", 0.5)
+    b = cosines("two", 1, "STS13", 0.5)
+    gold = gold_of("STS13")
     apart = 100 * np.abs(rankdata(a) - rankdata(b)) / (len(a) - 1)
     furthest = np.argsort(-apart, kind="stable")[:7] + 1
     assert [item["number"] for item in task["items"]] == furthest.tolist()
@@ -113,7 +115,7 @@ def test_a_table_for_each_task(tmp_path: Path, snapshot: Any) -> None:
     assert shown == snapshot
 
 
-def test_what_cannot_be_shown_is_said(tmp_path: Path) -> None:
+def test_items_that_cannot_be_shown_give_the_reason(tmp_path: Path) -> None:
     one, two = (sts_run(tmp_path, name, 1, 0.5, tasks=("STS12",)).run_id for name in ("one", "two"))
     other = sts_run(tmp_path, "three", 1, 0.5, tasks=("STS12",), n=40).run_id
     RunsFolder(tmp_path).write(record("four", 1, scores=()))

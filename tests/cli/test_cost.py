@@ -1,4 +1,4 @@
-"""What a record says that its training took: counted on the corpus itself, and shown."""
+"""The costs of training in a record: counted on the corpus itself, and shown."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def lacking(done: Result) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_the_folder_lacks_is_named_with_what_gets_it_and_that_helps(
+def test_missing_sets_are_named_with_the_command_that_fetches_them_and_it_works(
     simcse: StandInHub, cache: Path, shared: Path, tmp_path: Path
 ) -> None:
     folder, place = tmp_path / "data", "senteval-moses/downstream/STS/STS12-en-test"

@@ -1,4 +1,4 @@
-"""``bench data overlap``, and what a run's record, ``bench runs RUN`` and the page say of it."""
+"""``bench data overlap``, and the overlap in a record, in ``bench runs RUN`` and on the page."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``bench demo``: what it says follows from its numbers, its page has the same sentence, and the
-whole of it as a real process.
+"""``bench demo``: its text follows from its numbers, its page has the same sentence, and the whole
+of it as a real process.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ STRAY = np.random.default_rng(1).normal(size=N)
 
 
 def scored(store: RunsFolder, method: str, seed: int | None, noise: float) -> RunRecord:
-    """A run whose cosines follow the ratings but for ``noise``; most of what they stray by is the
-    same for all methods.
+    """Make a run with cosines that follow the ratings but for ``noise``; all methods share most of
+    it.
     """
     from scipy.stats import spearmanr
 

@@ -1,4 +1,4 @@
-"""``bench run --dry-run``: what a plan says, by its numbers and by what is then true."""
+"""``bench run --dry-run``: the plan's numbers, and that they are true of the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BERT = argv("run --method simcse,promcse --backbone bert-base-uncased --seeds 1-
 
 @pytest.fixture(autouse=True)
 def a_machine_without_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No hub, no data, no backbone, no card: only what the package knows."""
+    """Make a machine without a hub, data, a backbone or a card: there is only the package."""
     for name in ("HF_HUB_CACHE", "BENCH_CACHE", "BENCH_RUNS"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
@@ -60,7 +60,7 @@ def test_ten_runs_are_two_rows_on_one_screen() -> None:
     assert done.stdout.count("(the paper's setting for this") == 1
 
 
-def test_the_total_is_the_sum_of_what_is_to_do() -> None:
+def test_the_total_is_the_sum_of_the_remaining_work() -> None:
     each = [plan["estimate"]["seconds"] for plan in plans(*BERT, "--device", "A100")]
     shown = bench(*BERT, "--device", "A100").stdout
     assert (
@@ -155,7 +155,7 @@ def test_one_run_is_told_in_facts_and_what_is_fetched_in_one_line() -> None:
     assert "--device H100" not in bench(*command, "--device", "A100").stdout
 
 
-def test_what_one_plan_says_is_not_said_of_another(tiny: str) -> None:
+def test_a_note_of_one_plan_is_not_repeated_in_another(tiny: str) -> None:
     command = argv(f"run simcse --suite check --corpus builtin --device cpu --backbone {tiny}")
     shown = bench(*command, "--budget", "12steps", "--dry-run").stdout
     assert "(no --setting was given)" in shown and "paper's setting" not in shown

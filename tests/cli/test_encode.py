@@ -28,7 +28,7 @@ def run(finished: tuple[Path, Result]) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(run: Path) -> np.ndarray:
-    """What the method itself says of TEXT, its weights put in by hand."""
+    """Return the method's own vectors of TEXT, with its weights loaded by hand."""
     from safetensors.torch import load_file
 
     from bench.backbones import load, resolve_recorded

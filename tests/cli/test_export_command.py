@@ -1,4 +1,4 @@
-"""``bench export``: what it writes and sends, its model card, and a user's mistakes."""
+"""``bench export``: the files it writes and sends, its model card, and a user's mistakes."""
 
 from __future__ import annotations
 
@@ -134,7 +134,9 @@ def test_an_export_is_pushed_in_one_commit_and_comes_back(
 @pytest.mark.parametrize(
     ("path", "status"), [("whoami-v2", 500), ("repos/create", 403), ("commit/main", 403)]
 )
-def test_what_the_hub_refuses(path: str, status: int, hub: StandInHub, finished: Finished) -> None:
+def test_an_upload_that_the_hub_refuses_is_one_line(
+    path: str, status: int, hub: StandInHub, finished: Finished
+) -> None:
     hub.fault(path, status=status, times=None, methods=("GET", "POST"))
     line = error_line(push(finished, "me/small"), 1)
     assert "me/small: the hub refused it: " in line and str(status) in line

@@ -1,6 +1,4 @@
-"""What a training that cannot go on says, and that nothing of it is lost: the command line as a
-user meets it.
-"""
+"""A training that cannot go on says why and loses nothing: the command line, as a user sees it."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from run_parts import run_parts
 from bench.records import RunsFolder
 
 PLUGIN = '''
-"""SimCSE's loss on a device that holds ROOM rows at once, and a loss that is no number at step BAD."""
+"""SimCSE's loss on a device that holds ROOM rows at once, and is no number at step BAD."""
 import signal
 import torch
 from bench.method import Batch, Loss, TorchMethod
@@ -39,7 +37,8 @@ class Fragile(TorchMethod):
             signal.raise_signal(signal.SIGINT)
         if batch.step + 1 == self.recipe.lost:
             raise RuntimeError("CUDA error: device-side assert triggered")
-        scores = torch.nn.functional.normalize(views[0], dim=-1) @ torch.nn.functional.normalize(views[1], dim=-1).T / 0.05
+        first, second = (torch.nn.functional.normalize(view, dim=-1) for view in views)
+        scores = first @ second.T / 0.05
         loss = torch.nn.functional.cross_entropy(scores, torch.arange(len(scores)))
         return Loss(loss * float("nan") if batch.step + 1 == self.recipe.bad else loss)
 
@@ -57,7 +56,7 @@ ROWS = 40
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    """The corpus, beside the plugin."""
+    """Write the corpus into the folder of the plugin."""
     (tmp_path / "fragile.py").write_text(PLUGIN)
     (tmp_path / "text.txt").write_text("\n".join(sentences(ROWS, seed=6)) + "\n")
     return tmp_path / "text.txt"

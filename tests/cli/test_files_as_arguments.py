@@ -56,8 +56,8 @@ def test_data_among_the_models_is_for_the_option_suite(
     assert "--suite pairs.tsv scores on it" in done.stderr
 
 
-def test_what_pages_print_is_in_the_help() -> None:
-    """Of every command in README and docs: its options are shown by the help of its verb."""
+def test_options_on_the_pages_are_in_the_help() -> None:
+    """Every option of a command in README and docs is in the help of its verb."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     hidden = {}
     help_of = cache(lambda verb: bench(verb, "--help").stdout)

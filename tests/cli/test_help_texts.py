@@ -35,10 +35,10 @@ UNFINISHED = re.compile(r"\b(and|or|not|is|are|the|a|an|of|that|which|as)\.?$")
 
 
 def problems(text: str) -> list[str]:
-    """What is wrong with a help text; the part in which a command is shown (after \\b) keeps its
-    blanks.
+    """List what is wrong with a help text; blanks are kept in the part that shows a command (after
+    \b).
     """
-    # the default stands behind two blanks, as click's own does, and so does an example
+    # two blanks precede the default, as in click's own texts, and an example
     prose = re.split(r"(?:^|\s+)\[default: [^\]]*\]$|\s+Example: |\x08", text.strip())[0].strip()
     if not prose and text:
         return []

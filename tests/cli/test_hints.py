@@ -21,12 +21,12 @@ COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 FOREIGN = argv(
     """
-    iconv torchrun pip mkdir --local-dir --query-gpu --abbrev= --nproc-per-node --untracked-files var(-- --wrap= --time=1
-    --mem=100M --ntasks=1 --output= --job-name= --array= --chdir= --dependency= --user=
-    --format=% --auto-truncate
+    iconv torchrun pip mkdir --local-dir --query-gpu --abbrev= --nproc-per-node
+    --untracked-files var(-- --wrap= --time=1 --mem=100M --ntasks=1 --output= --job-name=
+    --array= --chdir= --dependency= --user= --format=% --auto-truncate
     """
 ) + ["ray start"]
-"""Tools of others, whose options are not ours to check."""
+"""Other programs and their options, which are not ours to check."""
 SENTENCE = argv(
     """
     call cannot is has does knows and by of itself with that never writes gives reads scores
@@ -56,19 +56,22 @@ def options(name: str = "") -> set[str]:
     below = [
         one for path, one in TREE.items() if not name or path == name or path.startswith(name + " ")
     ]
-    declared = {text for one in below for parameter in one.params for text in parameter.opts}
-    return {"help", "version", *(text.lstrip("-") for text in declared)}
+    declared = {"help", "version"}
+    for one in below:
+        for parameter in one.params:
+            declared |= {text.lstrip("-") for text in parameter.opts}
+    return declared
 
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Every text that the code may show; an f-string has {} where a value stands."""
+    """Find every text that the code may show; in an f-string {} replaces each value."""
     module = ast.parse(path.read_text(encoding="utf-8"))
     inside: set[int] = set()
     for node in ast.walk(module):
         if isinstance(node, ast.Expr | ast.JoinedStr):  # docstrings; the parts of an f-string
             inside |= {id(one) for one in ast.walk(node) if isinstance(one, ast.Constant)}
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Value":
-            inside |= {id(one) for one in ast.walk(node)}  # where a recipe value comes from
+            inside |= {id(one) for one in ast.walk(node)}  # the source of a recipe value
     for node in ast.walk(module):
         if isinstance(node, ast.JoinedStr):
             parts = (one.value if isinstance(one, ast.Constant) else "{}" for one in node.values)
@@ -82,7 +85,7 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def wrong(text: str) -> list[str]:
-    """What a text names and there is not."""
+    """List the commands and options that a text names and that do not exist."""
     found: list[str] = []
     declared = text.startswith("--") and " " not in text and "=" not in text
     if declared or any(tool in text for tool in FOREIGN):
@@ -112,7 +115,7 @@ def test_every_command_and_option_in_a_message_is_there() -> None:
     assert found == {}
 
 
-def test_so_is_what_data_sets_say_of_getting_them() -> None:
+def test_commands_in_the_hints_of_data_sets_exist() -> None:
     from bench.data.sets import data_sets
 
     assert {one.name: hits for one in data_sets().values() if (hits := wrong(one.get))} == {}
@@ -128,7 +131,7 @@ def test_so_is_what_data_sets_say_of_getting_them() -> None:
         ("bench data fetch X --runs DIR", ["bench data fetch --runs"]),
     ],
 )
-def test_the_net_catches_what_is_not_there(text: str, hits: list[str]) -> None:
+def test_the_check_finds_commands_that_do_not_exist(text: str, hits: list[str]) -> None:
     assert [hit.replace(" RUN", "") for hit in wrong(text)] == [
         hit.replace(" RUN", "") for hit in hits
     ]

@@ -153,7 +153,7 @@ class B(A):
         ("--seeds 1 mine.py --backbone builtin cls", "first-of-file second-of-file cls"),
     ],
 )
-def test_methods_and_files_stand_without_an_option(
+def test_methods_and_files_need_no_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, methods: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

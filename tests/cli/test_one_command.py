@@ -1,4 +1,4 @@
-"""The user's one command on a machine where nothing was prepared: backbone, corpus and evaluation
+"""The user's one command on a machine without anything prepared: backbone, corpus and evaluation
 data come from the hub.
 """
 
@@ -125,8 +125,8 @@ def bert_and_labelled_nli(
 def test_a_table_is_run_again_where_nothing_is_prepared(
     bert_and_labelled_nli: StandInHub, tmp_path: Path, no_network: list[object]
 ) -> None:
-    """Of PromCSE's table 1: SBERT, whose labelled NLI is built, whitening on SBERT, and SimCSE on
-    triplets; one table of all, first.
+    """Rows of PromCSE's table 1: SBERT, with labelled NLI that is built first, whitening on SBERT,
+    and SimCSE on triplets; all in one table.
     """
     rows = "sbert-base-whitening,simcse-bert-base (reproduce)"
     small = (

@@ -1,5 +1,5 @@
-"""What somebody who writes a plugin reads when it does not work: one line, with the file and the
-line of their own code.
+"""The error of a plugin that does not work: one line, with the file and the line of its author's
+own code.
 """
 
 from __future__ import annotations
@@ -161,8 +161,10 @@ class Loaded(LoadedTask):
     sentences = ["a", "b", "c"]
 
     def score(self, vectors):
-        x = check_variety(check_vectors(vectors(self.sentences), self.sentences, "Odd"), self.sentences, "Odd")
-        return self.result({"prediction": x[:, 0] > 0, "gold": np.array([True, False, True]), "subset": np.full(3, "Odd")})
+        x = check_vectors(vectors(self.sentences), self.sentences, "Odd")
+        x = check_variety(x, self.sentences, "Odd")
+        gold, subset = np.array([True, False, True]), np.full(3, "Odd")
+        return self.result({"prediction": x[:, 0] > 0, "gold": gold, "subset": subset})
 
 
 def rescore(predictions, task):
@@ -174,7 +176,8 @@ def read(task, data, text):
     return Loaded(task)
 
 
-TASK = Task(suite="odd", name="Odd", protocol="odd/1", metric="accuracy", n=3, read=read, rescore=rescore)
+FACTS = {"suite": "odd", "name": "Odd", "protocol": "odd/1", "metric": "accuracy", "n": 3}
+TASK = Task(**FACTS, read=read, rescore=rescore)
 SUITE = Suite(name="odd", title="Odd", description="Odd", tasks=(TASK,), average=None, docs="x.md")
 """
 

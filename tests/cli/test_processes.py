@@ -1,5 +1,5 @@
-"""The main job as real processes: killed, stopped, gone on with; the result is that of an
-undisturbed run.
+"""The main job as real processes: after it was killed, stopped and continued, the result equals an
+undisturbed run's.
 """
 
 from __future__ import annotations

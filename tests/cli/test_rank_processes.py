@@ -77,7 +77,7 @@ def done(command: list[str], runs: Path, *more: str) -> subprocess.CompletedProc
 def fails(
     command: list[str], folder: Path, when: str, then: str, *more: str
 ) -> subprocess.CompletedProcess[str]:
-    """In two processes, by a method that fails at its third step."""
+    """Run a method in two processes that fails at its third step."""
     (folder / "fails.py").write_text(FAILS.format(when=when, then=then))
     plugin = ["--method", "fails", "--plugin", str(folder / "fails.py")]
     return done([*command, *plugin, *more], folder / "runs", *TWO)
@@ -143,7 +143,7 @@ def test_two_processes_end_as_one_does(command: list[str], tmp_path: Path) -> No
     wanted = trained(tmp_path / "one")
     for name, tensor in trained(tmp_path / "two").items():
         # a softmax does not change with key.bias: its gradient is rounding, which Adam makes large
-        if "key.bias" not in name:  # a step of Adam is of size 1e-3
+        if "key.bias" not in name:  # a step of Adam has size 1e-3
             torch.testing.assert_close(tensor, wanted[name], rtol=0, atol=2e-4, msg=name)
 
 

@@ -1,5 +1,5 @@
-"""What was deleted, cut short or altered of a finished run: the same command makes it again, or
-says what does.
+"""A finished run with files deleted, cut short or altered: the same command makes them again, or
+says which command does.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def runs(finished: tuple[Path, Result], tmp_path: Path) -> Path:
 
 
 def content(folder: Path, *without: str) -> dict[str, str]:
-    """File -> hash, without the record (whose costs differ) and what is named."""
+    """File -> hash, without what is named and without the record, because its costs differ."""
     return {
         name: sha
         for name, (_, sha) in tree(folder).items()
@@ -115,7 +115,7 @@ def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
 
 
 @pytest.mark.nightly
-def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights(
+def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_with_new_weights(
     runs: Path, command: tuple[Any, ...], sts12: Path
 ) -> None:
     """The bug of issue 15: what was unscored was decided before the training."""
@@ -147,7 +147,7 @@ def test_a_record_whose_training_is_unknown_is_trained_and_all_its_scores_are_ne
     assert bench("verify", "--runs", runs).exit_code == 0
 
 
-SAME = ("--set", "select_on=captions dev")  # what the suite check implies: the same run
+SAME = ("--set", "select_on=captions dev")  # implied by the suite check: the same run
 
 
 @pytest.fixture(scope="module")

@@ -201,7 +201,7 @@ class PromptEOL(SimCSE):
 def test_a_row_of_a_decoder_is_planned_if_its_method_is_here(
     shared: Path, tiny: str, tmp_path: Path
 ) -> None:
-    """Without the method there is one line for all rows of the table; with it, each is a run."""
+    """All rows of the table get one line if the method is missing; with it, each is a run."""
     options: tuple[str | Path, ...] = ("--dry-run", "--offline", "--runs", tmp_path / "runs")
     options += ("--data", shared / "data", "--device", "cpu")
     model = tmp_path / "opt-1.3b"

@@ -1,4 +1,6 @@
-"""``bench run``: what it writes, what it does not repeat, and what it keeps when a method fails."""
+"""``bench run``: its files, the work that it does not repeat, and the results it keeps when a
+method fails.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ def test_fresh_does_it_again_with_the_same_result(
 def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_training(
     finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
 ) -> None:
-    """As after an interruption during encoding: the checkpoint is there, the scores are not."""
+    """The checkpoint exists and the scores do not, as after an interruption during encoding."""
     runs, _ = finished
     copy = Path(shutil.copytree(runs, tmp_path / "runs"))
     file = the_run(copy) / "run.json"
@@ -185,9 +187,6 @@ def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(
         assert len(predictions) == 7 * len(forms - {None}) + (None in forms)
         assert seen.items() <= predictions.items(), "an older prediction was written again"
         seen = predictions
-
-
-# --- what cannot be ---
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""``bench run``: what it says when it cannot, and that nothing is left behind."""
+"""``bench run`` explains why it cannot run, and leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ again.
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -21,12 +22,17 @@ from bench.method import Method
 import numpy as np
 
 class Letters(Method):
-    """How often each letter occurs; ``hurt`` is a word whose sentences get no vector."""
-    name, settings, own_backbone, deterministic, defaults = "letters", ("none",), "letters", ("none",), {"hurt": None}
+    """How often each letter occurs; a sentence with the word ``hurt`` gets no vector."""
+    name = own_backbone = "letters"
+    settings = deterministic = ("none",)
+    defaults = {"hurt": None}
     def build(self, backbone, recipe): self.hurt = recipe["hurt"]
     def encode(self, sentences):
-        return np.array([[s.count(c) for c in "abcdefghijklmnopqrstuvwxyz"] if not self.hurt or self.hurt not in s
-                         else [np.nan] * 26 for s in sentences], dtype=np.float32)
+        counts = [[s.count(c) for c in "abcdefghijklmnopqrstuvwxyz"] for s in sentences]
+        for row, sentence in zip(counts, sentences):
+            if self.hurt and self.hurt in sentence:
+                row[:] = [np.nan] * 26
+        return np.array(counts, dtype=np.float32)
     def save(self, folder): pass
     def load(self, folder): pass
 '''
@@ -53,7 +59,7 @@ def some(shared: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_one_line_and_the_others_go_on(
+def test_a_missing_set_is_one_line_and_the_other_sets_are_scored(
     letters: tuple[Any, ...], some: Path, shared: Path, tmp_path: Path
 ) -> None:
     command = (*letters, "--suite", "sts", "--runs", tmp_path / "runs", "--data")
@@ -93,6 +99,5 @@ def test_a_task_that_cannot_be_scored_is_noted_and_the_run_with_its_other_scores
 
 def words(data: Path, task: str) -> dict[str, None]:
     sentences = suite("sts").task(task).load(DataFolder(data)).sentences
-    return dict.fromkeys(
-        word for s in sentences for word in s.split() if word.isalpha() and len(word) > 9
-    )
+    words = itertools.chain.from_iterable(sentence.split() for sentence in sentences)
+    return dict.fromkeys(word for word in words if word.isalpha() and len(word) > 9)

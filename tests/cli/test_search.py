@@ -1,5 +1,5 @@
-"""bench search on a made method whose dev score is a known function of its learning rate, with its
-peak at 2e-4.
+"""bench search on a made method with a dev score that is a known function of its learning rate,
+with its peak at 2e-4.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ from bench.records.searches import Trial, best_trial, drawn_before, read_search
 from bench.run.search.journal import check_journal
 
 PEAK = 2e-4
-MADE = '''"""Made: the dev score is 80 less ten points for each power of ten from the best rate; it grows over the steps."""
+MADE = '''"""Made: the dev score falls ten points for each power of ten from the best rate.
+
+It is 80 at best, and grows over the steps.
+"""
 import math
 import time
 from bench.methods.simcse import SimCSE
@@ -44,7 +47,11 @@ class {cls}(SimCSE):
         self.dev_steps = getattr(self, "dev_steps", 0) + 1
         return {top} - 10 * abs(math.log10(rate / 2e-4)) - 1 / self.dev_steps
 '''
-SPACE = '[[space]]\n[space.values]\nlearning_rate = {{ low = 1e-5, high = 4e-3, scale = "log", source = "made: the peak is inside" }}\n'
+SPACE = (
+    "[[space]]\n[space.values]\n"
+    'learning_rate = {{ low = 1e-5, high = 4e-3, scale = "log", '
+    'source = "made: the peak is inside" }}\n'
+)
 
 
 def plugin(folder: Path, name: str = "made", *, space: str = SPACE, **facts: Any) -> Path:
@@ -107,7 +114,7 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_sea
     found = printed(bench(*ask("--trials", "8", "--json")))
     own = trials(tmp_path)
     assert [(t.number, t.state) for t in own] == [(n, "finished") for n in range(9)]
-    for trial in own[1:]:  # each score is that of its rate
+    for trial in own[1:]:  # each score belongs to its rate
         assert trial.score == pytest.approx(79.5 - 10 * off_peak(trial))
     best = best_trial(own)
     assert best is not None and off_peak(best) == min(map(off_peak, own[1:])) < 0.5
@@ -247,7 +254,9 @@ def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
 def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """A trial whose checkpoint were gone before it has ended would be a failed one for ever."""
+    """If the checkpoint were gone before the trial has ended, the trial would count as failed for
+    ever.
+    """
     from bench.run.search.worker import SearchWorker
 
     class Killed(BaseException):

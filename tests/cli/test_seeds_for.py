@@ -39,7 +39,7 @@ def test_a_bad_size_is_one_line(tmp_path: Path, size: str) -> None:
 
 
 @pytest.mark.parametrize("more", [["--format", "csv"], ["--items"], ["--html", "x.html"]])
-def test_what_it_cannot_be_combined_with(tmp_path: Path, more: list[str]) -> None:
+def test_options_that_it_does_not_combine_with(tmp_path: Path, more: list[str]) -> None:
     family(tmp_path, {"simcse": 0.5}, seeds=(1,))
     done = bench("compare", "--runs", tmp_path, "--seeds-for", "2", *more)
     assert done.exit_code == 2 and "cannot be combined" in done.stderr

@@ -115,9 +115,7 @@ def test_an_output_that_is_full_is_one_line(words: str, tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_what_verbs_say_of_real_runs_to_a_full_output_is_one_line(
-    tiny: str, tmp_path: Path
-) -> None:
+def test_a_full_output_ends_each_verb_with_one_line(tiny: str, tmp_path: Path) -> None:
     from made_runs import made_runs
 
     made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
@@ -250,7 +248,7 @@ def test_a_plugin_that_leaves_is_not_a_success(tmp_path: Path) -> None:
     assert "leaves.py:2" in done.stderr and "os._exit(0)" in done.stderr
 
 
-def test_what_a_killed_export_left_is_removed(tmp_path: Path) -> None:
+def test_the_remains_of_a_killed_export_are_removed(tmp_path: Path) -> None:
     left = tmp_path / ".model.0123456789ab.tmp"
     left.mkdir()
     (left / ".lock").touch()
@@ -259,7 +257,7 @@ def test_what_a_killed_export_left_is_removed(tmp_path: Path) -> None:
     other.mkdir()
     with write_aside(tmp_path / "model") as aside:
         (aside / "file").touch()
-        with write_aside(tmp_path / "model2"):  # of another process at the same time
+        with write_aside(tmp_path / "model2"):  # held by another process at the same time
             assert aside.is_dir() and other.is_dir()
     assert not left.exists() and other.is_dir()
     assert [file.name for file in (tmp_path / "model").iterdir()] == ["file"]

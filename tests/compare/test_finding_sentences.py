@@ -1,4 +1,6 @@
-"""The finding over the first screen: each sentence is said on data on which it is true, and no other."""
+"""The finding over the first screen: each sentence appears on data for which it is true, and on no
+other.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ SENTENCES = (
 )
 
 
-def made(*rows: object, tested: int | None = None) -> Table:
+def table_of_rows(*rows: object, tested: int | None = None) -> Table:
     count = len(rows) if tested is None else tested
     return judged_table(*rows, tested=count, baseline="simcse")  # type: ignore[arg-type]
 
@@ -37,44 +39,44 @@ def made(*rows: object, tested: int | None = None) -> Table:
     ("table", "said", "text"),
     [
         (
-            made(*OPEN, replace(BASE, may_be_best=True), *WORSE),
+            table_of_rows(*OPEN, replace(BASE, may_be_best=True), *WORSE),
             {"No method beats simcse", "may be the best."},
             "No method beats simcse on the STS average: of 5 tested rows 0 are better, 3 worse, "
             "2 inconclusive. 3 rows may be the best.",
         ),
         (
-            made(replace(BETTER[0], may_be_best=True), BASE, *WORSE),
+            table_of_rows(replace(BETTER[0], may_be_best=True), BASE, *WORSE),
             {"0 beats simcse", "is the best of"},
             "good-0 beats simcse on the STS average: of 4 tested rows 1 is better, 3 worse, "
             "0 inconclusive. good-0 is the best of 5 tested rows.",
         ),
         (
-            made(*(replace(row, may_be_best=True) for row in BETTER[:2]), BASE, UNTESTED),
+            table_of_rows(*(replace(row, may_be_best=True) for row in BETTER[:2]), BASE, UNTESTED),
             {"1 beat simcse", "may be the best.", "not tested ("},
             "good-0 and good-1 beat simcse on the STS average: of 2 tested rows 2 are better, "
             "0 worse, 0 inconclusive. 2 rows may be the best. new is not tested (fewer than three "
             "seeds).",
         ),
         (
-            made(*BETTER, BASE),
+            table_of_rows(*BETTER, BASE),
             {"methods beat simcse"},
             "6 methods beat simcse on the STS average: of 6 tested rows 6 are better, 0 worse, "
             "0 inconclusive.",
         ),
         (
-            made(replace(BASE, may_be_best=True), WORSE[0]),
+            table_of_rows(replace(BASE, may_be_best=True), WORSE[0]),
             {"is worse than simcse", "is the best of"},
             "bad-0 is worse than simcse on the STS average, by 10.00 points. simcse is the best of "
             "2 tested rows.",
         ),
         (
-            made(replace(BETTER[0], may_be_best=True), BASE),
+            table_of_rows(replace(BETTER[0], may_be_best=True), BASE),
             {"0 beats simcse", "is the best of"},
             "good-0 beats simcse on the STS average, by 2.00 points. good-0 is the best of 2 "
             "tested rows.",
         ),
         (
-            made(OPEN[0], replace(BASE, may_be_best=True)),
+            table_of_rows(OPEN[0], replace(BASE, may_be_best=True)),
             {"which may be chance"},
             "The data do not tell open-0 from simcse on the STS average: they differ by 0.10 "
             "points, which may be chance.",

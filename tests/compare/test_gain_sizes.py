@@ -1,4 +1,7 @@
-"""How large a gain must be for so many seeds: against a simulated t test, and against numbers that were computed elsewhere."""
+"""How large a gain must be for a number of seeds.
+
+Against a simulated t test, and against numbers that were computed elsewhere.
+"""
 
 from __future__ import annotations
 

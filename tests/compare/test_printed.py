@@ -1,4 +1,4 @@
-"""Ours beside a printed value: consistent, differs, or not tested, each against plain numpy and
+"""Our score and a printed value: consistent, differs, or not tested, each against plain numpy and
 scipy.
 """
 
@@ -28,7 +28,8 @@ REGISTRY = discover()
 
 def score(value: float, task: str = "STS-B", text: str = "tokenised", **fields: object) -> Score:
     facts = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman", "n": 1379}
-    return Score(**(facts | {"task": task, "value": value, "text": text} | fields))  # type: ignore[arg-type]
+    facts |= {"task": task, "value": value, "text": text} | fields
+    return Score(**facts)  # type: ignore[arg-type]
 
 
 def ours(*values: float, method: str = "simcse", text: str = "tokenised") -> list[RunRecord]:
@@ -57,10 +58,12 @@ def beside(*values: float, cell: ReferenceResult = STSB, why_not: str = "") -> R
 def test_95_of_100_prints_of_our_own_method_are_consistent(
     rows: int, ours_of: int, print_of: str
 ) -> None:
-    """Seeds of ours and runs of the paper are drawn from one normal distribution; the printed word
-    is what counts.
+    """Our seeds and the runs of the paper are drawn from one normal distribution; the verdict that
+    is printed is counted.
     """
-    draw, tables, consistent = np.random.default_rng(3), 4000, 0
+    draw = np.random.default_rng(3)
+    tables = 4000
+    consistent = 0
     cell = replace(STSB, runs=print_of)
     count, best = printed_runs(cell)
     for _ in range(tables):
@@ -112,15 +115,15 @@ def test_spreads_are_pooled_over_the_rows_of_a_task_and_each_run_counts_once() -
         ([], "", {}, "no finished run of ours has this score", None),
     ],
 )
-def test_what_is_not_tested_says_why_and_still_shows_the_difference(
+def test_an_untested_row_gives_the_reason_and_the_difference(
     values: list[float], why_not: str, changes: dict[str, str], why: str, difference: float | None
 ) -> None:
     one = beside(*values, cell=replace(STSB, **changes), why_not=why_not)  # type: ignore[arg-type]
     assert (verdict_text(one, STSB), one.difference) == (f"not tested: {why}", difference)
 
 
-def test_what_is_not_random_has_no_width() -> None:
-    """A printed value stands for all that is rounded to it."""
+def test_a_deterministic_score_has_an_interval_without_width() -> None:
+    """A printed value may be any number that is rounded to it."""
     for value, text in (
         (76.384, "consistent (ours 76.38 ± 0.00)"),
         (76.376, "consistent (ours 76.38 ± 0.00)"),
@@ -147,8 +150,8 @@ def test_only_the_cells_own_protocol_and_text_form_count() -> None:
 
 
 def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
-    """SimCSE's table B.3: each task's weighted mean, and of all seven the mean; nothing where a
-    task has none.
+    """SimCSE's table B.3: each task's weighted mean, and the mean of all seven; nothing if a task
+    has none.
     """
     rows = [run.rows[0] for run in runs_of(find_part("simcse:B.3"), REGISTRY, filters=("own",))]
     row = next(one for one in rows if one.first.setting == "unsupervised")

@@ -1,5 +1,5 @@
-"""The sentence over a table: each template where it is true, and not where it is false; the
-legend's numbers.
+"""The sentence over a table: each template if it is true, and not if it is false; the legend's
+numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from bench.compare.answer import table_answer
 from bench.compare.statistics.table import Row, Table
 from bench.show.tables.legend import sign_legend
 
-A, B, C = row("a", 62.0), row("b", 61.0), row("c", 60.0)
+A = row("a", 62.0)
+B = row("b", 61.0)
+C = row("c", 60.0)
 TOP_A, TOP_B, TOP_C = (replace(one, may_be_best=True) for one in (A, B, C))
 OLD = replace(row("old", 70.0), untested="no predictions of every task")
 
@@ -24,7 +26,9 @@ def untested(*rows: Row) -> Table:
 
 
 def test_each_sentence(snapshot: Any) -> None:
-    """What may be claimed: nothing of what was not tested, no best row where several may be."""
+    """Nothing is claimed about rows that were not tested, and no row is called best if several may
+    be.
+    """
     against = [row("a", 62.0, "better", top=True), row("b", 61.0, "inconclusive"), C]
     untrained = [row(name, 50.0, "worse", setting="none") for name in ("cls", "avg")]
     tables = {

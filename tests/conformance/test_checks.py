@@ -1,6 +1,4 @@
-"""What `bench check` must not let pass: an encoder that
-ignores its sentence, an impossible score.
-"""
+"""Faults that `bench check` finds: an encoder that ignores its sentence, an impossible score."""
 
 from __future__ import annotations
 

@@ -42,14 +42,14 @@ TRAINING = [
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the place of another process, which takes seconds."""
+    """Run in this process instead of another one, which takes seconds."""
     monkeypatch.setattr(
         conformance, "encode_elsewhere", lambda case: case.build().encode(SENTENCES)
     )
 
 
 def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
-    """What failed, with what was seen."""
+    """Return the checks that failed, with what was observed."""
     findings = check_method(Plugin(cls.name, cls, "here", "", "0" * 64), overrides)
     assert [f.kind for f in findings if "+" not in f.what] == [
         *ENCODING,
@@ -142,7 +142,7 @@ class Raises(Base):
 
 
 ENCODERS: list[tuple[type[Method], int | None, str, int]] = [
-    # the class, the check that catches it, what it sees, and how many checks may fail with it
+    # the class, the check that finds its fault, the report, and how many checks may fail with it
     (Base, None, "", 0),
     (DropoutLeftOn, 1, "a second call differs by", 6),
     (PaddingLeaks, 3, "one sentence at a time differs by", 0),
@@ -214,7 +214,7 @@ class RowsMeet(Trained):
 
 
 class ForgetsItsQueue(Trained):
-    """Keeps the last batch as negatives, where no state holds it."""
+    """A method that keeps the last batch as negatives, outside any state."""
 
     last: Tensor | None = None
 
@@ -225,7 +225,9 @@ class ForgetsItsQueue(Trained):
         return Loss(loss.total + more)
 
 
-FROZEN, CUT, GOES_ON = "nothing frozen moves", "a batch can be cut", "a stopped training goes on"
+FROZEN = "nothing frozen moves"
+CUT = "a batch can be cut"
+GOES_ON = "a stopped training goes on"
 FINITE, REACHES = "the loss is finite", "its gradient reaches what trains"
 TRAININGS: list[tuple[type[Method], str, str]] = [
     (Trained, "", ""),

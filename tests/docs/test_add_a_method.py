@@ -1,4 +1,4 @@
-"""docs/add-a-method.md does what it says: its code and its commands, as a reader would use them."""
+"""docs/add-a-method.md keeps its promises: its code and commands, as a reader would use them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import pytest
 from click.testing import Result
 from commands import argv
 from commands import bench as command_line
+from pages import code_blocks
 
 from bench.conformance.methods import SENTENCES
 
@@ -26,22 +27,16 @@ PAGE = ROOT / "docs" / "add-a-method.md"
 Bench = Callable[..., Result]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(
-        rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S
-    )
-
-
 @pytest.fixture
 def written(tmp_path: Path, short_check: None, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """``bench`` in the folder of somebody who followed the page: method and recipe copied out of it."""
-    dcl, code, ready = blocks("python")
+    """Return ``bench`` in the folder of a reader who copied method and recipe from the page."""
+    dcl, code, ready = code_blocks(PAGE, "python")
     (tmp_path / "dcl.py").write_text(dcl, encoding="utf-8")
     (tmp_path / "slow_copy.py").write_text(ready, encoding="utf-8")
     (tmp_path / "my_method.py").write_text(code, encoding="utf-8")
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes" / "cut-off.toml").write_text(
-        "\n".join(blocks("toml")[:2]), encoding="utf-8"
+        "\n".join(code_blocks(PAGE, "toml")[:2]), encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BENCH_RUNS", str(tmp_path / "runs"))
@@ -61,7 +56,7 @@ def test_simcse_with_another_loss_is_a_class_of_twelve_lines_and_the_loss_is_tha
     """The paper's sum, in a plain loop: over the others of the row, without the pair itself."""
     import torch
 
-    lines = blocks("python")[0].partition("class DCL")[2].splitlines()
+    lines = code_blocks(PAGE, "python")[0].partition("class DCL")[2].splitlines()
     assert len([line for line in lines if line.strip()]) <= 12
     generator = torch.Generator().manual_seed(3)
     first, second = (torch.randn(5, 4, generator=generator) for _ in range(2))
@@ -82,7 +77,9 @@ def test_simcse_with_another_loss_is_a_class_of_twelve_lines_and_the_loss_is_tha
 def test_the_commands_of_another_loss_check_train_and_compare_it(
     written: Bench, tmp_path: Path, tiny: str
 ) -> None:
-    check, run, compare = [shlex.split(line)[1:] for line in blocks("sh")[0].splitlines()]
+    check, run, compare = [
+        shlex.split(line)[1:] for line in code_blocks(PAGE, "sh")[0].splitlines()
+    ]
     done = written(*check)
     assert done.exit_code == 0 and "FAILED" not in done.stdout, done.stdout + done.stderr
     done = written(
@@ -137,7 +134,7 @@ def test_the_example_trains_and_is_scored_from_the_command_line(
 def install(
     site: Path, package: str, code: str, entry_points: str, recipes: Mapping[str, str] = {}
 ) -> None:
-    """What pip would have put into site-packages."""
+    """Write the files that pip would have put into site-packages."""
     folder = site / package
     (folder / "recipes").mkdir(parents=True)
     (folder / "__init__.py").write_text("")
@@ -157,7 +154,7 @@ def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothin
     tmp_path: Path,
 ) -> None:
     site = tmp_path / "site"
-    code, toml = blocks("python")[1], blocks("toml")
+    code, toml = code_blocks(PAGE, "python")[1], code_blocks(PAGE, "toml")
     table = re.search(r'^cut-off = "(.*?)"', toml[2], flags=re.M)
     assert table and '[project.entry-points."bench.methods"]' in toml[2]
     points = f"[bench.methods]\ncut-off = {table[1]}\n"

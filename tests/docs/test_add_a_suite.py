@@ -1,11 +1,10 @@
-"""docs/add-a-suite.md does what it says: its data, its manifest, its suite and its test, as a
+"""docs/add-a-suite.md keeps its promises: its data, its manifest, its suite and its test, as a
 reader would put them in place.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
 import shlex
 import sys
 import types
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import bench
+from pages import code_blocks
 
 from bench.base.imported_code import hash_file
 from bench.records import RunsFolder
@@ -24,28 +24,23 @@ from bench.score.suites import registry
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(
-        rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S
-    )
-
-
 OF_PAIRS, OF_MAILS, COMMANDS = (
-    [shlex.split(line) for line in block.splitlines()] for block in blocks("sh")[:3]
+    [shlex.split(line) for line in block.splitlines()] for block in code_blocks(PAGE, "sh")[:3]
 )
 
 
 @pytest.fixture
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where somebody who followed the page is: data and suite are files in the folder in which
-    commands are typed.
+    """Make the folder of somebody who followed the page.
+
+    Data and suite are files in the folder in which commands are typed.
     """
     tables = ("pairs.tsv", "mails.tsv", "odd/odd.tsv")
     suite_files = ("pairs.py", "mails.py", "odd.py")
     (tmp_path / "DIR" / "odd").mkdir(parents=True)
-    for name, content in zip(tables, blocks("tsv"), strict=True):
+    for name, content in zip(tables, code_blocks(PAGE, "tsv"), strict=True):
         (tmp_path / "DIR" / name).write_text(content, encoding="utf-8")
-    for name, code in zip(suite_files, blocks("python"), strict=False):
+    for name, code in zip(suite_files, code_blocks(PAGE, "python"), strict=False):
         (tmp_path / name).write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -63,7 +58,7 @@ def test_rated_pairs_are_checked_run_verified_and_compared(data_folder: Path, ti
     assert done.exit_code == 0 and "FAILED" not in done.stdout, done.stdout + done.stderr
     done = bench(*run, "--backbone", tiny, "--plain")
     assert done.exit_code == 0, done.stderr
-    ratings = [float(line.split("\t")[2]) for line in blocks("tsv")[0].splitlines()]
+    ratings = [float(line.split("\t")[2]) for line in code_blocks(PAGE, "tsv")[0].splitlines()]
     store = RunsFolder("RUNS")
     names = [file.parent.name for file in Path("RUNS").glob("*/run.json")]
     assert len(names) == 2
@@ -95,7 +90,7 @@ def test_mails_are_clustered_classified_verified_and_compared(data_folder: Path,
     run, verify, compare = [words[1:] for words in OF_MAILS[1:]]
     done = bench(*run, "--backbone", tiny, "--plain")
     assert done.exit_code == 0, done.stderr
-    rows = [line.split("\t") for line in blocks("tsv")[1].splitlines()]
+    rows = [line.split("\t") for line in code_blocks(PAGE, "tsv")[1].splitlines()]
     store = RunsFolder("RUNS")
     names = [file.parent.name for file in Path("RUNS").glob("*/run.json")]
     assert len(names) == 2
@@ -126,7 +121,7 @@ def test_mails_are_clustered_classified_verified_and_compared(data_folder: Path,
 
 def test_the_pages_own_tests_pass(data_folder: Path) -> None:
     module = types.ModuleType("test_odd")
-    exec(compile(blocks("python")[4], "test_odd.py", "exec"), module.__dict__)
+    exec(compile(code_blocks(PAGE, "python")[4], "test_odd.py", "exec"), module.__dict__)
     tests: list[Any] = [
         made
         for name, made in inspect.getmembers(module, inspect.isfunction)

@@ -1,5 +1,5 @@
 """Every command of README and docs runs here, is planned here (--dry-run), or is marked with the
-reason why it cannot; every score on a page names where it is from.
+reason why it cannot; every score on a page names its source.
 
 A page says of a block, in a comment above it, ``<!-- not run: why -->``. ``WHY`` below has the
 reasons that hold for whole kinds of commands. docs/verified.md tells the reader.
@@ -29,25 +29,46 @@ PAGES = [
 PAGES += sorted(path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "reference")
 WHY = {  # docs/verified.md has the same reasons for the reader
     r"python3? -m venv|pip install|\btox\b|pytest|pre-commit": "the environment that tests run in",
-    r"^(nohup )?python benchmarks/|^torchrun ": "a measurement of minutes, or several devices; tests/benchmarks",
-    r"^(python tests/|\.ci/)": "scripts that tests run: tests/project/test_workflows.py, tests/project/test_release.py, tests/compare/statistics",
+    r"^(nohup )?python benchmarks/|^torchrun ": (
+        "a measurement of minutes, or several devices; tests/benchmarks"
+    ),
+    r"^(python tests/|\.ci/)": (
+        "scripts that tests run: tests/project/test_workflows.py, "
+        "tests/project/test_release.py, tests/compare/statistics"
+    ),
     r"^git ": "another repository, or a tag",
-    r"^bench data (fetch|overlap)": "a network, or data; stand-ins in tests/cli/test_data_fetch.py, tests/cli/test_data_overlap.py",
-    r"--plugin|(my_\w+|dcl|odd|pairs|mails)\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
-    r"^bench evaluate ": "a model, a server or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library",
+    r"^bench data (fetch|overlap)": (
+        "a network, or data; stand-ins in "
+        "tests/cli/test_data_fetch.py, tests/cli/test_data_overlap.py"
+    ),
+    r"--plugin|(my_\w+|dcl|odd|pairs|mails)\.py": (
+        "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py"
+    ),
+    r"^bench evaluate ": (
+        "a model, a server or a file of the reader's; "
+        "tests/docs/test_evaluate_page.py, tests/library"
+    ),
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
-    r"--runs leaderboards/v4/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
+    r"--runs leaderboards/v4/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": (
+        "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py"
+    ),
     r"(tickets\.(tsv|csv)|mails\.csv)": "files that a page shows; tests/docs/test_own_data.py",
     r"--seeds-for": "runs of several seeds; tests/cli/test_seeds_for.py",
     r"mteb:": "mteb is slow to import; tests/score/suites/test_mteb.py",
     r"^bench verify leaderboards/v4": "191 runs; tests/publish/test_recomputed.py",
-    r"--retrain-free|--items|^bench data check": "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py",
-    r"--submissions|--predictions-url": "a run of somebody else, a server; tests/publish, tests/project/test_workflows.py",
+    r"--retrain-free|--items|^bench data check": (
+        "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py"
+    ),
+    r"--submissions|--predictions-url": (
+        "a run of somebody else, a server; tests/publish, tests/project/test_workflows.py"
+    ),
 }
-# what a plan may say where the tests have no data, no network and no such file: the command was
-# understood
+# errors that a plan may give because the tests have no data, no network and no such file: the
+# command was understood
 MISSING = re.compile(
-    r"forbids fetching|no such folder|no corpus at|data folder \w+ does not exist|is not on this machine|more processes than the \d+ cores|gives no dev score here|is not a run with an adapter|plan.toml: No such file"
+    r"forbids fetching|no such folder|no corpus at|data folder \w+ does not exist|"
+    r"is not on this machine|more processes than the \d+ cores|gives no dev score here|"
+    r"is not a run with an adapter|plan.toml: No such file"
 )
 
 
@@ -111,7 +132,7 @@ def test_every_option_is_there() -> None:
                 command, words = found, words[1:]
             assert command is not main or not words, f"{one.page}: {one.text}"
             if isinstance(command, click.Group) or "--plugin" in words:
-                continue  # a plugin's file is read where it is named
+                continue  # a plugin's file is read as soon as it is named
             free = "NAME" in one.text or "FILE" in one.text
             try:
                 command.make_context(command.name, list(words), context, resilient_parsing=free)
@@ -121,7 +142,7 @@ def test_every_option_is_there() -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as a reader may have it: two finished runs, and what it publishes of them."""
+    """Make a reader's folder: two finished runs, and a version published from them."""
     folder = tmp_path_factory.mktemp("reader")
     for seed in (42, 43):
         finished_run(RunsFolder(folder / "runs"), seed)
@@ -132,7 +153,7 @@ PLANS = ("run", "reproduce", "search")  # minutes or days of training: planned
 
 
 def filled(one: Printed, folder: Path) -> list[str]:
-    """The words of a command with what stands for the reader's own put in."""
+    """Return the words of a command, with values for the placeholders of the reader's own names."""
     first, second = sorted(path.name for path in (folder / "runs").iterdir())
     stands = {
         "RUN": first,

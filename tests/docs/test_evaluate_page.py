@@ -1,4 +1,4 @@
-"""docs/evaluate.md and the notebook beside it do what they say."""
+"""docs/evaluate.md and its notebook do what they say."""
 
 from __future__ import annotations
 
@@ -39,12 +39,10 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "random words" in names["comparison"]._repr_html_()
 
 
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
 LINES = [
     shlex.split(line.split("     #")[0], comments=True)[1:]
-    for block in re.findall(
-        r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S
-    )
-    for line in block.splitlines()
+    for line in "".join(BLOCKS).splitlines()
     if line.startswith("bench ")
 ]
 

@@ -1,5 +1,5 @@
-"""Scores on a page are those of the runs or of the papers that it names, and each section that has
-one names where it is from.
+"""Scores on a page agree with the runs or papers that it names, and each section with a score names
+its source.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def table(page: str, name: str) -> list[list[str]]:
     ]
 
 
-def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
-    """docs/methods.md beside bench.references; its remarks hold, too."""
+def test_printed_numbers_of_methods_equal_the_papers() -> None:
+    """docs/methods.md against bench.references; its remarks hold, too."""
     page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
     every = [one for one in results() if one.task == "Avg." and not one.variant]
 
@@ -79,7 +79,7 @@ def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
     assert "about five points above unsupervised" in page and gain == pytest.approx(5, abs=0.5)
 
 
-def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
+def test_measured_numbers_of_methods_equal_the_published_runs() -> None:
     judged = published_rows.unsupervised_rows(f"{published_rows.VERSION}/runs")
     found = {
         f"{row['method']} {row.get('variant') or ''}".strip(): row["cells"]["Avg."]["against"]
@@ -100,12 +100,8 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
     runs = ROOT / published_rows.VERSION / "runs"
     done = bench("compare", "--runs", runs, "--setting", "unsupervised", "--suite", "sts", "--json")
     (longer,) = [one for one in json.loads(done.stdout)["tables"] if one["budget"] == "1000steps"]
-    promcse, dcpcse = (
-        row["against"]
-        for name in ("promcse", "dcpcse")
-        for row in longer["rows"]
-        if row["method"] == name
-    )
+    (promcse,) = [row["against"] for row in longer["rows"] if row["method"] == "promcse"]
+    (dcpcse,) = [row["against"] for row in longer["rows"] if row["method"] == "dcpcse"]
     interval = f"[{-promcse['ci_high']:.2f}, {-promcse['ci_low']:.2f}]"
     assert f"promcse is {-promcse['difference']:.2f} {interval} below simcse" in page
     assert longer["tested"]["comparisons"] == 1 and dcpcse["verdict"] is None
@@ -117,7 +113,7 @@ def page_of_methods() -> str:
 
 
 def score(run: str, task: str) -> dict[str, object]:
-    """Of a run of v1, which is no longer in the tree; its records are."""
+    """Read the score of a run of v1: the run is no longer in the tree, its records are."""
     records = json.loads(
         lzma.decompress((ROOT / "tests/support/data/v1_records.json.xz").read_bytes())
     )

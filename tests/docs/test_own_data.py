@@ -1,4 +1,4 @@
-"""docs/own-data.md: the page's file and the page's commands do what the page says."""
+"""docs/own-data.md: the page's file and the page's commands work as the page says."""
 
 from __future__ import annotations
 

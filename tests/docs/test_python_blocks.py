@@ -13,18 +13,18 @@ from made_runs import made_run
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE_BY_A_TOOL = ROOT / "docs" / "reference"
-BLOCKS = {
-    f"{page.relative_to(ROOT)}:{i}": block
-    for page in sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
-    if not page.is_relative_to(MADE_BY_A_TOOL)
-    for i, block in enumerate(
-        re.findall(r"^```(?:python|py)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
-    )
-}
+BLOCK = re.compile(r"^```(?:python|py)\n(.*?)^```$", re.M | re.S)
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+BLOCKS: dict[str, str] = {}
+for page in PAGES:
+    if not page.is_relative_to(MADE_BY_A_TOOL):
+        for i, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8"))):
+            BLOCKS[f"{page.relative_to(ROOT)}:{i}"] = block
 ONLY_IMPORTS = {
     "README.md:0": "its model is the reader's",
     "docs/suites.md:0": "its model and its data are the reader's",
-    "docs/evaluate.md:0": "it encodes for half a minute; the notebook has the same cells, and a test runs it",
+    "docs/evaluate.md:0": "it encodes for half a minute; the notebook has the same cells, and a "
+    "test runs it",
 }
 """Block -> why only its imports are run."""
 OWN_TEST = {
@@ -32,7 +32,8 @@ OWN_TEST = {
         f"docs/python.md:{i}": "one block goes on from the other: tests/docs/test_python_page.py"
         for i in range(6)
     },
-    "docs/add-a-suite.md:4": "it imports the file of the block before: tests/docs/test_add_a_suite.py",
+    "docs/add-a-suite.md:4": "it imports the file of the block before: "
+    "tests/docs/test_add_a_suite.py",
 }
 
 
@@ -49,7 +50,7 @@ def test_no_exception_names_a_block_that_is_gone() -> None:
 
 @pytest.mark.parametrize("name", [name for name in BLOCKS if name not in OWN_TEST])
 def test_a_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a folder with the run that docs/architecture.md reads."""
+    """It runs in a folder with the run that docs/architecture.md reads."""
     code = imports_of(BLOCKS[name]) if name in ONLY_IMPORTS else BLOCKS[name]
     if "mteb" in code:
         pytest.importorskip("mteb", reason="no mteb: pip install mteb")

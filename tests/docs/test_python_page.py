@@ -1,4 +1,4 @@
-"""docs/python.md does what it says: its blocks, one after the other, as the cells of a notebook."""
+"""docs/python.md keeps its promises: its blocks, run in order like the cells of a notebook."""
 
 from __future__ import annotations
 

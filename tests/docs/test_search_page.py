@@ -1,4 +1,4 @@
-"""docs/search.md: its commands run, its spaces and tables are what they print, and its files are
+"""docs/search.md: its commands run, its spaces and tables are printed as shown, and its files are
 read.
 """
 

@@ -1,5 +1,5 @@
-"""The documentation site: it builds without a warning, lies whole on a disk, and is found through;
-the reference is made from the code.
+"""The documentation site: it builds without a warning, works from a disk, and can be searched; the
+reference is made from the code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAGES = (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What .ci/site makes, which the workflow of the pages runs."""
+    """Build the site with .ci/site, as the workflow of the pages does."""
     out = tmp_path_factory.mktemp("site") / "with a blank"
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "NO_MKDOCS_2_WARNING": "1"}
@@ -51,7 +51,7 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
 
 
 @pytest.mark.nightly
-def test_boards_and_files_of_the_repository_lie_in_it(site: Path) -> None:
+def test_the_site_has_the_boards_and_linked_files_of_the_repository(site: Path) -> None:
     assert (site / "leaderboards" / "v4" / "index.html").read_bytes() == (
         ROOT / "leaderboards/v4/index.html"
     ).read_bytes()

@@ -1,4 +1,4 @@
-"""The tutorial's commands print what the page shows."""
+"""The tutorial's commands print the output on the page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 def masked(text: str) -> str:
-    """Without what differs between machines: digits of scores, run ids, the blanks that align
+    """Mask what differs between machines: digits of scores, run ids, and the blanks that align
     them.
     """
     text = re.sub(r"-[0-9a-f]{8}\b", "-ID", text)

@@ -82,7 +82,7 @@ def test_a_stranger_gets_the_methods_own_vectors(
     assert relative_difference(mine, found) <= 1e-5
 
 
-def test_what_travels_is_no_pickle_and_imports_nothing_of_ours(exported: Any) -> None:
+def test_exports_have_no_pickle_and_import_nothing_of_ours(exported: Any) -> None:
     kinds = {file.suffix for file in exported[0].rglob("*") if file.is_file()}
     assert kinds <= {".json", ".safetensors", ".py", ".txt"}
     code = "\n".join(file.read_text(encoding="utf-8") for file in exported[0].rglob("*.py"))

@@ -48,8 +48,8 @@ def test_only_the_module_files_of_bench_may_be_there(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_no_verb_runs_a_file_of_a_model_folder(tiny: str, tmp_path: Path) -> None:
-    """As somebody may send it: settings that name a class of evil.py, which leaves a mark if it is
-    imported.
+    """Somebody may send a folder with settings that name a class of evil.py, which leaves a mark if
+    it is imported.
     """
     mark = tmp_path / "executed"
     hostile = tmp_path / "hostile"
@@ -67,7 +67,10 @@ def test_no_verb_runs_a_file_of_a_model_folder(tiny: str, tmp_path: Path) -> Non
         "BENCH_CACHE": str(tmp_path / "cache"),
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
-    train = "run simcse --backbone hostile --suite check --corpus builtin --set max_steps=1 --set batch_size=8"
+    train = (
+        "run simcse --backbone hostile --suite check --corpus builtin "
+        "--set max_steps=1 --set batch_size=8"
+    )
     commands = [
         train,
         "evaluate hostile --set pooling=mean --suite check",

@@ -38,7 +38,7 @@ def test_the_example_of_the_readme_gives_the_methods_vectors(
     assert {file.suffix for file in folder.iterdir()} <= {".json", ".safetensors", ".txt"}
 
 
-def test_the_head_stands_where_the_simcse_authors_put_theirs(
+def test_pooler_output_is_where_the_simcse_authors_have_it(
     backbones: dict[str, str], tmp_path: Path
 ) -> None:
     """``pooler_output`` of AutoModel, as their README takes it; and `bench` reads the folder."""
@@ -59,7 +59,7 @@ def test_the_head_stands_where_the_simcse_authors_put_theirs(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
-def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(
+def test_a_method_that_a_plain_checkpoint_cannot_hold_is_refused_with_the_reason(
     case: Case, backbones: dict[str, str], tmp_path: Path
 ) -> None:
     parts = make(case, backbones, tmp_path).portable()

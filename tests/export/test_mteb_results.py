@@ -65,9 +65,7 @@ class Words:
         return np.array([[len(s), sum(map(ord, s)) % 17, 1.0] for s in sentences], dtype=np.float32)
 
 
-def test_what_mteb_wrote_itself_is_taken_over(
-    made: RunRecord, shared: Path, tmp_path: Path
-) -> None:
+def test_results_that_mteb_wrote_are_copied(made: RunRecord, shared: Path, tmp_path: Path) -> None:
     from bench.data.sets import DataFolder
     from bench.score.suites import RunPlace, suite
 

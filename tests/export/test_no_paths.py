@@ -21,7 +21,7 @@ def test_a_run_that_names_a_folder_is_not_exported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "results/x/1/run_settings.jsonl"])
-def test_what_was_written_is_looked_at(tmp_path: Path, name: str) -> None:
+def test_written_files_are_searched_for_absolute_paths(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text('{"a": "https://example.org/x"}\n', encoding="utf-8")

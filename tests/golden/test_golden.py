@@ -1,5 +1,5 @@
-"""What a rebuilt house must not change is what it was: tools/golden.py says what is held, and
-writes it anew where a change is meant.
+"""Plans, losses and scores that a refactoring must not change; tools/golden.py lists them, and
+rewrites them if a change is intended.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def alike(a: str, b: str) -> bool:
         pytest.param("scores.json", marks=pytest.mark.nightly),
     ],
 )
-def test_what_must_not_move_has_not_moved(name: str) -> None:
+def test_golden_numbers_have_not_moved(name: str) -> None:
     assert moved(golden.held(name), golden.as_text(golden.FILES[name]())) == []
 
 
 @pytest.mark.slow
 def test_the_plans_of_one_backbone_have_not_moved() -> None:
-    """The built-in one, with fingerprints; nightly those of all five."""
+    """Plans of the built-in backbone, with fingerprints; nightly, of all five."""
     backbones = ("builtin",)
     every = json.loads(golden.held("plans.json"))
     held = {key: plan for key, plan in every.items() if key.endswith(backbones)}
@@ -59,7 +59,7 @@ def test_the_plans_of_one_backbone_have_not_moved() -> None:
 
 @pytest.mark.slow
 def test_the_score_of_one_encoder_has_not_moved() -> None:
-    """Nightly those of all four."""
+    """Nightly, the scores of all four encoders."""
     held = json.loads(golden.held("scores.json"))["first-last-avg"]
     now = golden.scores(["first-last-avg"])["first-last-avg"]
     assert moved(json.dumps(held), json.dumps(now)) == []

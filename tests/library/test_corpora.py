@@ -1,6 +1,4 @@
-"""Training text of a Python program: what it becomes in the cache, and what is said of what is
-none.
-"""
+"""Training text of a Python program: its form in the cache, and the errors for what is no text."""
 
 from __future__ import annotations
 
@@ -115,7 +113,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_no_training_text_is_one_line(case: str, cache: Path) -> None:
+def test_other_values_than_training_text_are_refused_in_one_line(case: str, cache: Path) -> None:
     corpus, said = WRONG[case]
     with pytest.raises(BenchError) as caught:
         corpus_place(corpus)

@@ -1,12 +1,9 @@
-"""``bench.evaluate`` and its neighbours: what is scored, what is recorded, and what is said of what
-is no model.
-"""
+"""``bench.evaluate`` of objects, and its neighbours: the score, the record and the tables."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +11,11 @@ import numpy as np
 import pytest
 import torch
 from bags import Bag, bag
-from commands import argv
-from commands import bench as command
+from evaluated import CHECK, captions_by_hand
 
 import bench
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import UnknownName
 from bench.external.answers import PROBE
-
-CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
 
 
 @pytest.fixture(scope="module")
@@ -34,24 +28,8 @@ def result(runs: Path) -> Any:
     return bench.evaluate(Bag(), name="words", runs=runs, **CHECK)
 
 
-def by_hand(encode: Callable[[list[str]], np.ndarray]) -> float:
-    """Spearman of cosines x 100 on the built-in captions, by scipy."""
-    from scipy.stats import spearmanr
-
-    from bench.data.sets import DataFolder
-    from bench.score.suites import suite
-
-    (task,) = suite("check").tasks
-    loaded: Any = task.load(DataFolder(None, offline=True), "any")
-    data = loaded.data
-    first, second, gold = (list(column) for column in (data.sentences1, data.sentences2, data.gold))
-    a, b = encode(first).astype(float), encode(second).astype(float)
-    cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    return float(100 * spearmanr(cosines, gold).statistic)
-
-
 def test_an_object_has_the_score_that_its_vectors_give(result: Any) -> None:
-    assert result["captions"].value == pytest.approx(by_hand(bag), abs=1e-4)
+    assert result["captions"].value == pytest.approx(captions_by_hand(bag), abs=1e-4)
     assert result.name == "words" and result.record.method == "object"
     assert result.record.backbone == "words"
 
@@ -174,152 +152,3 @@ def test_the_predictions_of_a_task_give_its_score(result: Any) -> None:
     assert rank == pytest.approx(result["captions"].value, abs=1e-4)
     with pytest.raises(UnknownName, match="unknown task 'nothing'"):
         result.predictions("nothing")
-
-
-# --- prompts ---
-
-
-def test_a_prefix_and_a_template_stand_around_every_sentence_and_in_the_record(
-    tmp_path: Path,
-) -> None:
-    got: list[str] = []
-
-    def keep(some: list[str]) -> np.ndarray:
-        got.extend(some)
-        return bag(some)
-
-    before = bench.evaluate(keep, prefix="query: ", runs=tmp_path, **CHECK)
-    assert all(one.startswith("query: ") for one in got[100:])
-    assert before.model["prompt"] == before.record.recipe["prompt"].value == "query: "
-    got.clear()
-    around = bench.evaluate(keep, prefix='This sentence : "[X]" means', runs=tmp_path, **CHECK)
-    assert all(one.startswith('This sentence : "') and one.endswith('" means') for one in got[100:])
-    value = by_hand(lambda some: bag([f'This sentence : "{one}" means' for one in some]))
-    assert around["captions"].value == pytest.approx(value, abs=1e-4)
-    assert before.run_id != around.run_id
-
-
-def test_a_task_has_its_own_prompt_in_the_place_of_the_others(tmp_path: Path) -> None:
-    prompts = {"captions": "caption : "}
-    own = bench.evaluate(bag, prefix="query: ", prompts=prompts, runs=tmp_path, **CHECK)
-    value = by_hand(lambda some: bag([f"caption : {one}" for one in some]))
-    assert own["captions"].value == pytest.approx(value, abs=1e-4)
-    of_suite = bench.evaluate(bag, prompts={"check": "caption : "}, runs=tmp_path, **CHECK)
-    assert of_suite["captions"].value == own["captions"].value
-    with pytest.raises(UnknownName, match="unknown task 'STS12'"):
-        bench.evaluate(bag, prompts={"STS12": "x"}, runs=tmp_path, **CHECK)
-
-
-@pytest.mark.slow
-def test_two_tasks_with_two_prompts_have_two_vectors_of_one_sentence(
-    tmp_path: Path, shared: Path
-) -> None:
-    sts = {"suites": ["sts"], "data": shared / "data", "runs": tmp_path, "progress": False}
-    both = bench.evaluate(bag, prefix="a : ", prompts={"STS-B": "b : "}, **sts)
-    plain = bench.evaluate(bag, prefix="b : ", **sts)
-    assert both["STS-B"].value == plain["STS-B"].value, "it shares sentences with other years"
-    assert both["STS12"].value != plain["STS12"].value
-
-
-# --- bad input ---
-
-WRONG: list[Any] = [
-    object(),
-    Bag,
-    3,
-    lambda some: bag(some)[:-1],
-    lambda some: bag(some)[0],
-    lambda some: bag(some) * np.nan,
-    lambda some: some,
-    lambda some: [["a", "b"] for _ in some],
-    lambda some: [[0.0] * (1 + i % 2) for i in range(len(some))],
-    lambda some: None,
-    lambda some: 1 / 0,
-    "/no/such/folder",
-    "vectors:/no/such.npz",
-    {},
-]
-UNKNOWN: list[dict[str, Any]] = [
-    {"suites": ["stss"]},
-    {"text": "loud"},
-    {"settings": {"pooling": "mean"}},
-    {"server": {"model": "x"}},
-    {"name": "builtin"},
-]
-
-
-def never(some: list[str]) -> np.ndarray:
-    raise AssertionError
-
-
-def test_what_is_no_model_is_one_line_and_nothing_is_written(tmp_path: Path, snapshot: Any) -> None:
-    said = []
-    for model, options in [*((one, {}) for one in WRONG), *((never, one) for one in UNKNOWN)]:
-        with pytest.raises(BenchError) as caught:
-            bench.evaluate(model, **{**CHECK, "runs": tmp_path / "runs", **options})
-        said.append(caught.value.message.partition(", at ")[0])
-        assert "\n" not in said[-1] and not (tmp_path / "runs").exists()
-    assert said == snapshot
-
-
-def test_a_dimension_that_changes_later_is_told_of_and_the_next_try_goes_on(tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def changes(some: list[str]) -> np.ndarray:
-        calls.append(len(some))
-        return bag(some, 48 if len(calls) < 5 else 47)
-
-    with pytest.raises(BenchError, match="changes returned 47 dimensions, 48 before"):
-        bench.evaluate(changes, runs=tmp_path, **CHECK)
-    (failed,) = bench.load_runs(tmp_path)
-    assert failed.record.status == "failed" and not failed.scores
-    with pytest.raises(BenchError, match="not finished"):
-        bench.compare_runs([failed])
-
-
-# --- folders and runs ---
-
-
-@pytest.mark.slow
-def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(
-    tiny: str, tmp_path: Path, shared: Path
-) -> None:
-    made = bench.evaluate(tiny, settings={"pooling": "mean"}, runs=tmp_path, name="Tiny", **CHECK)
-    about = (made.record.method, made.name, made.model["kind"], made.model["pooling"])
-    assert about == ("pretrained", "Tiny", "folder", "mean")
-    where = ("--runs", tmp_path, "--device", "cpu")
-    run = argv("run --method pretrained --set pooling=mean --suite check --backbone")
-    done = command(*run, tiny, *where)
-    assert "nothing repeated" in done.stderr and made.run_id in done.stderr
-    loaded = bench.load_run(made, device="cpu")
-    vectors = loaded.encode(["A sentence.", "Another one."])
-    assert vectors.shape == (2, 32) and vectors.dtype == np.float32
-    with pytest.raises(BenchError, match="a list of sentences"):
-        loaded.encode("A sentence.")
-    live = bench.evaluate(loaded, runs=tmp_path, **CHECK)
-    assert live["captions"].value == pytest.approx(made["captions"].value, abs=1e-4)
-    data = ("--suite", "geometry", "--data", shared / "data")
-    further = command("evaluate", made.run_id, *data, *where)
-    assert further.exit_code == 0, further.stderr
-    again = bench.load_runs(tmp_path)[made.run_id]
-    assert {score.suite for score in again.scores} == {"check", "geometry"}
-    assert again.record.fingerprint == made.record.fingerprint
-    assert command("verify", made.folder).exit_code == 0
-
-
-@pytest.mark.slow
-def test_train_is_bench_run(tiny: str, tmp_path: Path) -> None:
-    from models import sentences
-
-    corpus = tmp_path / "text.txt"
-    corpus.write_text("\n".join(sentences(60, seed=8)) + "\n")
-    small = {"settings": {"batch_size": 8, "eval_steps": 3}, "runs": tmp_path / "r", **CHECK}
-    results = bench.train("simcse", backbone=tiny, corpus=corpus, seeds=[1, 2], **small)
-    assert [one.record.seed for one in results] == [1, 2]
-    assert all(one.record.training for one in results)
-    (row,) = results.table().tables[0].rows
-    assert len(row.runs) == 2
-    encoder = bench.load_run(results[0], device="cpu")
-    assert encoder.encode(["a"]).shape == (1, 32)
-    with pytest.raises(UnknownName, match="unknown method 'simsce'"):
-        bench.train("simsce")

@@ -1,4 +1,4 @@
-"""Progress in a notebook: one output that is drawn again, by what every notebook has."""
+"""Progress in a notebook: one output, drawn again with functions that every notebook has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.library.notebook import NotebookReporter, in_notebook
 
 
 class Screen:
-    """What a notebook shows: the drawings of each output, in order."""
+    """The outputs that a notebook shows: the drawings of each, in order."""
 
     def __init__(self) -> None:
         self.outputs: list[list[str]] = []
@@ -30,10 +30,12 @@ class Screen:
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
-    """This process as the kernel of a notebook: a stand-in for IPython, with a shell that has a
+    """Make this process look like the kernel of a notebook: a fake IPython, with a shell that has a
     kernel.
     """
-    screen, library, shown = Screen(), types.ModuleType("IPython"), types.ModuleType("display")
+    screen = Screen()
+    library = types.ModuleType("IPython")
+    shown = types.ModuleType("display")
     shell = types.SimpleNamespace(kernel=object())
     library.get_ipython = lambda: shell  # type: ignore[attr-defined]
     shown.display = screen.display  # type: ignore[attr-defined]
@@ -95,7 +97,12 @@ from datasets import Dataset
 texts = [f"a {who} {does}" for who in ("man", "dog", "girl") for does in ("plays", "runs")]
 dataset = Dataset.from_dict({"text": texts})""",
     """results = bench.train(
-    ["cls", "simcse"], backbone=TINY, corpus=dataset, suites="pairs.tsv", batch_size=3, budget="2steps"
+    ["cls", "simcse"],
+    backbone=TINY,
+    corpus=dataset,
+    suites="pairs.tsv",
+    batch_size=3,
+    budget="2steps",
 )
 results""",
     "comparison = bench.compare_runs(results, baseline='cls')\ncomparison.plot();",
@@ -106,7 +113,7 @@ results""",
 def test_a_notebook_trains_on_a_dataset_and_plots(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a real kernel: progress is one output; tables and plots are what a cell shows."""
+    """A real kernel shows one output of progress; a cell shows tables and plots."""
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("datasets")

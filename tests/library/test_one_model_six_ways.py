@@ -17,7 +17,7 @@ import bench
 CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
 
 
-def made(
+def tiny_sentence_transformer(
     tiny: str, folder: Path, prompts: dict[str, str] | None = None, default: str | None = None
 ) -> Any:
     """A tiny SentenceTransformer: mean pooling, normalised."""
@@ -38,7 +38,10 @@ def test_one_model_has_one_score_whichever_way_it_comes(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    model, where = made(tiny, tmp_path / "tiny-st"), {"runs": tmp_path / "runs", **CHECK}
+    model, where = (
+        tiny_sentence_transformer(tiny, tmp_path / "tiny-st"),
+        {"runs": tmp_path / "runs", **CHECK},
+    )
     seen: list[str] = []
 
     def encode(texts: list[str]) -> np.ndarray:
@@ -77,7 +80,7 @@ def test_a_live_model_is_known_by_its_weights_and_keeps_its_own_prompt(
     import torch
 
     folder, where = tmp_path / "prompted", {"runs": tmp_path / "runs", **CHECK}
-    model = made(tiny, folder, {"query": "query : "}, "query")
+    model = tiny_sentence_transformer(tiny, folder, {"query": "query : "}, "query")
     first = bench.evaluate(model, name="m", **where)
     assert first.model["own_prompt"] == "query : " and first.model["prompt"] == ""
     stored = bench.evaluate(folder, **where)

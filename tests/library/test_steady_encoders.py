@@ -91,7 +91,7 @@ def half(texts: list[str]) -> torch.Tensor:
 
 
 def rounded_by_batch(texts: list[str]) -> np.ndarray:
-    """As bfloat16 does: other rounding in another batch, below a hundredth."""
+    """Round like bfloat16: differently in another batch, below a hundredth."""
     return bag(texts) * np.float32(1 + 0.004 * (len(texts) % 2))
 
 

@@ -1,5 +1,5 @@
-"""``bench.train`` takes what a person means: a class, a list of methods, a number as seeds,
-sentences as a corpus, recipe values.
+"""``bench.train`` accepts a class, a list of methods, a number as seeds, sentences as a corpus, and
+recipe values, as a person writes them.
 """
 
 from __future__ import annotations

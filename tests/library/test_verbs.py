@@ -1,5 +1,5 @@
 """``bench.verify_runs``, ``export_run``, ``encode_sentences``, ``publish_runs`` and
-``search_recipes`` do what the verbs do.
+``search_recipes`` do the same as the verbs.
 """
 
 from __future__ import annotations

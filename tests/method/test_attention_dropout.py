@@ -54,7 +54,7 @@ def encoder() -> Any:
     return BertModel(config)
 
 
-def test_what_is_measured_is_the_probability_and_no_draw_is_taken() -> None:
+def test_the_dropout_probability_is_measured_without_a_draw() -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
     assert measure_attention_dropout(0.1, CPU, torch.float32) == pytest.approx(0.1, abs=0.002)

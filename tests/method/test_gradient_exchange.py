@@ -11,7 +11,9 @@ from bench.method.ranks import Ranks, in_buffers
 
 
 def test_buffers_hold_tensors_of_one_type_in_their_order() -> None:
-    small, large, half = torch.zeros(3), torch.zeros(9), torch.zeros(2, dtype=torch.float16)
+    small = torch.zeros(3)
+    large = torch.zeros(9)
+    half = torch.zeros(2, dtype=torch.float16)
     groups = in_buffers([small, small, large, small, half, half], most=8)
     sizes = [[(tensor.numel(), tensor.dtype) for tensor in group] for group in groups]
     fp32, fp16 = torch.float32, torch.float16

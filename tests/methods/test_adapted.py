@@ -1,4 +1,4 @@
-"""Adapters under every method that trains its encoder, none of which knows of them."""
+"""Adapters under every method that trains its encoder; no method knows of them."""
 
 from __future__ import annotations
 

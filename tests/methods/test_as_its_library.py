@@ -29,7 +29,7 @@ CHAT = "{% for m in messages %}<s>{{ m['role'] }} {{ m['content'] }}</s>{% endfo
 
 
 class Lines(SilentReporter):
-    """Keeps what it is told."""
+    """A reporter that keeps the lines it is given."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -120,7 +120,7 @@ def test_a_text_that_is_cut_at_its_beginning(bert: Path, tmp_path: Path) -> None
 
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose tokenizer has a chat template: each text is a user's message."""
+    """Write a folder with a tokenizer that has a chat template: each text is a user's message."""
     place = tmp_path_factory.mktemp("chat")
     tokenizer = word_tokenizer()
     tokenizer.chat_template = CHAT
@@ -237,7 +237,8 @@ def test_more_tokens_asked_for_than_there_are_positions(bert: Path, tmp_path: Pa
     folder = st_folder(tmp_path / "model", bert, max_seq_length=100)
     method, lines = loaded(folder, tmp_path)
     assert lines == [
-        f"{folder} asks for 100 tokens a text and has 64 positions: longer texts are cut to 64 tokens"
+        f"{folder} asks for 100 tokens a text and has 64 positions: longer texts are cut to 64 "
+        "tokens"
     ]
     assert np.isfinite(method.encode(["man " * 300])).all()
 

@@ -28,9 +28,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 @given(st.integers(0, 60), st.floats(0, 1), SEEDS)
-def test_repeated_tokens_stand_in_place_at_most_twice_and_are_fewer_than_the_bound(
-    length, rate, seed
-):
+def test_repeated_tokens_are_there_at_most_twice_and_fewer_than_the_bound(length, rate, seed):
     ids = list(range(100, 100 + length))
     repeated = repeat_tokens(ids, rate, np.random.default_rng(seed))
     runs = [(token, len(list(run))) for token, run in groupby(repeated)]
@@ -133,8 +131,8 @@ def test_so_many_words_are_left_out_and_the_rest_stays_in_order(words, count, se
 
 @pytest.mark.parametrize("backbone", ["tiny", "tiny_roberta"])
 def test_words_are_those_of_the_tokenizer(request: pytest.FixtureRequest, backbone: str) -> None:
-    """As the library's own ``word_ids`` cuts them; RoBERTa's tokens mark blanks, so that a full
-    stop belongs to its word.
+    """The words agree with the library's own ``word_ids``; RoBERTa's tokens mark blanks, so that a
+    full stop belongs to its word.
     """
     from transformers import AutoTokenizer
 

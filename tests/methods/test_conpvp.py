@@ -36,8 +36,11 @@ def test_the_loss_of_a_tiny_bert_is_that_of_the_authors_code(reference_b: dict[s
     the batch.
     """
     known = reference_b["tiny_bert"]
-    f, method = Formula(known), ConPVP()
-    method.encoder, method.prompt, method.head = f.encoder, nn.Parameter(f.prompt), nn.Identity()  # type: ignore[assignment]
+    f = Formula(known)
+    method: Any = ConPVP()
+    method.encoder = f.encoder
+    method.prompt = nn.Parameter(f.prompt)
+    method.head = nn.Identity()
     method.backbone = SimpleNamespace(tokenizer=SimpleNamespace(pad_token_id=0))
     method.anchor = TEMPLATES["anchor"]
     values = {"debias": "prompt-mask", "temperature": 0.05, "faithful": False}
@@ -100,7 +103,7 @@ def test_the_loss_by_hand(backbone: str, tmp_path: Path, debias: str, prototypes
     assert found == pytest.approx(info_nce(*z), abs=1e-10)
 
 
-def test_what_is_scored_is_the_raw_anchor_without_head(backbone: str, tmp_path: Path) -> None:
+def test_encode_gives_the_raw_anchor_without_head(backbone: str, tmp_path: Path) -> None:
     for head_at_test in (False, True):
         method = conpvp(backbone, tmp_path, head_at_test=head_at_test)
         with torch.no_grad():

@@ -73,7 +73,7 @@ def test_the_loss_follows_from_cut_features_and_shuffled_positions(build, train_
 
 
 @pytest.mark.parametrize("kind", ["none", "feature-cutoff", "token-cutoff", "dropout"])
-def test_what_each_view_cuts(build: Callable[..., ConSERT], kind: str) -> None:
+def test_the_cutoffs_of_each_view(build: Callable[..., ConSERT], kind: str) -> None:
     method = build(view1="none", view2=kind, rate2=0.3)
     plain, cut = views(method, TEXTS)
     assert plain["kept"].all() and torch.equal(plain["position_ids"], cut["position_ids"])

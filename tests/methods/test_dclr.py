@@ -136,7 +136,7 @@ def weights_of(similar: np.ndarray) -> tuple[float, np.ndarray]:
 
 @pytest.fixture
 def noise(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
-    """What every call of ``uphill`` gives."""
+    """Record the result of every call of ``uphill``."""
     made: list[Tensor] = []
     monkeypatch.setattr("bench.methods.dclr.uphill", lambda *a: made.append(uphill(*a)) or made[-1])
     return made
@@ -180,8 +180,8 @@ def keeping(folder: str, place: Path, seed: int) -> str:
 @pytest.mark.parametrize("large", [False, True])
 def test_faithful_is_the_authors_stack(backbone, tmp_path, monkeypatch, noise, large):
     """simcse/models.py in numpy: no mask; the checkpoint's own pooling layer, then at base size the
-    new head; the teacher judges by the head that it keeps. Measured beside their own function, run
-    on the same weights: losses and gradients are 1e-15 apart.
+    new head; the teacher judges by the head that it keeps. The authors' own function, run on the
+    same weights, gave losses and gradients within 1e-15.
     """
     monkeypatch.setattr("bench.methods.dclr.BASE", 16 if large else 768)  # these are 32 wide
     start, teacher = (keeping(backbone, tmp_path / str(seed), seed) for seed in (1, 2))

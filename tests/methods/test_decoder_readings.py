@@ -1,4 +1,7 @@
-"""CSE-SFP, MetaEOL, Echo, EmbedFilter, Token Prepending and Contrastive Prompting against plain loops over a decoder's layers."""
+"""Methods that read vectors from a frozen decoder, against plain loops over its layers.
+
+CSE-SFP, MetaEOL, Echo, EmbedFilter, Token Prepending and Contrastive Prompting.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ def test_a_pivot_that_is_no_word_of_its_own_is_refused(qwen: str, tmp_path: Path
 def test_the_prompts_of_metaeol_are_eight_and_long(qwen: str, tmp_path: Path) -> None:
     names = list(META_PROMPTS)
     assert len(names) == 8 and all(words.count("[X]") == 1 for words in META_PROMPTS.values())
-    with pytest.raises(BenchError, match="no sentence has room"):  # of the 128 positions
+    with pytest.raises(BenchError, match="no sentence has room"):  # out of the 128 positions
         built(MetaEOL, qwen, tmp_path, tasks="categories").encode(["a"])
     with pytest.raises(BenchError, match="there is no prompt 'x'"):
         built(MetaEOL, qwen, tmp_path, tasks="x")

@@ -1,5 +1,5 @@
-"""DiffCSE: its two losses, the edited sentences, what the discriminator reads, and what trains and
-is kept.
+"""DiffCSE: its two losses, the edited sentences, the discriminator's input, and which parts train
+and are kept.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def test_detection_loss_and_gradient_equal_the_reference_values(reference_b):
 
 
 def test_the_discriminator_reads_the_vector_in_the_place_of_the_first_embedding(backbone, tmp_path):
-    """What the embedding layer gives for another first token, put there, is the other sentence to
-    the encoder.
+    """To the encoder, the embedding of another first token in the first place is the other
+    sentence.
     """
     method = diffcse(backbone, tmp_path)
     one = method.tokenize(TEXTS)
@@ -60,9 +60,7 @@ def test_the_generator_rewrites_every_position_but_the_first_and_padding(backbon
     seen = []
 
     def write(masked: Tensor, given_mask: Tensor) -> Tensor:
-        """As likeliest: the next id where the token is odd, else what stands there in the
-        original.
-        """
+        """Predict the next id for each odd id, and the same id for each even one."""
         seen.append(masked)
         assert torch.equal(given_mask, mask)
         size = len(method.backbone.tokenizer) + 1
@@ -85,7 +83,10 @@ def test_the_loss_is_the_contrast_of_the_heads_vectors_and_a_little_detection(
 ):
     method = diffcse(backbone, tmp_path, variant=variant)
     method.train()
-    heads, logits, edits, edit = [], [], [], method.edit
+    heads = []
+    logits = []
+    edits = []
+    edit = method.edit
     monkeypatch.setattr(method, "edit", lambda views: edits.append(edit(views)) or edits[-1])
     method.head.register_forward_hook(lambda _m, _i, out: heads.append(out.detach().double()))
     method.classifier.register_forward_hook(lambda _m, _i, out: logits.append(out.detach()))

@@ -24,7 +24,7 @@ def build(backbone: str, tmp_path: Path) -> Callable[..., ESimCSE]:
 
 
 def test_three_steps_by_hand(build: Callable[..., ESimCSE]) -> None:
-    """Without dropout, in float64: the loss of each step from vectors alone, and a queue of the
+    """The loss of each step from vectors alone, without dropout, in float64, and a queue of the
     newest five.
     """
     method = build(dropout=0.0, queue_size=5, momentum=0.9).double().train()
@@ -70,7 +70,7 @@ def test_only_the_second_view_repeats_after_the_cut(build: Callable[..., ESimCSE
     for row in rows_of(second):
         assert row[:before] == method.before and row[-after:] == method.after
         inner, left = row[before:-after], list(whole[before:-after])
-        for token in inner:  # each token of the first view stands there once, or twice in a row
+        for token in inner:  # each token of the first view is there once, or twice in a row
             if left and token == left[0]:
                 left.pop(0)
         assert not left

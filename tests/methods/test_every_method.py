@@ -1,7 +1,7 @@
-"""What holds for every trained method: what trains, what is stored, resume, batch mates, gathering,
-refusals, sizes.
+"""The contract of every trained method: what trains, what is stored, resume, batch mates,
+gathering, refusals, sizes.
 
-The same contract on other sentences is checked by the conformance suite
+The conformance suite checks the same contract on other sentences
 (tests/conformance/test_conformance.py).
 """
 
@@ -22,7 +22,7 @@ from bench.run.plugins import discover
 from bench.run.recipes import merge_recipe
 
 U, S = "unsupervised", "supervised"
-LAST_BIAS = "layer.1.output.LayerNorm.bias"  # it cancels where a template's bias is subtracted
+LAST_BIAS = "layer.1.output.LayerNorm.bias"  # it cancels if a template's bias is subtracted
 JOINT = {"classifier": True, "view1": "none", "view2": "token-cutoff", "rate2": 0.3}
 MLM_HEAD = {"head": "mlm-transform", "head_at_test": True, "debias_at_test": True}
 REGISTRY = discover()
@@ -148,7 +148,7 @@ def roots(names: Any) -> set[str]:
 
 
 @EVERY
-def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path: Path) -> None:
+def test_trained_parameters_move_and_no_others(case: Case, backbone: str, tmp_path: Path) -> None:
     """Two steps of the method's own optimiser. A softmax does not see a key's bias: its gradient is
     rounding.
     """
@@ -160,7 +160,7 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
     optimizer, blind = method.optimizer(), ("key.bias", *case.blind)
     with training(method):
         torch.manual_seed(0)
-        for _ in range(2):  # what follows the encoder moves only after the encoder has moved
+        for _ in range(2):  # layers after the encoder move only after the encoder has moved
             method(case.batch(method)).total.backward()
             for name, p in parameters.items():
                 assert p.requires_grad == (p.grad is not None) != name.startswith(case.frozen), name
@@ -175,7 +175,7 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
 
 
 @EVERY
-def test_what_is_drawn_follows_from_seed_epoch_and_row_alone(case, tiny, tmp_path):
+def test_draws_depend_on_seed_epoch_and_row_alone(case, tiny, tmp_path):
     """Rows in the opposite order, whatever the state of every generator; another epoch or seed may
     draw otherwise.
     """
@@ -202,7 +202,7 @@ def test_what_is_drawn_follows_from_seed_epoch_and_row_alone(case, tiny, tmp_pat
 @pytest.mark.parametrize(
     "name", ["simcse", "focal-infonce", "promcse", "esimcse", "dclr", "diffcse", "sg-opt"]
 )
-def test_what_is_scored_is_cls_and_the_head_only_where_the_recipe_says_so(
+def test_encode_gives_cls_and_uses_the_head_only_if_the_recipe_says_so(
     backbone, tmp_path, name, head_at_test
 ):
     case = CASES[name]
@@ -226,7 +226,9 @@ GATHERED += ["dcpcse+shallow", "conpvp", "promptbert", "sncse", "diffcse", "info
 
 @pytest.mark.parametrize("faithful", [False, True])
 @pytest.mark.parametrize("name", GATHERED)
-def test_what_gathering_gives_is_what_is_compared(tiny, tmp_path, monkeypatch, name, faithful):
+def test_the_loss_compares_exactly_the_gathered_vectors(
+    tiny, tmp_path, monkeypatch, name, faithful
+):
     """The candidates in the opposite order, as if they came from other processes."""
     case, seen = CASES[name], []
 
@@ -302,7 +304,10 @@ def test_a_second_model_must_have_the_same_vocabulary(name, key, tiny, tiny_robe
     assert cls.places == (key,)
 
 
-BERT, ROBERTA, HEAD = 108_891_648, 124_055_040, 590_592  # base size, no pooling layers
+# base size, no pooling layers
+BERT = 108_891_648
+ROBERTA = 124_055_040
+HEAD = 590_592
 
 
 @pytest.mark.parametrize(

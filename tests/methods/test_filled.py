@@ -70,7 +70,7 @@ def test_only_bert_and_roberta_keep_their_authors_pieces(name: str, models: Mode
 
 @pytest.mark.parametrize("which", METHODS)
 @pytest.mark.parametrize("name", FILLED)
-def test_what_trains_is_the_filled_text_tokenised_once(
+def test_training_reads_the_filled_text_tokenised_once(
     name: str, which: str, models: Models, tmp_path: Path
 ) -> None:
     cls, values = METHODS[which]
@@ -120,7 +120,7 @@ def test_a_sentence_that_is_too_long_is_cut_and_the_template_never(
             assert not (features["prompt_mask"] & features["sentence_mask"]).any()
 
 
-def test_learned_vectors_stand_at_the_tokens_of_padding(models: Models) -> None:
+def test_learned_vectors_replace_the_tokens_of_padding(models: Models) -> None:
     """With byte-level BPE the blanks between them are tokens too."""
     backbone = load(resolve(models("modernbert")))
     template = Template.of(anchor(4, "repo"), backbone)

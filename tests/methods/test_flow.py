@@ -39,7 +39,7 @@ def moved(method: Flow) -> Flow:
     return method
 
 
-def test_what_is_scored_is_z_of_the_mean_of_first_and_last_layer(method: Flow) -> None:
+def test_encode_gives_z_of_the_mean_of_first_and_last_layer(method: Flow) -> None:
     texts = sentences(5, seed=3)
     moved(method)
     with torch.no_grad():

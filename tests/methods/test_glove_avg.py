@@ -44,7 +44,7 @@ def test_every_form_of_the_file_is_read(tmp_path: Path, name: str, header: str) 
     np.testing.assert_array_equal(table, TABLE)
 
 
-def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_word(tmp_path):
+def test_a_word_that_is_there_twice_keeps_its_first_vector_and_blanks_belong_to_a_word(tmp_path):
     """The public 840B file has words with blanks in them, such as ". . ."."""
     text = "a 1 2\n. . . 3 4\na 5 6\nat name@domain.com 7 8\n"
     words, table = read_vectors(write(tmp_path / "v.txt", text))

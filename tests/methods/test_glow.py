@@ -1,4 +1,4 @@
-"""Glow: that it is invertible, that its volume is what it says, and how it starts."""
+"""Glow: it is invertible, its log-determinant is right, and how it starts."""
 
 from __future__ import annotations
 

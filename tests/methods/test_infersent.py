@@ -76,7 +76,9 @@ def by_hand(method: InferSent, text: str) -> list[float]:
             getattr(method.encoder, name + way).detach().double().numpy()
             for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
         )
-        h, c, states = [0.0] * size, [0.0] * size, []
+        h = [0.0] * size
+        c = [0.0] * size
+        states = []
         for x in order:
             rows = range(4 * size)
             gates = [sum(W_in[k] * x) + sum(W_h[k] * np.array(h)) + b_in[k] + b_h[k] for k in rows]

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import batch_of, info_nce, rows_of, training
+from harness import batch_of, double, info_nce, leaves, rows_of, same, training
 from models import built, sentences
-from test_losses import leaves, same, tensor
 
 from bench.method import Loss
 from bench.methods.infocse import InfoCSE
@@ -19,7 +18,7 @@ from bench.methods.masking import mean_surprise, places_of, surprise_of_rows, wi
 
 def test_the_loss_is_that_of_the_reference(reference_c):
     known = reference_c["infocse"]
-    logits, labels = tensor(known["mlm_logits_of_2B_rows"]), torch.tensor(known["mlm_labels"])
+    logits, labels = double(known["mlm_logits_of_2B_rows"]), torch.tensor(known["mlm_labels"])
     places = places_of(labels)
     guesses = surprise_of_rows(logits[places], labels, places, texts=2)
     same(mean_surprise(*guesses), known["mlm_loss"])
@@ -30,7 +29,7 @@ def test_the_loss_is_that_of_the_reference(reference_c):
 
 
 def every_third(ids: Any, spared: Any, mask_id: int, *_: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Masking without chance: places 1, 4, 7, ... where a word stands."""
+    """Mask without chance: places 1, 4, 7, ... unless they are spared."""
     chosen = (torch.arange(ids.shape[1]) % 3 == 1) & ~spared
     return ids.masked_fill(chosen, mask_id), ids.masked_fill(~chosen, -100)
 

@@ -42,7 +42,9 @@ def by_hand(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The loss by loops over (token, sentence) pairs, and its gradients."""
     n, tokens = len(sentences), int(mask.sum())
-    loss, grad_local, grad_sentences = 0.0, np.zeros(local.shape), np.zeros(sentences.shape)
+    loss = 0.0
+    grad_local = np.zeros(local.shape)
+    grad_sentences = np.zeros(sentences.shape)
     for i, t in mask.nonzero().tolist():
         for j in range(n):
             r = float(local[i, t] @ sentences[j])
@@ -83,7 +85,7 @@ def test_loss_and_gradients_agree_with_plain_loops(lengths: list[int], size: flo
 
 
 def test_local_features_are_three_convolutions_over_each_sentence_alone(build):
-    """By hand, sentence by sentence: no padding, zeros beyond both ends."""
+    """Computed by hand, sentence by sentence: no padding, zeros beyond both ends."""
     method = build(dropout=0.0).double()
     (features,) = batch_of(method, TEXTS).columns
     means = []

@@ -2,8 +2,8 @@
 untrained start on captions that people rated (contrastive tension on STS-B dev: on captions it
 falls first).
 
-The start is the same method, built and not trained: what it scores then is what its backbone and
-its way of pooling are worth.
+The start is the same method, built and not trained: its score shows the worth of its backbone and
+of its pooling.
 """
 
 from __future__ import annotations
@@ -61,24 +61,27 @@ OWN = {
     | {"batch_size": "32", "max_seq_length": "32"},
 }
 OWN_SUPERVISED = {"guided-simcse": {"guide": "builtin"}}
-# not seen above their start within 150 steps of 64 on this backbone: what a test can spend is too
-# little for them. is-bert after 150 steps of 32, best of three captions dev scores, from 58.65:
-# 58.37 at the authors' rate of 2e-6, 58.08 at 2e-5, 54.28 at 2e-4 unsee, whose predictor begins at
-# random and is larger than the encoder, after 100 steps of 32, best of four, from 57.26: 56.75 at
-# the authors' rate of 1e-4, 57.13 at 3e-5, with Barlow Twins 57.16 at 1e-4
+# not seen above their start within 150 steps of 64 on this backbone: a test cannot train them long
+# enough
+# is-bert, after 150 steps of 32, best of three dev scores on captions, from 58.65: 58.37 at the
+# authors' rate of 2e-6, 58.08 at 2e-5, 54.28 at 2e-4
+# unsee (its predictor begins at random and is larger than the encoder), after 100 steps of 32, best
+# of four, from 57.26: 56.75 at the authors' rate of 1e-4, 57.13 at 3e-5, with Barlow Twins 57.16 at
+# 1e-4
 TOO_SLOW = {"is-bert", "sbert", "unsee"}
-# trained on labelled NLI, or on a user's word vectors, neither of which is at hand; (dcpcse,
+# trained on labelled NLI or on a user's word vectors, and neither is at hand; (dcpcse,
 # unsupervised) is promcse's
 NOT_HERE = {("consert", "supervised"), ("infersent", "supervised"), ("dcpcse", "unsupervised")}
-# they read a decoder's last token: what the built-in encoder learns there says nothing of them
+# they read a decoder's last token: they cannot be judged by what the built-in encoder learns there
 FOR_DECODERS = {"angle-llama", "cse-sfp", "mntp", "pcc-tuning", "prompteol"}
 REGISTRY = discover()
-TRAINED = [
-    (name, setting)
-    for name in REGISTRY
-    for setting in REGISTRY[name].cls.settings
-    if setting != "none" and name not in TOO_SLOW | FOR_DECODERS and (name, setting) not in NOT_HERE
-]
+TRAINED = []
+for name in REGISTRY:
+    if name in TOO_SLOW | FOR_DECODERS:
+        continue
+    for setting in REGISTRY[name].cls.settings:
+        if setting != "none" and (name, setting) not in NOT_HERE:
+            TRAINED.append((name, setting))
 
 
 def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:
@@ -95,7 +98,7 @@ def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:
 
 
 def every_third(read: Callable[[], LoadedTask]) -> LoadedTask:
-    """The pairs of a dev set, of each three the first: both scores are of the same."""
+    """Keep every third pair of a dev set: both scores are computed on the same pairs."""
     task = read()
     assert isinstance(task, LoadedPairs)
     pairs = task.data

@@ -12,22 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from harness import double, leaves, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.methods.losses import energy_hinge, focal_info_nce, info_nce, nt_xent
-
-
-def tensor(rows) -> torch.Tensor:
-    return torch.tensor(rows, dtype=torch.float64)
-
-
-def leaves(inputs: dict, *names: str) -> list[torch.Tensor]:
-    return [tensor(inputs[name]).requires_grad_() for name in names]
-
-
-def same(ours: torch.Tensor, theirs) -> None:
-    np.testing.assert_allclose(ours.detach(), theirs, rtol=0, atol=1e-10)
 
 
 @pytest.fixture
@@ -94,7 +83,9 @@ def chained(anchors, candidates, pull) -> tuple[np.ndarray, np.ndarray]:
     grad_anchors, grad_candidates = np.zeros_like(anchors), np.zeros_like(candidates)
     for i, a in enumerate(anchors):
         for j, c in enumerate(candidates):
-            cosine, size_a, size_c = cosine_of(a, c), np.linalg.norm(a), np.linalg.norm(c)
+            cosine = cosine_of(a, c)
+            size_a = np.linalg.norm(a)
+            size_c = np.linalg.norm(c)
             grad_anchors[i] += pull[i, j] * (c / size_c - cosine * a / size_a) / size_a
             grad_candidates[j] += pull[i, j] * (a / size_a - cosine * c / size_c) / size_c
     return grad_anchors, grad_candidates
@@ -161,7 +152,7 @@ def batches(draw, hard: bool | None = None) -> tuple[list[np.ndarray], int]:
 
 
 def agrees(loss: Callable, by_hand: Callable, rows: list[np.ndarray], offset: int) -> None:
-    ours = [tensor(row).requires_grad_() for row in rows]
+    ours = [double(row).requires_grad_() for row in rows]
     found = loss(*ours, offset=offset)
     found.backward()
     wanted, pull = by_hand(rows[0], rows[1], rows[2] if len(rows) > 2 else [], offset)
@@ -207,7 +198,7 @@ def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(B, D, seed, temperatu
         loss += mine / (2 * B)
         gradient[i] += of_anchor[0] / (2 * B)
         gradient[others] += of_others / (2 * B)
-    ours = tensor(rows).requires_grad_()
+    ours = double(rows).requires_grad_()
     found = nt_xent(ours[:B], ours[B:], temperature=temperature)
     found.backward()
     assert found.item() == pytest.approx(loss, abs=1e-10)

@@ -22,7 +22,12 @@ from bench.methods.masking import (
     surprise_of_rows,
 )
 
-PAD, UNKNOWN, CLS, SEP, MASK, V = 0, 1, 2, 3, 4, 997
+PAD = 0
+UNKNOWN = 1
+CLS = 2
+SEP = 3
+MASK = 4
+V = 997
 SPECIAL = (MASK, PAD, UNKNOWN, SEP, CLS)
 
 
@@ -33,7 +38,10 @@ def rows(n: int, T: int, seed: int = 0) -> torch.Tensor:
     rng = np.random.default_rng(seed)
     ids = torch.from_numpy(rng.integers(5, V, size=(n, T)))
     for row, length in zip(ids, rng.integers(4, T + 1, size=n), strict=True):
-        row[0], row[2], row[length - 1], row[length:] = CLS, UNKNOWN, SEP, PAD
+        row[0] = CLS
+        row[2] = UNKNOWN
+        row[length - 1] = SEP
+        row[length:] = PAD
     return ids
 
 
@@ -42,7 +50,7 @@ SHARES = st.sampled_from([0.0, 0.15, 1.0])
 
 @given(st.integers(1, 9), st.integers(4, 20), st.integers(0, 10_000), SHARES)
 @settings(max_examples=50, deadline=None)
-def test_what_is_spared_is_never_chosen_and_what_is_not_chosen_never_changes(n, T, seed, share):
+def test_spared_tokens_are_never_chosen_and_tokens_not_chosen_never_change(n, T, seed, share):
     ids = rows(n, T, seed)
     spared = special_positions(ids, SPECIAL)
     before = ids.clone()
@@ -58,7 +66,7 @@ def test_what_is_spared_is_never_chosen_and_what_is_not_chosen_never_changes(n, 
 
 
 def test_shares_are_15_percent_and_of_these_80_10_10() -> None:
-    """400,000 positions: each share within five standard deviations of what it should be."""
+    """400,000 positions: each share is within five standard deviations of its expectation."""
     ids = torch.full((4000, 100), 5)
     torch.manual_seed(3)
     masked, labels = mask_tokens(ids, torch.zeros_like(ids, dtype=torch.bool), MASK, V, 0.15)
@@ -103,12 +111,12 @@ def test_the_loss_is_the_authors(reference: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("texts", [1, 2, 3])
 def test_sums_and_counts_of_each_row_over_its_texts(texts: int) -> None:
-    """By a loop over the chosen positions; row i of every text belongs to sentence i."""
+    """Against a loop over the chosen positions; row i of every text belongs to sentence i."""
     rng = np.random.default_rng(texts)
     n, T = 2, 5
     labels = rng.integers(V, size=(texts * n, T))
     labels[rng.random(labels.shape) < 0.5] = NOT_CHOSEN
-    labels[0] = NOT_CHOSEN  # a row of which nothing is to be guessed
+    labels[0] = NOT_CHOSEN  # nothing is to be guessed in this row
     logits = rng.normal(size=(texts * n, T, V))
     sums, counts = np.zeros(n), np.zeros(n)
     for i, t in zip(*np.nonzero(labels != NOT_CHOSEN), strict=True):

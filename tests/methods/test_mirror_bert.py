@@ -107,8 +107,8 @@ def test_heads_drop_out_in_the_variant_and_hidden_units_do_not(build):
         torch.manual_seed(0)
         again = [method.embed(features) for _ in range(40)]
     moved = [~torch.isclose(one, still, rtol=0, atol=1e-5).all(1) for one in again]
-    # 2 layers of 2 heads: a row stays as it is where no head is dropped, or (kept whole then) both
-    # of a layer
+    # 2 layers of 2 heads: a row is unchanged if in each layer no head is dropped or both are, for
+    # then the layer is kept whole
     share = torch.stack(moved).float().mean().item()
     assert share == pytest.approx(1 - ((1 - rate) ** 2 + rate**2) ** 2, abs=0.08)
     assert torch.equal(method.eval().embed(features), still)

@@ -9,16 +9,15 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from harness import batch_of, rows_of
+from harness import batch_of, double, rows_of, same
 from models import built, sentences
-from test_losses import same, tensor
 
 from bench.methods.pcl import PCL, deleted, peer_losses, repeated, ten_texts
 
 
 def test_the_six_parts_and_their_gradients_are_those_of_the_authors_code(reference_c):
     known = reference_c["pcl"]
-    u, q = (tensor(known[key]).requires_grad_() for key in ("student_views", "peer_views"))
+    u, q = (double(known[key]).requires_grad_() for key in ("student_views", "peer_views"))
     parts = peer_losses(u, q, temperature=known["tau"])
     for key, value in known["parts"].items():
         same(parts[key], value)

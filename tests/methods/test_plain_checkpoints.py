@@ -51,7 +51,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 
 def checkpoint(folder: Path, kind: str) -> Path:
-    """A random checkpoint of a family, whose tokenizer pads with id 1 as RoBERTa's does."""
+    """Write a random checkpoint of a family; like RoBERTa's, its tokenizer pads with id 1."""
     from transformers import AutoConfig, AutoModel
 
     tokenizer = word_tokenizer(ends=kind not in ("bloom", "gpt2"))

@@ -16,7 +16,10 @@ from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from bench.methods.prefix import DeepPrefix, InputPrompt
 
-P, L, A, H = 3, 3, 4, 24
+P = 3
+L = 3
+A = 4
+H = 24
 PAD = {"bert": 0, "roberta": 1}
 IDS = [[7, 9, 11, 13, 15], [21, 23, 25, None, None]]  # None: padding
 FAMILIES = pytest.mark.parametrize("family", ["bert", "roberta"])
@@ -125,7 +128,7 @@ def by_hand(
 
 
 def apart(a: Tensor, b: Tensor, features: dict[str, Tensor]) -> float:
-    """Largest difference of two (n, T, H) where a token stands."""
+    """Return the largest difference of two (n, T, H) at real tokens."""
     real = features["attention_mask"].bool()
     T = min(a.shape[1], b.shape[1])
     return float((a[:, :T].double() - b[:, :T].double()).abs()[real[:, :T]].max())
@@ -134,13 +137,15 @@ def apart(a: Tensor, b: Tensor, features: dict[str, Tensor]) -> float:
 @FAMILIES
 @ATTENTION
 def test_states_equal_those_computed_by_hand(family: str, attention: str) -> None:
-    model, features, E = encoder(family, attention), batch(family), table()
+    model = encoder(family, attention)
+    features = batch(family)
+    E = table()
     with torch.no_grad():
         single = prefix(E).states(model, features)
         wanted = by_hand(model, family, features, E)
         assert single.shape == (2, 5, H)
         assert apart(single, wanted, features) <= 5e-6
-        # what must not be: the sentence at position 0, values taken for keys
+        # two mistakes: the sentence at position 0, values used as keys
         assert apart(single, by_hand(model, family, features, E, start=0), features) > 0.1
         assert apart(single, by_hand(model, family, features, E, swapped=True), features) > 0.1
         assert apart(prefix(E.double()).states(model.double(), features), wanted, features) <= 1e-12
@@ -156,7 +161,7 @@ def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(family, 
     with torch.no_grad():
         ours = prefix(shared, shared=True).states(model, features)
         assert apart(ours, by_hand(model, family, features, shared, shared=True), features) <= 1e-12
-        # the same keys and values at each layer is what a deep prefix with equal slices is
+        # the same keys and values at each layer equal a deep prefix with equal slices
         assert torch.equal(ours, prefix(shared.repeat(1, L)).states(model, features))
         ours = prompt.states(model, features)
         assert ours.shape == (2, 5, H)
@@ -190,6 +195,3 @@ def test_prefix_dropout_is_drawn_per_row_and_number_and_off_when_scoring() -> No
     kept = drawn[drawn != 0]
     quiet = torch.stack([torch.cat(pair) for pair in E(64)])
     torch.testing.assert_close(kept * 0.9, quiet[drawn != 0])
-
-
-# --- a prompt for a backbone ---

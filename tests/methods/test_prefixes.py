@@ -1,5 +1,5 @@
-"""Matryoshka: the reference, the plain loss where no prefix is listed, and vectors that are cut
-after training.
+"""Matryoshka: the reference, the plain loss if no prefix is listed, and vectors that are cut after
+training.
 """
 
 from __future__ import annotations

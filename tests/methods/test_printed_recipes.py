@@ -1,5 +1,5 @@
-"""What the papers' tables of hyperparameters print is what the obvious command trains with, and the
-number that it aims at.
+"""The obvious command trains with the hyperparameters of the papers' tables, and aims at the
+papers' number.
 
 The tables of tests/support/data/printed_recipes.json are typed from the papers, not read from the
 recipe files.
@@ -23,7 +23,10 @@ from bench.run.plugins import discover
 from bench.run.search.space import space_of
 
 REGISTRY = discover()
-BB, BL, RB, RL = "bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"
+BB = "bert-base-uncased"
+BL = "bert-large-uncased"
+RB = "roberta-base"
+RL = "roberta-large"
 U, S = "unsupervised", "supervised"
 TABLES = json.loads(
     (Path(__file__).parents[1] / "support" / "data" / "printed_recipes.json").read_text()
@@ -60,7 +63,7 @@ def test_the_obvious_command_has_the_values_of_the_papers_table(
 
 
 def test_a_command_without_a_setting_never_takes_one_that_the_paper_does_not_print() -> None:
-    """Where several settings have a recipe on a backbone and only some have a printed number, it is
+    """If several settings have a recipe on a backbone and only some have a printed number, it is
     one of those.
     """
     for name in REGISTRY:

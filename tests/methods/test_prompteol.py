@@ -1,4 +1,7 @@
-"""PromptEOL and its variants against plain loops of transformers, one sentence at a time and nothing padded."""
+"""PromptEOL and its variants against plain loops of transformers.
+
+The loops read one sentence at a time, and nothing is padded.
+"""
 
 from __future__ import annotations
 

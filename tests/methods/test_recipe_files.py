@@ -1,4 +1,4 @@
-"""The recipes beside the methods: every value that the papers and their code state, with its
+"""The recipe files of the methods: every value that the papers and their code state, with its
 source; and nothing that no method reads.
 """
 
@@ -52,8 +52,7 @@ def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
     for entry in file.recipes:
         assert entry.setting in cls.settings and entry.variant in ("", *variants_of(cls)), entry
         recipe = merge_recipe(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting))
-        # else the user has to give a file or a model, or vectors are fetched whose name the recipe
-        # has
+        # else the user has to give a file or a model, or the recipe names vectors to fetch
         if all(
             recipe[key] is not None and vectors_named(recipe[key]) is None for key in cls.places
         ):
@@ -72,7 +71,7 @@ def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: Path) -> None:
+def test_expected_numbers_equal_the_printed_ones(name: str, shared: Path) -> None:
     file = read_recipes(FOLDER, name)
     notes = " ".join(r["notes"] for r in recipes_json(shared))
     for entry in file.recipes:
@@ -99,8 +98,8 @@ def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: P
 
 
 def printed_since_2022(shared: Path, names: tuple[str, str], backbone: str) -> list[float]:
-    """The averages that papers and repositories print of a method of METHODS-C, of which one may be
-    a variant here.
+    """Return the averages that papers and repositories since 2022 print for a method; one may be a
+    variant here.
     """
     text = (shared / "reference" / "paper_results_c.json").read_text(encoding="utf-8")
     return [
@@ -123,7 +122,7 @@ def template(text: str) -> str:
     return text
 
 
-# what a parameter of the reference file is called here, and its value; None: any value that has the
+# the name of a parameter of the reference file here, and its value; None: any value that has the
 # source
 HEADS = {
     "cls without head": False,
@@ -151,7 +150,7 @@ OF_METHOD: dict[tuple[str, str], Callable[[Any], tuple[str, Any]]] = {
     ("promptbert", "pooler_train"): lambda v: ("head", "mlm-transform" if "MLM" in v else "tanh"),
     ("whitening", "pooler_test"): lambda v: ("pooling", "avg_first_last"),
 }
-# its published numbers are those of the embedding layer
+# its published numbers belong to the embedding layer
 NAMES = {"first-last-avg": "embedding-last-avg"}
 CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv"}
 
@@ -188,7 +187,7 @@ def find(name: str, recipe: dict[str, Any]) -> Entry:
     return found[0]
 
 
-def test_every_value_of_the_reference_file_stands_in_ours_with_its_source(shared: Path) -> None:
+def test_our_recipes_have_every_value_of_the_reference_file_with_its_source(shared: Path) -> None:
     seen = 0
     for recipe in recipes_json(shared):
         name = NAMES.get(recipe["method"], recipe["method"])

@@ -1,4 +1,4 @@
-"""``methods/same_numbers.toml``: it is of today's code, and v4's records are of that code."""
+"""``methods/same_numbers.toml`` describes today's code, and the records of v4 name that code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_table_is_of_todays_code() -> None:
     assert {module: entry["code"] for module, entry in TABLE.items()} == today
 
 
-def test_earlier_code_stands_for_todays_and_unknown_code_for_itself() -> None:
+def test_earlier_code_counts_as_todays_and_unknown_code_as_itself() -> None:
     entry = TABLE["simcse"]
     assert {equivalent_code(sha256) for sha256 in (entry["code"], *entry["earlier"])} == {
         entry["code"]

@@ -34,7 +34,10 @@ def by_hand(
             [cls[i] @ h / np.linalg.norm(cls[i]) / np.linalg.norm(h) for h in layers[j]]
             for j in range(B)
         ]
-        foreign = sum(np.exp(c / temperature) for j in range(B) if j != i for c in cosine[j])
+        foreign = 0.0
+        for j in range(B):
+            if j != i:
+                foreign += sum(np.exp(c / temperature) for c in cosine[j])
         pull = np.zeros((B, K))
         for k in range(K):
             own = np.exp(cosine[i][k] / temperature)
@@ -45,7 +48,9 @@ def by_hand(
                     pull[j] += np.exp(np.array(cosine[j]) / temperature) / (own + foreign)
         for j in range(B):
             for m in range(K):
-                h, size, other = layers[j, m], np.linalg.norm(cls[i]), np.linalg.norm(layers[j, m])
+                h = layers[j, m]
+                size = np.linalg.norm(cls[i])
+                other = np.linalg.norm(layers[j, m])
                 weight = pull[j, m] / (B * K * temperature)
                 grad_cls[i] += weight * (h / other - cosine[j][m] * cls[i] / size) / size
                 grad_layers[j, m] += weight * (cls[i] / size - cosine[j][m] * h / other) / other

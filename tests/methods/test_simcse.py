@@ -92,7 +92,9 @@ def test_mlm_adds_a_tenth_of_the_pretrained_models_own_loss(backbone, tmp_path, 
     with torch.no_grad():
         loss = method(batch)
     views = join(batch.columns if setting == "supervised" else batch.columns * 2, method.pad_id)
-    ids, mask, tokenizer = views["input_ids"], views["attention_mask"], method.backbone.tokenizer
+    ids = views["input_ids"]
+    mask = views["attention_mask"]
+    tokenizer = method.backbone.tokenizer
     spared = torch.tensor([[i in tokenizer.all_special_ids for i in row] for row in ids.tolist()])
     torch.manual_seed(3)
     masked, labels = mask_tokens(ids, spared, tokenizer.mask_token_id, len(tokenizer))
@@ -137,8 +139,8 @@ def test_a_pooler_decides_what_is_trained_and_what_is_scored(backbone, tmp_path,
 
 @pytest.mark.parametrize(("edit", "left"), [("crop", 7), ("deletion", 7), ("one-word", 9)])
 def test_the_second_view_lacks_words_and_the_first_none(tiny, tmp_path, edit, left):
-    """Of ten words of one piece each: three tenths, or one. Drawn by row and epoch, whatever else
-    is in the batch.
+    """Three tenths of ten words of one piece each are dropped, or one. Drawn by row and epoch,
+    whatever else is in the batch.
     """
     method = simcse(tiny, tmp_path, edit=edit, edit_share=0.3, dropout=0.0)
     tokenizer = method.backbone.tokenizer

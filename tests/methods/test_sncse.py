@@ -73,7 +73,7 @@ def test_the_loss_by_hand(backbone: str, tmp_path: Path) -> None:
     assert loss.parts["contrast"].item() == pytest.approx(contrast, abs=1e-10)
 
 
-def test_what_is_scored_is_the_state_in_the_first_filled_template(backbone, tmp_path):
+def test_encode_gives_the_state_in_the_first_filled_template(backbone, tmp_path):
     method = sncse(backbone, tmp_path)
     with torch.no_grad():
         wanted = state(method, "a man plays .", BERT[0], blank=" ")

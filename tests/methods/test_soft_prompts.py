@@ -26,7 +26,9 @@ KINDS = pytest.mark.parametrize(
 )
 
 
-def made(cls: Any, folder: str, run: Path, setting: str = U, variant: str = "", **more: Any) -> Any:
+def soft_prompt_method(
+    cls: Any, folder: str, run: Path, setting: str = U, variant: str = "", **more: Any
+) -> Any:
     values = {"prompt_length": P} | more
     return built(cls, folder, run, setting=setting, variant=variant, **values)
 
@@ -54,17 +56,18 @@ def fed(method: PromCSE, known: dict[str, Any], *names: str) -> tuple[Any, torch
 )
 def test_the_supervised_loss_is_the_authors(reference, tiny, tmp_path, variant, names, key):
     known = reference["contrastive"]
-    loss, gradient = fed(made(PromCSE, tiny, tmp_path, S, variant), known, *names)
+    loss, gradient = fed(soft_prompt_method(PromCSE, tiny, tmp_path, S, variant), known, *names)
     assert loss.total.item() == pytest.approx(known[key]["loss"], abs=1e-10)
     np.testing.assert_allclose(gradient, known[key]["grad_z1"], rtol=0, atol=1e-10)
 
 
 @KINDS
 def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, variant):
-    """Without dropout both views are one vector; without the prompt the vectors give another
-    loss.
+    """Both views are one vector without dropout.
+
+    Without the prompt the vectors give another loss.
     """
-    method = made(cls, backbone, tmp_path, U, variant, dropout=0.0, head_at_test=True)
+    method = soft_prompt_method(cls, backbone, tmp_path, U, variant, dropout=0.0, head_at_test=True)
     torch.nn.init.normal_(method.prompt.table, std=1.0)
     z = method.encode(TEXTS[0])
     with torch.no_grad():
@@ -78,8 +81,8 @@ def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, v
 @BOTH
 @pytest.mark.parametrize("step", ["0", "50", "1000"])
 def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monkeypatch, step, cls):
-    """Their head outputs and logits in the place of ours: eight rows of three tokens, of which
-    three are to be guessed.
+    """The authors' head outputs and logits replace ours: eight rows of three tokens, and three
+    tokens to guess.
     """
     z, mlm = reference["contrastive"]["inputs"], reference["mlm_auxiliary"]
     vectors = torch.tensor(z["z1"] + z["z2"], dtype=torch.float64)[:, None].expand(-1, 3, -1)
@@ -87,7 +90,7 @@ def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monk
     labels[:2] = torch.tensor(mlm["labels"])
     # each state names its own position
     passes = [vectors, torch.arange(24, dtype=torch.float64).reshape(8, 3, 1)]
-    method = made(cls, tiny, tmp_path, U, "mlm")
+    method = soft_prompt_method(cls, tiny, tmp_path, U, "mlm")
     method.head = torch.nn.Identity()
     method._modules.pop("lm_head")
     method.lm_head = lambda states: logits.flatten(0, 1)[states[:, 0].long()]
@@ -98,13 +101,11 @@ def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monk
     assert loss.parts["mlm"].item() == pytest.approx(mlm["mlm_loss"], abs=1e-10)
 
 
-def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(
-    backbone, tmp_path
-):
+def test_each_vector_has_its_own_place_and_mask_and_full_stop_are_not_trained(backbone, tmp_path):
     """The embeddings that reach the encoder: k-th vector at the k-th word of the template, words
     everywhere else.
     """
-    method = made(DCPCSE, backbone, tmp_path, U, "shallow")
+    method = soft_prompt_method(DCPCSE, backbone, tmp_path, U, "shallow")
     count = len(method.prompt.table)
     with torch.no_grad():
         method.prompt.table.copy_(100.0 + torch.arange(count)[:, None].expand(-1, H))

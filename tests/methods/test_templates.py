@@ -1,20 +1,18 @@
-"""Templates: where everything stands, whatever the sentence contains, and what a template's bias
-is.
+"""Templates: positions of all their tokens, whatever the sentence contains, and the bias of a
+template.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from formula import NUMBERED, Formula
-from harness import AWKWARD
+from harness import AWKWARD, double
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from bench.backbones import load, resolve
 from bench.method import Backbone, Features
@@ -28,7 +26,7 @@ REAL = ("bert-base-uncased", "roberta-base")
 
 @cache
 def vocabulary(name: str, shared: Path) -> Backbone:
-    """A real tokenizer with the positions of its model, whose weights take no memory."""
+    """Make a real tokenizer, with a model of its positions and weights that take no memory."""
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     folder = shared / "models" / f"{name}-tokenizer"
@@ -132,10 +130,6 @@ def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(real, te
         assert int(features["sentence_mask"][row].sum()) == total - len(template)
         assert int(features["prompt_mask"][row].sum()) == len(template) - 2
         assert not (features["prompt_mask"][row] & features["sentence_mask"][row]).any()
-
-
-def double(rows: Any) -> Tensor:
-    return torch.tensor(rows, dtype=torch.float64)
 
 
 def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(reference_b):

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 import torch
 from formula import Formula
-from harness import batch_of, training
+from harness import batch_of, double, same, training
 from models import built, sentences
-from test_losses import same, tensor
 from torch import nn
 
 from bench.method import Batch
@@ -23,7 +22,7 @@ from bench.methods.tsdae import TSDAE, CrossAttention, without
 
 def test_the_mean_over_tokens_is_that_of_the_reference(reference_c):
     known = reference_c["tsdae"]
-    logits = tensor(known["logits_of_decoder_at_positions_0_to_4"]).requires_grad_()
+    logits = double(known["logits_of_decoder_at_positions_0_to_4"]).requires_grad_()
     ids = torch.tensor(known["input_ids"])[:, 1:]
     labels = ids.masked_fill(ids == known["pad"], -100)
     used = logits[:, : labels.shape[1]]

@@ -1,4 +1,7 @@
-"""TSDAE on ModernBERT and its kin: the decoder against layers that are run one by one, and what reaches it."""
+"""TSDAE on ModernBERT and its kin.
+
+The decoder against layers that are run one by one, and the inputs that reach it.
+"""
 
 from __future__ import annotations
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from harness import batch_of, rows_of
+from harness import batch_of, double, rows_of, same
 from models import built, sentences
-from test_losses import same, tensor
 from torch import nn
 
 from bench.methods.momentum import FrozenCopy
@@ -16,7 +15,7 @@ from bench.methods.unsee import UNSEE, barlow, vicreg
 
 def test_vicreg_and_its_gradient_are_those_of_the_authors_code(reference_c):
     known, inputs = reference_c["vicreg"], reference_c["inputs"]
-    x, y = tensor(inputs["z1"]).requires_grad_(), tensor(inputs["t1"])
+    x, y = double(inputs["z1"]).requires_grad_(), double(inputs["t1"])
     loss = vicreg(x, y)
     loss.backward()
     same(loss, known["loss"])
@@ -28,7 +27,7 @@ def test_vicreg_and_its_gradient_are_those_of_the_authors_code(reference_c):
 
 def test_barlow_and_its_gradient_are_those_of_the_authors_code(reference_c):
     known, inputs = reference_c["barlow"], reference_c["inputs"]
-    x, y = tensor(inputs["z1"]).requires_grad_(), tensor(inputs["t1"])
+    x, y = double(inputs["z1"]).requires_grad_(), double(inputs["t1"])
     scale = nn.BatchNorm1d(x.shape[1]).double()
     loss = barlow(scale(x), scale(y), off_weight=known["off_weight"])
     loss.backward()
@@ -40,7 +39,7 @@ def test_the_target_moves_as_in_the_reference(reference_c):
     known = reference_c["momentum_target"]
     copy, online = (nn.Linear(1, 2, bias=False).double() for _ in range(2))
     for module, values in ((copy, known["old"]), (online, known["online_after_step"])):
-        module.weight = nn.Parameter(tensor(values)[:, None])
+        module.weight = nn.Parameter(double(values)[:, None])
     target = FrozenCopy(copy)
     target.follow(online, known["decay"])
     same(target.module.weight[:, 0], known["new"])

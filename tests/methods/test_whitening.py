@@ -72,7 +72,7 @@ CUTS, OFFSETS = st.lists(st.integers(0, 40), max_size=4), st.sampled_from([0.0, 
 @given(st.integers(0, 1000), st.integers(12, 40), CUTS, OFFSETS)
 @settings(max_examples=40, deadline=None)
 def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(seed, n, cuts, offset):
-    """An offset that is large beside the spread is where a sum of squares would lose its digits."""
+    """With an offset much larger than the spread a sum of squares would lose its digits."""
     rows = np.random.default_rng(seed).normal(size=(n, 4)) + offset
     inside = sorted({cut for cut in cuts if 0 < cut < n})
     moments = moments_of(rows, *inside)
@@ -83,7 +83,7 @@ def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(seed, n, cuts, offs
 
 
 @pytest.mark.parametrize(("pooling", "first"), [("avg_first_last", 1), ("avg_emb_last", 0)])
-def test_what_is_scored_is_the_whitened_mean_of_two_layers(tiny, tmp_path, pooling, first):
+def test_encode_gives_the_whitened_mean_of_two_layers(tiny, tmp_path, pooling, first):
     corpus, texts = sentences(150, seed=4), sentences(6, seed=5)
     method = fitted(tiny, tmp_path, corpus, pooling=pooling, components=8)
     x, new = pooled_by_hand(method, corpus, first), pooled_by_hand(method, texts, first)

@@ -21,8 +21,9 @@ HEAVY = ("torch", "transformers", "mteb", "sentence_transformers")
 
 
 def modules(package: str, folder: Path) -> dict[str, Path]:
-    """The modules below a folder, by the name under which they are imported. The methods of a wheel
-    lie within bench/.
+    """Find the modules below a folder, by the names that import them.
+
+    In a wheel the methods are in bench/.
     """
     found = {}
     for path in sorted(folder.rglob("*.py")):
@@ -45,8 +46,9 @@ ALL = of_bench() | of_methods()
 
 
 def imports(path: Path, *, at_import_only: bool = False) -> set[str]:
-    """What a file imports, as "a.b" and, for ``from a import b``, as "a.b" too. Imports for type
-    checkers only are left out.
+    """Return the imports of a file as "a.b" and, for ``from a import b``, as "a.b" too.
+
+    Imports for type checkers only are left out.
     """
     found: set[str] = set()
 
@@ -92,8 +94,8 @@ def test_bench_never_imports_methods() -> None:
 
 
 def test_bench_names_no_method_in_its_code() -> None:
-    """Neither as an import nor as a special case: strings that equal a method's name stand only
-    where a user is shown an example.
+    """Neither as an import nor as a special case: a string that equals a method's name is allowed
+    only in an example for the user.
     """
     from bench.run.plugins import discover
 
@@ -266,13 +268,13 @@ def graph() -> dict[str, set[str]]:
 
 
 def test_rooms_import_only_from_below() -> None:
-    up = {
-        f"{name} -> {hit}"
-        for name, hits in graph().items()
-        if room(name) in ROOMS
-        for hit in hits
-        if room(hit) in ROOMS and ROOMS.index(room(hit)) > ROOMS.index(room(name))
-    }
+    up = set()
+    for name, hits in graph().items():
+        for hit in hits:
+            if room(name) not in ROOMS or room(hit) not in ROOMS:
+                continue
+            if ROOMS.index(room(hit)) > ROOMS.index(room(name)):
+                up.add(f"{name} -> {hit}")
     assert up == set()
 
 
@@ -304,13 +306,13 @@ def test_files_of_a_room_above_are_not_read() -> None:
     assert rooms_in_paths(ast.parse("Path(__file__).parents[1] / 'verify' / 'given.json'")) == {
         "verify"
     }
-    up = {
-        f"{name} -> {other}"
-        for name, path in of_bench().items()
-        if room(name) in ROOMS
-        for other in rooms_in_paths(ast.parse(path.read_text(encoding="utf-8")))
-        if ROOMS.index(other) > ROOMS.index(room(name))
-    }
+    up = set()
+    for name, path in of_bench().items():
+        if room(name) not in ROOMS:
+            continue
+        for other in rooms_in_paths(ast.parse(path.read_text(encoding="utf-8"))):
+            if ROOMS.index(other) > ROOMS.index(room(name)):
+                up.add(f"{name} -> {other}")
     assert up == set()
 
 
@@ -388,12 +390,8 @@ def test_only_the_torch_parts_import_torch_at_module_level() -> None:
 
 def test_nothing_of_the_workplace_is_named() -> None:
     strange = re.compile(r"/work\b|\.\./shared|/root/|/tmp/")
-    files = [
-        p
-        for folder in (BENCH, METHODS)
-        for p in folder.rglob("*")
-        if p.suffix in {".py", ".toml", ".json", ".md", ".html", ".css"}
-    ]
+    suffixes = {".py", ".toml", ".json", ".md", ".html", ".css"}
+    files = [p for p in (*BENCH.rglob("*"), *METHODS.rglob("*")) if p.suffix in suffixes]
     found = {
         str(p.relative_to(BENCH.parent)): hits
         for p in files
@@ -448,7 +446,9 @@ with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stder
     ],
     ids=["import bench", "bench.train", "import bench.method", "--help", "run --help", "compare"],
 )
-def test_what_an_import_pulls_in(code: str, forbidden: tuple[str, ...], tmp_path: Path) -> None:
+def test_modules_that_an_import_loads(
+    code: str, forbidden: tuple[str, ...], tmp_path: Path
+) -> None:
     if code == verb("compare"):
         from made_runs import made_run
 

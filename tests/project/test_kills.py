@@ -20,7 +20,7 @@ KILLS |= {"record": 6, "data-fetch": 4, "data-overlap": 2}
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", KILLS)
-def test_what_is_killed_goes_on_and_ends_as_undisturbed(
+def test_killed_work_continues_and_ends_as_undisturbed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))  # the works' own is set in it

@@ -1,4 +1,4 @@
-"""What the package says of itself, and the one address from which its links are made."""
+"""The package's own metadata, and the one address that all its links start with."""
 
 from __future__ import annotations
 

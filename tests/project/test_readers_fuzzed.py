@@ -22,7 +22,7 @@ START = int(os.environ.get("BENCH_FUZZ_START", 0))
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda one: one.name)
-def test_what_is_right_is_read(reader: Reader, tmp_path: Path) -> None:
+def test_undamaged_files_are_read(reader: Reader, tmp_path: Path) -> None:
     for content in reader.contents:
         path = prepared(reader, tmp_path) / reader.file
         path.write_bytes(content)
@@ -30,7 +30,7 @@ def test_what_is_right_is_read(reader: Reader, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_was_found_once_is_one_line(name: str, tmp_path: Path) -> None:
+def test_inputs_that_once_crashed_are_one_line(name: str, tmp_path: Path) -> None:
     (reader,) = [one for one in READERS if one.name == name]
     for content in CASES[name]:
         assert read(reader, content, prepared(reader, tmp_path)) is None

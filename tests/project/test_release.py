@@ -1,6 +1,4 @@
-"""What is released: from a tag, the same bytes twice, with everything that it needs, and it works
-in an empty environment.
-"""
+"""Releases: made from a tag, the same bytes twice, complete, working in an empty environment."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def release(*words: str | Path, **environment: str) -> subprocess.CompletedProce
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Wheel and sdist; the script builds twice, and fails where a byte differs."""
+    """Build wheel and sdist; the script builds twice, and fails if a byte differs."""
     out = tmp_path_factory.mktemp("dist")
     done = release("build", out)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -83,7 +81,7 @@ def test_the_wheel_and_the_sdist_hold_what_is_needed_and_nothing_else(built: Pat
 
 @pytest.mark.nightly
 def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
-    """Without torch, on this Python; the workflow does it whole, on three."""
+    """It has no torch and one Python here; the workflow has torch, and three Pythons."""
     (wheel,) = built.glob("*.whl")
     done = release("try", wheel, BENCH_NO_DEPS="1")
     if "No matching distribution" in done.stderr or "NewConnectionError" in done.stderr:
@@ -135,7 +133,10 @@ def test_the_version_costs_nothing_and_is_a_version() -> None:
     from packaging.version import Version
 
     assert Version(bench.__version__)
-    code = "import sys; before = set(sys.modules); import bench; bench.__version__; print(*sorted(set(sys.modules) - before))"
+    code = (
+        "import sys; before = set(sys.modules); import bench; bench.__version__; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()

@@ -1,4 +1,4 @@
-"""mypy over the package, as a test: it takes one core, and the other tests go on beside it."""
+"""mypy over the package, as a test: it takes one core while the other tests go on."""
 
 from __future__ import annotations
 

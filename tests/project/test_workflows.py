@@ -1,5 +1,5 @@
-"""What runs on GitHub: forms and workflows are valid, pinned and of least rights, and each step is
-a script that runs here.
+"""Forms and workflows on GitHub are valid, pinned and have the least rights, and each step is a
+script that runs here.
 """
 
 from __future__ import annotations
@@ -71,12 +71,8 @@ def test_zizmor_finds_nothing() -> None:
 
 
 def test_actions_are_pinned_rights_are_said_and_steps_are_scripts() -> None:
-    used = [
-        line
-        for file in WORKFLOWS
-        for line in file.read_text().splitlines()
-        if re.match(r"\s*(- )?uses: ", line)
-    ]
+    lines = "\n".join(file.read_text() for file in WORKFLOWS).splitlines()
+    used = [line for line in lines if re.match(r"\s*(- )?uses: ", line)]
     loose = [
         line
         for line in used
@@ -269,7 +265,7 @@ def test_published_versions_are_guarded(board: Path) -> None:
 
 
 def test_ci_hides_engines_and_nothing_else(tmp_path: Path) -> None:
-    """What a newcomer's machine lacks is not on the PATH with which CI runs the tests."""
+    """Programs that a newcomer's machine lacks are not on the PATH with which CI runs the tests."""
     engines = tmp_path / "engines"
     engines.mkdir()
     for name in ("sbatch", "srun", "squeue", "torchrun", "ray", "mpirun", "sbatches"):

@@ -1,4 +1,7 @@
-"""A version with an address: what other sites show for a link to it, and nothing of it without one."""
+"""A version with an address: the preview that other sites show for a link to it.
+
+Without an address a version has no preview.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,9 @@ def test_the_index_keeps_the_tags_of_the_newest_version(quick: Publish, out: Pat
         ("--docs", "docs/README.md"),
     ],
 )
-def test_what_is_no_address_is_one_line(runs: Path, out: Path, option: str, text: str) -> None:
+def test_a_bad_address_is_refused_in_one_line(
+    runs: Path, out: Path, option: str, text: str
+) -> None:
     done = bench("publish", "--runs", runs, "--out", out, option, text)
     assert done.exit_code == 2 and not out.exists()
     assert f"{option} {text}: expected the address of a folder on the web" in done.stderr

@@ -33,9 +33,6 @@ def test_no_width_and_no_suite_makes_the_page_scroll_sideways(
         assert scrolls_sideways(one.page, 320, 360, 640, 641, 1024, 1200, 1279, 1280, 1600) == []
 
 
-# --- order ---
-
-
 @pytest.mark.parametrize("name", ["STS12", "SICK-R"])
 def test_sorting_by_a_task(page: Page, name: str) -> None:
     before = methods(page)
@@ -65,21 +62,17 @@ def test_the_back_button_undoes_what_was_chosen(page: Page) -> None:
     assert methods(page) == sorted_by
 
 
-# --- choices ---
-
-
 def test_a_view_can_be_linked(page: Page, chromium: Browser) -> None:
     choose(page, "suite", "transfer")
     sort_by(page, "MR")
     page.get_by_label("search").fill("p")
-    text, numbers, where = methods(page), column(page, "MR"), page.url
+    text = methods(page)
+    numbers = column(page, "MR")
+    where = page.url
     with visit(chromium, where) as again:
         assert methods(again.page) == text and column(again.page, "MR") == numbers
         assert again.page.get_by_label("search").input_value() == "p"
         assert again.troubles == []
-
-
-# --- search ---
 
 
 def test_search_leaves_the_rows_that_have_it(page: Page) -> None:
@@ -94,10 +87,7 @@ def test_search_leaves_the_rows_that_have_it(page: Page) -> None:
     assert methods(page) == everything
 
 
-# --- rows side by side ---
-
-
-def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(
+def test_ticked_rows_are_shown_side_by_side_at_an_address_of_their_own(
     page: Page, chromium: Browser
 ) -> None:
     view, table = page.locator("section.compare"), shown_tables(page).first
@@ -120,9 +110,6 @@ def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(
     assert not view.is_visible()
     page.go_back()
     expect(view).to_be_visible()
-
-
-# --- counts ---
 
 
 @pytest.mark.parametrize("key", ["setting", "backbone", "suite", "text", "family", "trains"])

@@ -1,4 +1,4 @@
-"""What the page says has changed in a row whose runs are of earlier code of their method."""
+"""The page's note on a row with runs of earlier code of their method."""
 
 from __future__ import annotations
 

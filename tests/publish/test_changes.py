@@ -123,6 +123,8 @@ def test_a_verdict_that_moved_is_a_change() -> None:
         ({"packages": {"torch": "9"}}, "libraries or hardware"),
     ],
 )
-def test_what_differs(changes: dict[str, Any], differs: str) -> None:
+def test_each_difference_between_two_versions_is_listed(
+    changes: dict[str, Any], differs: str
+) -> None:
     (row,) = since([run()], [run(value=51.0, **changes)]).rows
     assert (row.before, row.now, row.differs) == (50.0, 51.0, differs)

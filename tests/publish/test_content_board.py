@@ -1,5 +1,5 @@
-"""What a board holds: which runs meet in one table, against whom they are judged, and what of their
-cost may be compared.
+"""The contents of a board: which runs share a table, their baseline, and which costs may be
+compared.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from factories import record, sts_scores
@@ -26,8 +27,10 @@ def published(records: Sequence[RunRecord], runs: Path) -> list[Run]:
     return [Run(record=one, folder=runs / one.run_id) for one in records]
 
 
-def made(records: Sequence[RunRecord], runs: Path = Path("nowhere"), **asked: object) -> Board:
-    return build_board(published(records, runs), version="v1", title="A board", **asked)  # type: ignore[arg-type]
+def board_of_records(
+    records: Sequence[RunRecord], runs: Path = Path("nowhere"), **asked: Any
+) -> Board:
+    return build_board(published(records, runs), version="v1", title="A board", **asked)
 
 
 def only(shown: Board) -> BoardTable:
@@ -49,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunReco
 
 @pytest.fixture(scope="module")
 def shown(folder: tuple[Path, list[RunRecord]]) -> Board:
-    return made(folder[1], folder[0])
+    return board_of_records(folder[1], folder[0])
 
 
 def test_the_order_in_which_runs_are_found_changes_nothing(
@@ -58,7 +61,7 @@ def test_the_order_in_which_runs_are_found_changes_nothing(
     mixed = list(folder[1])
     random.Random(3).shuffle(mixed)
     assert mixed != folder[1]
-    assert made(mixed, folder[0]) == shown
+    assert board_of_records(mixed, folder[0]) == shown
 
 
 def test_the_baseline_is_simcse_or_the_one_that_is_named(
@@ -68,13 +71,10 @@ def test_the_baseline_is_simcse_or_the_one_that_is_named(
     assert shown.tables[0].table.baseline == "simcse" and rows["simcse"].is_baseline
     assert verdict_of(rows["promptbert"]) == "better" and verdict_of(rows["cls"]) == "worse"
     assert rows["promptbert"].may_be_best and not rows["simcse"].may_be_best
-    named = made(folder[1], folder[0], baseline="promcse").tables[0].table
+    named = board_of_records(folder[1], folder[0], baseline="promcse").tables[0].table
     assert [row.name for row in named.rows if row.is_baseline] == ["promcse"]
     others = [record(f"m{i}", 1, base=20 + 5 * i) for i in range(3)]
-    assert only(made(others)).table.baseline is None, "never the best row"
-
-
-# --- which numbers meet in one column ---
+    assert only(board_of_records(others)).table.baseline is None, "never the best row"
 
 
 def selected(dev_task: str | None, dev_score: float | None = 70.0) -> Training:
@@ -96,7 +96,7 @@ def selected(dev_task: str | None, dev_score: float | None = 70.0) -> Training:
         (selected(" "), "a set that was not recorded"),
     ],
 )
-def test_what_was_not_chosen_on_a_development_set_is_named(
+def test_scores_not_chosen_on_a_development_set_are_named(
     training: Training | None, table: str
 ) -> None:
     assert chosen_on(record("simcse", 1, training=training)) == table
@@ -108,7 +108,9 @@ def test_dev_selected_and_test_selected_scores_share_no_table() -> None:
         record("promcse", 1, base=80, training=selected("none", None)),
         record("cls", None, base=40, setting="none"),
     ]
-    tables = made([*honest, record("cheat", 1, base=90, training=selected("STS-B test"))]).tables
+    tables = board_of_records(
+        [*honest, record("cheat", 1, base=90, training=selected("STS-B test"))]
+    ).tables
     assert [[row.method for row in one.table.rows] for one in tables] == [
         ["promcse", "simcse", "cls"],
         ["cheat"],
@@ -144,7 +146,7 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
         on("cpu: A", method="mixed"),
         on("cuda: B", method="mixed", seed=2),
     ]
-    one = only(made(records))
+    one = only(board_of_records(records))
     costs = {row.method: row.cost for row in one.table.rows if row.cost is not None}
     assert len(costs) == 6
     for of in (lambda cost: cost.train_seconds, lambda cost: cost.peak_memory_bytes):
@@ -155,9 +157,6 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
         + ", ".join(row.name for row in one.table.rows if row.name not in ("simcse", "promcse"))
         + "."
     )
-
-
-# --- addresses, names, order ---
 
 
 def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
@@ -171,7 +170,7 @@ def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
         record("pretrained", None, setting="none", backbone="/elsewhere/all-MiniLM-L6-v2/"),
         record("simcse", 1, backbone="bert-base-uncased", base=75),
     ]
-    shown = made(records)
+    shown = board_of_records(records)
     assert [one.anchor for one in shown.tables] == [
         "unsupervised-builtin-sts-senteval-all-1-tokenised",
         "unsupervised-builtin-sts-senteval-all-1-raw",

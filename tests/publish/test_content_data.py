@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -81,9 +82,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Board:
     )
 
 
-# --- JSON ---
-
-
 def test_the_json_fits_its_schema(shown: Board, hostile: Board) -> None:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -95,9 +93,6 @@ def test_the_json_fits_its_schema(shown: Board, hostile: Board) -> None:
         jsonschema.Draft202012Validator(schema).validate(wrong)
 
 
-# --- CSV ---
-
-
 def test_no_spreadsheet_takes_a_name_for_a_formula(hostile: Board) -> None:
     for text in table_files(hostile).values():
         for line in csv.reader(io.StringIO(text)):
@@ -106,53 +101,45 @@ def test_no_spreadsheet_takes_a_name_for_a_formula(hostile: Board) -> None:
                 assert not re.match(r"[=+@|%]|-(?![0-9.])", cell), cell
 
 
-# --- what papers printed ---
-
-
-def test_every_printed_number_stands_once_in_the_files_with_what_the_audit_says(
+def test_every_printed_number_is_once_in_the_files_with_the_audits_remarks(
     shown: Board,
 ) -> None:
-    lines = [
-        line
-        for name, text in table_files(shown).items()
-        if name.startswith("printed-")
-        for line in csv.DictReader(io.StringIO(text))
-    ]
+    lines = []
+    for name, text in table_files(shown).items():
+        if name.startswith("printed-"):
+            lines += csv.DictReader(io.StringIO(text))
     assert [(line["label"], line["task"], float(line["value"])) for line in lines] == [
-        (one.label, one.task, one.value) for paper, table in tables() for one in of(paper, table)
+        (one.label, one.task, one.value)
+        for paper, table in tables()
+        for one in printed_results(paper, table)
     ]
     written = "".join(line["remarks"] for line in lines)
     assert all(" ".join(remark.why.split()) in written for remark in audit())
 
 
-def test_every_printed_number_stands_on_the_page_with_every_remark_of_the_audit(
+def test_every_printed_number_is_on_the_page_with_every_remark_of_the_audit(
     shown: Board,
 ) -> None:
     made = [one for listed in printed_papers(shown).values() for one in listed]
     assert [one.table for one in made] == [table for _, table in tables()]
     for one, (paper, table) in zip(made, tables(), strict=True):
-        texts = [
-            cell.text.split(" ±")[0]
-            for column, cells in zip(
-                one.grid.columns, zip(*one.grid.rows, strict=True), strict=True
-            )
-            for cell in cells
-            if column.right
-        ]
-        numbers = of(paper, table)
+        texts = []
+        for row in one.grid.rows:
+            for column, cell in zip(one.grid.columns, row, strict=True):
+                if column.right:
+                    texts.append(cell.text.split(" ±")[0])
+        numbers = printed_results(paper, table)
         assert sorted(filter(None, texts)) == sorted(number.printed for number in numbers)
         about = {remark for number in numbers for remark in remarks(number)}
         whys = {remark.why for remark in about if remark.kind != "copied"}
         assert {text.split(": ", 1)[1] for text in one.grid.footnotes} == whys
-        marked = {mark for row in one.grid.rows for cell in row for mark in cell.marks}
+        cells = itertools.chain.from_iterable(one.grid.rows)
+        marked = {mark for cell in cells for mark in cell.marks}
         assert marked == set(range(1, len(one.grid.footnotes) + 1))
 
 
-def of(paper: str, table: str) -> tuple[ReferenceResult, ...]:
+def printed_results(paper: str, table: str) -> tuple[ReferenceResult, ...]:
     return results(paper=paper, table=table)
-
-
-# --- Markdown ---
 
 
 class Tags(HTMLParser):

@@ -1,4 +1,7 @@
-"""The page of all versions: the newest finding as its headline, and the drawn differences of its first table."""
+"""The page of all versions.
+
+The newest finding is its headline, and the differences of its first table are drawn.
+"""
 
 from __future__ import annotations
 

@@ -190,7 +190,10 @@ def test_gold_values_of_own_files_are_published_and_no_word_of_a_text(
     assert run.exit_code == 0, run.output
     done = bench("publish", "--runs", "runs")
     assert done.exit_code == 0, done.output
-    said = "own files (pairs, texts and texts-clusters): their gold values and predictions are published"
+    said = (
+        "own files (pairs, texts and texts-clusters): "
+        "their gold values and predictions are published"
+    )
     assert said in done.stderr and "--leave-out own" in done.stderr
     version = Path("leaderboards/v1")
     assert suites_in(version) >= {"own"}

@@ -21,8 +21,9 @@ SEEDS = (1, 2, 3)
 
 @pytest.fixture
 def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two methods of three seeds, one of which has a second suite, and an untrained one; four runs
-    are many here.
+    """Publish two methods of three seeds, one with a second suite, and an untrained one.
+
+    Four runs are many here.
     """
     monkeypatch.setattr(boards, "PAGES", 4)
     made_runs(tmp_path / "runs", {"promcse": 0.45}, seeds=SEEDS)

@@ -1,6 +1,4 @@
-"""What is called how on published pages: names without the publisher's folders, addresses, what to
-type.
-"""
+"""Names on published pages (none of the publisher's folders), addresses, and commands to type."""
 
 from __future__ import annotations
 

@@ -54,9 +54,7 @@ def plan_of(*words: str) -> list[dict[str, Any]]:
 
 
 def as_planned(runs: Path, planned: dict[str, Any]) -> RunRecord:
-    """A finished run of a plan: its recipe and where it is from are the plan's, its scores are
-    made.
-    """
+    """Make a finished run of a plan, with the plan's recipe and sources, and made-up scores."""
     training = {"steps": 12, "sentences": 96}
     made = made_run(
         runs, planned["method"], planned["seed"], suites=("check",), noise=len(planned["method"])
@@ -128,7 +126,7 @@ def test_one_run_with_another_suite_does_not_change_the_command(tmp_path: Path) 
     assert add_row(board_of(tmp_path)) == before
 
 
-def test_what_belongs_to_a_method_or_a_search_is_not_in_the_command(tmp_path: Path) -> None:
+def test_values_of_a_method_or_a_search_are_not_in_the_command(tmp_path: Path) -> None:
     (one, other), _ = RunsFolder(runs_of_two(tmp_path)).records()
     given = {
         "budget": RecipeValue(value="157steps", source="--budget 157steps"),

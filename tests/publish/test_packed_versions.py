@@ -51,9 +51,7 @@ def test_arrays_are_the_same_when_read_again(
 
 
 def test_ranks_that_are_stored_as_differences_are_the_same_when_read_again(tmp_path: Path) -> None:
-    """Also where a difference needs all 16 bits, where two runs agree, and of the first run of a
-    method.
-    """
+    """Also if a difference needs all 16 bits, if two runs agree, and for a method's first run."""
     draw = np.random.default_rng(1)
     near = np.arange(400, dtype=np.int16)
     ranks = {

@@ -44,9 +44,6 @@ def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
         assert path.is_file(), path
 
 
-# --- the keyboard ---
-
-
 def test_all_of_it_works_by_keyboard(page: Page) -> None:
     page.keyboard.press("Tab")
     expect(page.locator(":focus")).to_have_text(

@@ -1,5 +1,5 @@
-"""What this project has published itself: unaltered, a sample of its scores computed again from the
-predictions beside them, and no larger than said.
+"""This project's own published versions: unaltered, a sample of their scores recomputed from the
+stored predictions, and no larger than stated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def test_nothing_published_was_altered() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("run", SAMPLE, ids=lambda path: path.name)
-def test_every_score_follows_from_the_predictions_beside_it(
+def test_every_score_follows_from_its_predictions(
     run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)  # nothing but the published folder is at hand

@@ -57,7 +57,7 @@ def name(row: dict[str, Any]) -> str:
 
 
 def verdicts(table: dict[str, Any]) -> dict[str, str]:
-    """Of the rows that were tested."""
+    """The verdicts of the rows that were tested."""
     return {
         name(row): row["against"]["verdict"]
         for row in table["rows"]

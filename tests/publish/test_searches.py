@@ -1,4 +1,4 @@
-"""Searches in a version: every trial is published with the runs whose values it found."""
+"""Searches in a version: every trial is published with the runs that use the values it found."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def made_search(
     return search
 
 
-def said(name: str = "search-1a2b3c4d", **changes: object) -> dict[str, object]:
-    """What a record of a tuned run keeps of its search."""
+def search_entry(name: str = "search-1a2b3c4d", **changes: object) -> dict[str, object]:
+    """Return the entry about its search in the record of a tuned run."""
     search = {"name": name, "trials": 3, "seeds": [901], "select_on": "captions dev"}
     return {"execution": {"search": search | changes}}
 
@@ -76,7 +76,7 @@ def said(name: str = "search-1a2b3c4d", **changes: object) -> dict[str, object]:
 def tuned_runs(runs: Path, **changes: object) -> None:
     for method, noise in (("simcse", 0.6), ("promcse", 0.5)):
         for seed in (1, 2):
-            made_run(runs, method, seed, noise=noise, provenance=said(**changes))
+            made_run(runs, method, seed, noise=noise, provenance=search_entry(**changes))
 
 
 @pytest.fixture

@@ -111,13 +111,15 @@ def run(seed: int, fingerprint: str = "", code: str = "") -> RunRecord:
 
 
 def came(*records: RunRecord) -> dict[str, frozenset[str]]:
-    """As of one command."""
+    """Say that one command made the runs."""
     names = frozenset(one.run_id for one in records)
     return dict.fromkeys(names, names)
 
 
-def test_runs_that_would_replace_each_other_stand_apart() -> None:
-    first, other, second = run(1), run(2), run(1)
+def test_runs_that_would_replace_each_other_are_separate() -> None:
+    first = run(1)
+    other = run(2)
+    second = run(1)
     second = replace(
         second,
         run_id="simcse-builtin-s1-0000000f",
@@ -137,7 +139,9 @@ def test_runs_that_would_replace_each_other_stand_apart() -> None:
 
 def test_runs_that_did_not_come_together_share_no_row() -> None:
     """Two people may write one name: their mean would be nobody's."""
-    first, second, other = run(1), run(2), run(3)
+    first = run(1)
+    second = run(2)
+    other = run(3)
     sent = [(one, "Ada") for one in (first, second, other)]
     labels = row_labels(sent, [], came(first, second))
     assert labels[first.run_id] == labels[second.run_id] != labels[other.run_id]
@@ -195,7 +199,7 @@ def test_an_imposter_of_the_same_batch_with_another_seed_joins_no_row(
 
 
 def read_only(folder: Path, data: object = None) -> RunRecord:
-    """In the place of all checks: made runs have scores of nothing."""
+    """Replace all checks: made runs have scores without predictions."""
     from bench.records.record import read_record
 
     return read_record(folder / "run.json")

@@ -26,7 +26,7 @@ def version(request: pytest.FixtureRequest) -> Path:
 
 
 def files(version: Path, kind: str) -> list[Path]:
-    """Of a version and of the index above it."""
+    """The files of a version and of the index above it."""
     return sorted(version.parent.rglob(f"*.{kind}"))
 
 
@@ -69,7 +69,7 @@ def test_the_same_runs_give_the_same_bytes(site: Path, tmp_path: Path) -> None:
 
 
 def runs_of(version: Path) -> Path:
-    """The runs folder beside the host's folder: not the one that was published."""
+    """Return the runs folder next to the host's folder, not the published one."""
     return next(
         parent / "runs"
         for parent in version.parents
@@ -92,7 +92,8 @@ def test_nothing_outside_is_named(version: Path) -> None:
     for path in (*files(version, "css"), *files(version, "js")):
         text = path.read_text(encoding="utf-8")
         assert not re.search(
-            r"@import|url\(\s*['\"]?(?!#|data:image/svg)|fetch\(|XMLHttpRequest|sendBeacon|WebSocket|eval\(|new Function",
+            r"@import|url\(\s*['\"]?(?!#|data:image/svg)|fetch\(|XMLHttpRequest|sendBeacon|"
+            r"WebSocket|eval\(|new Function",
             text,
         ), path
         assert "http:" not in text.replace("http://www.w3.org/", ""), path

@@ -64,7 +64,7 @@ DEEP = json.loads("[" * 200 + "]" * 200)
 
 
 @pytest.mark.parametrize("key", ["places", "precision", "dev", "ranks"])
-def test_what_a_fingerprint_is_of_has_the_types_that_pages_expect(key: str) -> None:
+def test_the_inputs_of_a_fingerprint_have_the_types_that_pages_expect(key: str) -> None:
     """Read as a damaged record, or drawn; never a traceback."""
     whole = record("simcse", 1, recipe={"teacher": "x"}).to_json()
     for value in [*TYPES, DEEP]:
@@ -77,7 +77,7 @@ def test_what_a_fingerprint_is_of_has_the_types_that_pages_expect(key: str) -> N
         repeat([made])
 
 
-def test_what_is_nested_too_deep_is_named() -> None:
+def test_a_value_nested_too_deep_is_named() -> None:
     whole = record("simcse", 1).to_json()
     whole["provenance"]["platform"] = {"device": DEEP}
     with pytest.raises(BenchError, match="platform: more than 64 objects or lists"):

@@ -1,4 +1,4 @@
-"""A submission is a folder that anybody may have written: what is refused, why, and at what cost."""
+"""A submission may have been written by anybody: what is refused, why, and at what cost."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def path_in_array(store: RunsFolder, run: RunRecord) -> None:
 another_seed = changed(seed=7)
 
 
-def said(**fields: Any) -> Forgery:
-    """A score with something beside it that its predictions do not give."""
+def with_score_fields(**fields: Any) -> Forgery:
+    """Make a score with an extra value that its predictions do not give."""
     return lambda store, run: store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
 
 
@@ -130,7 +130,7 @@ def more_detail(name: str, value: Any, *path: str) -> Forgery:
         for key in path:
             below = below[key]
         below[name] = value
-        said(detail=detail)(store, run)
+        with_score_fields(detail=detail)(store, run)
 
     return change
 
@@ -170,9 +170,15 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
     "no scores": (no_scores, "this one is finished; scores: 0"),
     "own suite": (own_suite, "mine Avg.: the suite mine is not known"),
     "own task": (own_task, "sts STS99: sts has no task STS99"),
-    "std": (said(std=0.01), "the standard deviation 0.01 is recorded, its predictions give None"),
-    "large std": (said(std=1e18), r"the standard deviation 1e\+18 is recorded"),
-    "metric": (said(metric="accuracy"), "the metric accuracy is recorded, check has spearman"),
+    "std": (
+        with_score_fields(std=0.01),
+        "the standard deviation 0.01 is recorded, its predictions give None",
+    ),
+    "large std": (with_score_fields(std=1e18), r"the standard deviation 1e\+18 is recorded"),
+    "metric": (
+        with_score_fields(metric="accuracy"),
+        "the metric accuracy is recorded, check has spearman",
+    ),
     "detail": (more_detail("better than all", 99.99), "detail.better than all is recorded"),
     "detail, large": (more_detail("mean", 10**15), "detail.mean.* is recorded"),
     "detail below": (
@@ -297,7 +303,7 @@ def test_sizes_are_checked_before_any_score_is_computed(
     assert refused(as_submission(theirs))
 
 
-def test_what_a_stranger_sends_is_small_when_unpacked(
+def test_a_submission_that_unpacks_to_too_much_is_refused(
     theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished_run(theirs)

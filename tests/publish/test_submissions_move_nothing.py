@@ -44,8 +44,10 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunRecord]
 
 @pytest.fixture(scope="module")
 def junk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[RunRecord, str]]]:
-    """Forty runs of three senders: names of own rows, later dates, seeds that lie far apart, other
-    values, tasks, suites, backbones, budgets and libraries; more of them than own runs.
+    """Make forty runs of three senders, more than the own runs.
+
+    They have names of own rows, later dates, seeds far apart, and other values, tasks, suites,
+    backbones, budgets and libraries.
     """
     folder = tmp_path_factory.mktemp("junk")
     made: list[tuple[RunRecord, str]] = []
@@ -124,12 +126,14 @@ def test_the_publishers_part_of_a_board_is_the_same(
 
 
 def rows(tables: Sequence[dict[str, Any]], sender: str) -> dict[str, dict[str, Any]]:
-    return {
-        f"{one['table']['suite']} {row['method']} {row['setting']} {row['backbone']}": row
-        for one in tables
-        if one["table"].get("submitted_by") == sender
-        for row in one["table"]["rows"]
-    }
+    found = {}
+    for one in tables:
+        table = one["table"]
+        if table.get("submitted_by") == sender:
+            for row in table["rows"]:
+                key = f"{table['suite']} {row['method']} {row['setting']} {row['backbone']}"
+                found[key] = row
+    return found
 
 
 @pytest.mark.slow
@@ -182,7 +186,7 @@ def test_a_submitted_row_is_no_baseline(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_knows_who_submitted_a_run_of_a_version(tmp_path: Path) -> None:
-    """The runs of a published version, one of which somebody sent in: in the command and in
+    """The runs of a published version, one submitted by somebody else: in the command and in
     Python.
     """
     import bench as library

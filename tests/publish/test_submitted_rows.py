@@ -26,7 +26,7 @@ def test_an_own_run_is_never_replaced(theirs: RunsFolder, tmp_path: Path) -> Non
     assert line == f"{folder.name}: refused: {run.run_id} has the same id or fingerprint"
 
 
-def test_rows_of_others_stand_apart_and_say_who_ran_them(
+def test_rows_of_others_are_separate_and_say_who_ran_them(
     theirs: RunsFolder, tmp_path: Path
 ) -> None:
     finished_run(theirs, 1)

@@ -161,7 +161,9 @@ def test_every_kind_of_file_is_tampered_with_below(quick: Publish, out: Path) ->
 
 @pytest.mark.parametrize("change", ["changed", "missing", "link", "not listed"])
 @pytest.mark.parametrize("kind", FILES)
-def test_what_is_altered_is_named(version: Path, tmp_path: Path, kind: str, change: str) -> None:
+def test_an_altered_file_of_a_version_is_named(
+    version: Path, tmp_path: Path, kind: str, change: str
+) -> None:
     out = tmp_path / "leaderboards"
     shutil.copytree(version.parent, out)
     path = sorted((out / "v1").glob(kind))[0]

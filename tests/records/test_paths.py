@@ -1,5 +1,5 @@
-"""What is published names no folder of anybody's machine: absolute paths of all systems are found,
-and named instead.
+"""Published files name no folder of anybody's machine: absolute paths of all systems are found and
+replaced by names.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_an_absolute_path_is_found(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NO_PATHS)
-def test_what_is_no_absolute_path_is_not_taken_for_one(text: str) -> None:
+def test_other_texts_are_not_taken_for_absolute_paths(text: str) -> None:
     assert find_path(text) is None
 
 
@@ -124,7 +124,7 @@ def test_a_path_is_named_relative_to_the_working_directory_or_by_its_last_part()
     assert path_name("/") == "local folder"
 
 
-def test_a_command_is_typed_again_where_its_author_stood() -> None:
+def test_a_command_is_repeated_in_the_folder_of_its_author() -> None:
     here = Path("/home/ada/work")
     words = ["bench", "run", "found.toml", "--data", "/data", "--runs=/home/ada/work/runs"]
     words += ["--corpus", "/home/ada/my texts/nli.csv", "--backbone", "mini=/m/mini,builtin"]
@@ -132,7 +132,8 @@ def test_a_command_is_typed_again_where_its_author_stood() -> None:
     words += ["vectors:/home/v.npz", "https://host/v1/embeddings", "--set", "prompt=/a/b [X]"]
     made = recorded_command(words, here)
     assert made == (
-        "bench run found.toml --data data --runs=runs --corpus nli.csv --backbone mini=mini,builtin "
+        "bench run found.toml --data data --runs=runs --corpus nli.csv "
+        "--backbone mini=mini,builtin "
         "--set teacher=simcse-builtin-s1-01234567 --prefix /no_think vectors:v.npz "
         "https://host/v1/embeddings --set 'prompt=/a/b [X]'"
     )
@@ -172,7 +173,7 @@ def test_every_field_of_a_record_is_looked_at() -> None:
 
 
 def texts_of(value: Any, where: tuple[Any, ...] = ()) -> Any:
-    """Where texts stand in a JSON value."""
+    """Find the places of all texts in a JSON value."""
     if isinstance(value, str):
         yield where
     elif isinstance(value, dict):

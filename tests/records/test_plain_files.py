@@ -98,7 +98,7 @@ def test_a_file_of_unknown_size_is_read_up_to_the_limit() -> None:
         read_plain_file(status, 10)
 
 
-def test_what_is_no_plain_file_is_refused_by_name(tmp_path: Path) -> None:
+def test_links_pipes_and_folders_are_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"abcd")
     (tmp_path / "link").symlink_to("file")
     (tmp_path / "folder").mkdir()

@@ -1,6 +1,4 @@
-"""Predictions of several seeds put together: as stored, and refused where they do not fit each
-other.
-"""
+"""Predictions of several seeds put together: as stored, and refused if they do not fit."""
 
 from __future__ import annotations
 
@@ -59,11 +57,9 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
 
 
 def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
-    gold, fold, key = (
-        np.array([0, 1, 1, 0]),
-        np.array([0, 0, 1, 1]),
-        ScoreKey("x", "T", "p/1", None),
-    )
+    gold = np.array([0, 1, 1, 0])
+    fold = np.array([0, 0, 1, 1])
+    key = ScoreKey("x", "T", "p/1", None)
     run = stored(tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=fold)
     found = read_predicted([run], key)
     assert found.fold_N is not None and found.fold_N.tolist() == [0, 0, 1, 1]
@@ -73,7 +69,7 @@ def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
     assert read_predicted([run], key).prediction_SN.shape == (1, 4, 10)
 
 
-def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_predictions_that_do_not_fit_each_other_are_refused(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "one", seed, 0.5, tasks=("STS12",)) for seed in (1, 2)]
     runs = [Run(one, tmp_path / one.run_id) for one in made]
     with pytest.raises(DataMissing, match="has no score of STS13"):

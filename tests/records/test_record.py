@@ -67,11 +67,9 @@ SCORES = st.builds(
     detail=OBJECTS,
     predictions_sha256=st.none() | NAMES,
 )
-MAYBE_COUNT, MAYBE_AMOUNT, MAYBE_TEXT = (
-    st.none() | COUNTS,
-    st.none() | AMOUNTS,
-    st.none() | st.text(max_size=5),
-)
+MAYBE_COUNT = st.none() | COUNTS
+MAYBE_AMOUNT = st.none() | AMOUNTS
+MAYBE_TEXT = st.none() | st.text(max_size=5)
 CODES = st.builds(Code, package=MAYBE_TEXT, version=MAYBE_TEXT, sha256=MAYBE_TEXT)
 RECORDS = st.builds(
     RunRecord,
@@ -290,7 +288,7 @@ NEW_IN_3 = {
 
 
 def of_schema_3() -> dict[str, Any]:
-    """With null where nothing was recorded."""
+    """Write null for everything that was not recorded."""
     old = record().to_json() | {"schema": "bench.run/3"}
     return old | {"provenance": old["provenance"] | {"execution": None}}
 

@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> RunsFolder:
     return RunsFolder(tmp_path / "runs")
 
 
-def test_what_was_written_is_read(store: RunsFolder) -> None:
+def test_a_written_record_is_read_back(store: RunsFolder) -> None:
     made = [record("simcse", seed) for seed in (1, 2)]
     for one in made:
         assert store.write(one) == store.path / one.run_id / "run.json"
@@ -92,7 +92,7 @@ def test_a_damaged_record_is_named_and_not_fatal(
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float) -> None:
+def test_a_record_that_cannot_be_read_back_is_not_written(store: RunsFolder, value: float) -> None:
     first = record()
     store.write(first)
     cell = {"suite": "sts", "task": "STS12", "protocol": "p/1", "metric": "m", "n": 1}

@@ -1,55 +1,22 @@
-"""What the tables say about themselves: known slips are found, and every check follows made-up
-rows.
-"""
+"""The audit of the tables of printed numbers finds every known slip in them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from bench.references import PrintedRow, ReferenceResult, read_rows, results, rows
+from bench.references import PrintedRow, read_rows, results, rows
 from bench.references.audit import audit, remarks
 from bench.references.bounds import impossible_accuracy, off_average
-from bench.references.checks import CHECKS
 from bench.references.claims import SIZES, TRAINED, ClaimedGain, claimed_gains, trained_shares
 from bench.references.quoted import in_source
-from bench.references.remark import KINDS, Remark
-
-NAMED = {"paper": "promcse", "table": "1", "label": "X", "setting": "unsupervised", "method": "x"}
-NAMED |= {"backbone": "b", "variant": "", "task": "STS12", "metric": "spearman", "runs": ""}
-PRINTED = {"value": 70.0, "printed": "70.00", "std": None, "own_result": True, "source": ""}
-PRINTED |= {"protocol": "senteval-all/1", "text": "tokenised", "corpus": "", "note": ""}
-MADE = ReferenceResult(**NAMED, **PRINTED)
+from bench.references.remark import KINDS
 
 
-def made(values: Mapping[str, float | str], **changes: object) -> PrintedRow:
-    """A printed row; a number that is given as text is printed so, others with two decimals."""
-    printed = {
-        task: value if isinstance(value, str) else f"{value:.2f}" for task, value in values.items()
-    }
-    cells = (
-        replace(MADE, task=task, value=float(text), printed=text, **changes)
-        for task, text in printed.items()
-    )  # type: ignore[arg-type]
-    return PrintedRow(tuple(cells))
-
-
-def kinds_of(every: list[PrintedRow]) -> dict[str, list[Remark]]:
-    found: dict[str, list[Remark]] = {}
-    for check in CHECKS:
-        for remark in check(every):
-            found.setdefault(remark.kind, []).append(remark)
-    return found
-
-
-# --- the real tables ---
-
-
-def of(kind: str) -> set[tuple[str, str, str, str, str]]:
+def cells_with(kind: str) -> set[tuple[str, str, str, str, str]]:
     return {
         (r.cell.paper, r.cell.table, r.cell.label, r.cell.backbone, r.task)
         for r in audit()
@@ -73,7 +40,7 @@ def test_averages_that_do_not_follow() -> None:
             and abs(sum(parts) / len(parts) - cells["Avg."]) > Fraction(1, 100)
         ):
             want.add((*key[:4], "Avg."))
-    assert of("average") == want
+    assert cells_with("average") == want
     assert len(want) == 14
     (mirror,) = [r.why for r in audit() if r.kind == "average" and "one decimal" in r.why]
     assert mirror == (
@@ -82,8 +49,8 @@ def test_averages_that_do_not_follow() -> None:
     )
 
 
-def test_what_is_printed_is_kept_with_its_zeros() -> None:
-    """Numbers whose print is known beside the reference file, which keeps none."""
+def test_printed_numbers_keep_their_trailing_zeros() -> None:
+    """Numbers with a known print that the reference file does not keep."""
     printed = {
         (r.paper, r.table, r.label, r.backbone, r.task): r.printed
         for r in results()
@@ -113,12 +80,20 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
     assert (slip.cell.paper, slip.cell.table, slip.task) == ("promcse", "7", "MRPC")
     for one in (slip, first):
         assert "69.54" in one.why and "69.45" in one.why
-        assert (one.cell.paper, one.cell.table, one.cell.label, one.cell.backbone, one.task) in of(
-            "impossible"
-        )
-        assert (one.cell.paper, one.cell.table, one.cell.label, one.cell.backbone, "Avg.") in of(
-            "average"
-        )
+        assert (
+            one.cell.paper,
+            one.cell.table,
+            one.cell.label,
+            one.cell.backbone,
+            one.task,
+        ) in cells_with("impossible")
+        assert (
+            one.cell.paper,
+            one.cell.table,
+            one.cell.label,
+            one.cell.backbone,
+            "Avg.",
+        ) in cells_with("average")
     place = ("promcse", "7", slip.cell.label)
     (row,) = [r for r in rows() if (r.first.paper, r.first.table, r.first.label) == place]
     right = {"value": 69.45, "printed": "69.45"}
@@ -129,7 +104,7 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
 
 def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
     assert {
-        label for paper, table, label, *_ in of("best") if (paper, table) == ("conpvp", "3")
+        label for paper, table, label, *_ in cells_with("best") if (paper, table) == ("conpvp", "3")
     } == {"ConPVP", "PromptBERT"}
     (cell,) = [
         r
@@ -144,9 +119,11 @@ def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
 
 def test_cxc_rows_of_another_protocol() -> None:
     assert {
-        label for _, table, label, *_ in of("protocol") if table == "2" and "CxC" not in label
+        label
+        for _, table, label, *_ in cells_with("protocol")
+        if table == "2" and "CxC" not in label
     } >= {"GloVe embeddings (avg.)", "ALIGN-BERT-base", "MURAL-BERT-base"}
-    assert not any(label == "unsup-PromCSE-BERT-base" for _, _, label, *_ in of("protocol"))
+    assert not any(label == "unsup-PromCSE-BERT-base" for _, _, label, *_ in cells_with("protocol"))
 
 
 def test_every_copied_row_says_so_and_most_could_be_compared() -> None:
@@ -237,7 +214,7 @@ def test_shares_of_trained_parameters(backbone: str) -> None:
     with torch.device("meta"):
         total = count(getattr(transformers, f"{family}Model")(config))
         masked = getattr(transformers, f"{family}ForMaskedLM")(config)
-        second_names = ("predictions.bias", "bias")  # of the decoder's bias
+        second_names = ("predictions.bias", "bias")  # names of the decoder's bias
         lm_head = count(masked.cls if bert else masked.lm_head, second_names)
         prompt = count(torch.nn.Embedding(7, layers * 2 * width))
         head = count(torch.nn.Linear(width, width))
@@ -273,108 +250,3 @@ def test_the_tenth_of_a_percent_of_dcpcse() -> None:
             if (entry.backbone, entry.setting) == place
         ]
         assert int(claim["prompt_length"]) in of, claim
-
-
-# --- made-up rows ---
-
-
-@pytest.mark.parametrize(
-    ("average", "told"), [(70.01, None), (69.99, None), (70.02, 70.0), (69.97, 70.0)]
-)
-def test_an_average_within_rounding_is_no_slip(average: float, told: float | None) -> None:
-    row = made({"STS12": 69.5, "STS13": 70.25, "STS14": 70.25, "Avg.": average})
-    assert off_average(row) == (pytest.approx(told) if told else None)
-
-
-@pytest.mark.parametrize(
-    ("cells", "average", "explained"),
-    [
-        (("67.40", "79.60", "71.30"), "72.80", True),  # within what one decimal hides
-        (("67.40", "79.60", "71.30"), "72.90", False),  # beyond it
-        (("67.41", "79.60", "71.30"), "72.80", False),  # one cell has its second decimal
-        (("67.4", "79.6", "71.3"), "72.90", False),  # printed with one: nothing was hidden
-    ],
-)
-def test_what_rounding_to_one_decimal_explains(
-    cells: tuple[str, ...], average: str, explained: bool
-) -> None:
-    row = made(dict(zip(("STS12", "STS13", "STS14"), cells, strict=True)) | {"Avg.": average})
-    (told,) = kinds_of([row])["average"]
-    assert (
-        told.why.startswith(f"printed {average}; the mean of its 3 cells is 72.77")
-        and ("one decimal" in told.why) == explained
-    )
-
-
-def test_accuracies_that_were_rounded_to_one_decimal_are_held_to_that() -> None:
-    """82.00 of 1,821 is not possible, 82.0 is: 1,493 right answers are 81.988."""
-    cells = {"MR": "76.50", "SST-2": "82.00", "MRPC": "73.00"}
-    rounded, exact = (
-        made(cells, metric="accuracy"),
-        made(cells | {"MR": "76.51"}, metric="accuracy"),
-    )
-    assert (
-        impossible_accuracy(rounded.cells[1], rounded) is None
-        and impossible_accuracy(exact.cells[1], exact) is not None
-    )
-
-
-@pytest.mark.parametrize("runs", ["one run", "mean of 4 seeds"])
-def test_accuracies_that_counts_can_and_cannot_give(runs: str) -> None:
-    """Every accuracy that some number of right answers gives is accepted, by enumeration; the
-    others are not.
-    """
-    times = 4 if "4" in runs else 1
-    reachable = {round(100 * right / (500 * times), 2) for right in range(500 * times + 1)}
-    for hundredths in range(8000, 8101):
-        row = made({"TREC": hundredths / 100, "MR": 80.01}, metric="accuracy", runs=runs)
-        near = any(
-            abs(hundredths / 100 - value) <= (0.0 if times == 1 else 0.01) + 1e-9
-            for value in reachable
-        )
-        assert (impossible_accuracy(row.cells[0], row) is None) == near, hundredths
-    assert (
-        impossible_accuracy(
-            made({"MR": 80.01}, metric="accuracy").cells[0], made({"MR": 80.01}, metric="accuracy")
-        )
-        is None
-    )
-
-
-def test_reruns_and_copies_that_disagree() -> None:
-    copied = {"method": "simcse", "own_result": False, "source": "A et al. 2020"}
-    one = made({"STS12": 70.0}, **copied)
-    two = made({"STS12": 71.5}, method="simcse", paper="dcpcse", label="Y")
-    three = made({"STS12": 70.0}, paper="conpvp", label="Z", **copied)
-    told = {(r.cell.paper, r.task): r.why for r in kinds_of([one, two, three])["differs"]}
-    assert told["promcse", "STS12"] == "printed 70.00 (copied); dcpcse table 1: 71.50 (rerun)"
-    others = "promcse table 1, conpvp table 1: 70.00 (copied)"
-    assert told["dcpcse", "STS12"] == f"printed 71.50 (rerun); {others}"
-    assert "differs" not in kinds_of([one, three])
-
-
-def test_same_numbers_under_two_names_need_three_cells() -> None:
-    cells = {"STS12": 70.0, "STS13": 71.0, "STS14": 72.0}
-    one, two = (
-        made(cells, method="a", label="A"),
-        made(cells, method="b", label="B", paper="dcpcse"),
-    )
-    assert {r.cell.label for r in kinds_of([one, two])["same"]} == {"A", "B"}
-    assert "same" not in kinds_of([one, made({**cells, "STS14": 72.01}, method="b")])
-    assert "same" not in kinds_of(
-        [made({"STS12": 70.0}, method="a"), made({"STS12": 70.0}, method="b", paper="dcpcse")]
-    )
-
-
-def test_the_odd_one_out_is_told_and_the_others_are_not() -> None:
-    usual = [made({"STS12": 70.0 + i}, label=f"L{i}", method=f"m{i}") for i in range(3)]
-    odd = made(
-        {"STS12": 60.0}, label="odd", method="o", text="unknown", corpus="the scored sentences"
-    )
-    (told,) = kinds_of([*usual, odd])["protocol"]
-    assert (
-        told.cell.label == "odd"
-        and told.why
-        == "text form not known, its neighbours' is tokenised; trained on the scored sentences"
-    )
-    assert told.task == ""

@@ -34,7 +34,7 @@ EVERY = pytest.mark.parametrize(
 def test_each_is_one_printed_row_and_a_recipe_that_the_harness_takes(
     checkpoint: Checkpoint,
 ) -> None:
-    first = checkpoint.row.first  # raises where it is none, or several
+    first = checkpoint.row.first  # raises if there is none, or several
     assert first.task and checkpoint.row.average is not None and first.protocol == "senteval-all/1"
     cls = REGISTRY[checkpoint.ours].cls
     assert "none" in cls.settings and set(checkpoint.set) <= set(cls.defaults)

@@ -51,7 +51,7 @@ def test_names_agree_with_those_in_the_recipe_files() -> None:
         ("simcse", "eh,m=", ("simcse", "eh,m=", {})),  # no number: not that pattern
     ],
 )
-def test_what_printed_names_mean(
+def test_printed_names_map_to_ours(
     method: str, variant: str, want: tuple[str, str, dict[str, str]]
 ) -> None:
     means = meaning(method, variant)

@@ -1,5 +1,5 @@
-"""The printed numbers: row for row what the reference file of the project's owner has, and findable
-by method and backbone.
+"""The printed numbers: row for row as in the reference file of the project's owner, and findable by
+method and backbone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bench.references import (
 ROOT = Path(__file__).parents[2]
 
 
-FIRST = ("promcse", "dcpcse", "conpvp", "focal-infonce")  # whose tables are in the first file
+FIRST = ("promcse", "dcpcse", "conpvp", "focal-infonce")  # their tables are in the first file
 
 
 def _reworded(note: str) -> str:
@@ -67,9 +67,7 @@ def later_rows(shared: Path) -> list[dict[str, Any]]:
 
 
 def test_every_later_row_is_that_of_its_table_or_readme(shared: Path) -> None:
-    """Each of their cells once, under the note of its row, which is that of all its cells
-    together.
-    """
+    """Each of their cells once, under the note of its row, which all its cells share."""
     rows = later_rows(shared)
     decoders = {json.dumps(row_of(r)) for r in decoder_results()}
     here = [r for r in results() if r.paper not in (*FIRST, "simcse") or r.table == "README"]
@@ -132,7 +130,7 @@ def test_every_row_of_decoders_is_that_of_its_source(shared: Path) -> None:
         assert result.own_result is not bool(result.source)
 
 
-def test_finished_models_stand_in_tables_of_their_own() -> None:
+def test_finished_models_have_tables_of_their_own() -> None:
     """mteb's numbers have a metric and a protocol that no row of SentEval's way has."""
     by_mteb = [r for r in results() if r.metric == BY_MTEB]
     assert {(r.paper, r.table) for r in by_mteb} == {
@@ -155,7 +153,7 @@ def test_a_backbone_is_found_under_its_printed_and_its_whole_name() -> None:
     assert {r.value for r in found_all} >= {70.03}
 
 
-def test_what_is_known_without_the_reference_file() -> None:
+def test_printed_numbers_are_found_without_the_reference_file() -> None:
     assert len(results()) == 1750 + 359 + 811
     average = {"task": "Avg.", "metric": "spearman"}
     bert = {"setting": "unsupervised", "paper": "dcpcse", **average}
@@ -171,9 +169,9 @@ def test_every_printed_spread_is_the_one_that_was_typed_a_second_time() -> None:
     """The 91 printed ±, typed by hand a second time and not made from results.tsv.
 
     They were typed from the project owner's reference file (paper_results.json, 2026-11-24), and
-    not from the papers, whose text is not at hand. A reader had compared that file's 91 with the
-    papers the same day: 89 agreed, 0.45 for STS-B of ConPVP's SimCSE was a misread 0.77, and STS-B
-    of ConPVP, 0.45 or 0.46, cannot be read.
+    not from the papers, because their text is not at hand. A reader had compared that file's 91
+    with the papers the same day: 89 agreed, 0.45 for STS-B of ConPVP's SimCSE was a misread 0.77,
+    and STS-B of ConPVP, 0.45 or 0.46, cannot be read.
     """
     here = {
         (r.paper, r.table, r.label, r.backbone, r.task): r.std
@@ -237,8 +235,8 @@ def test_protocols_are_those_of_the_suites() -> None:
 
 
 def test_the_contents_have_every_table_once_and_the_docs_have_the_contents() -> None:
-    """What has printed scores can be run again; the docs' list is this one, with the command of
-    each, or why there is none.
+    """Tables with printed scores can be run again; the docs' list is this one, with each command,
+    or the reason why there is none.
     """
     every = contents()
     assert len({(one.paper, one.part) for one in every}) == len(every)

@@ -13,6 +13,14 @@ from finished_runs import finished
 from models import sentences
 from slurm_cluster import SlurmCluster, why_not
 
+from bench.run.plugins import Registry, discover
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    """Return the methods that are installed here."""
+    return discover()
+
 
 @pytest.fixture(scope="session")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -34,7 +42,10 @@ from bench.methods.simcse import SimCSE
 
 
 class Slow(SimCSE):
-    \"\"\"SimCSE that waits at every step: long enough to be killed, whatever the machine, and nearly no processor time.\"\"\"
+    \"\"\"SimCSE that waits at every step, long enough to be killed on any machine.
+
+    Waiting takes nearly no processor time.
+    \"\"\"
 
     name = "slow"
 

@@ -57,14 +57,14 @@ def test_a_plan_is_read_as_it_was_written(
         ("commands:file=a.sh", Target(name="commands", file="a.sh")),
     ],
 )
-def test_where_runs_go(text: str, target: Target) -> None:
+def test_the_folder_that_runs_are_written_to(text: str, target: Target) -> None:
     assert parse_target(text) == target
 
 
 @pytest.mark.parametrize(
     "text", ["", "gpu", "torchrun:x", "here:gpus=2", "ray:time=1", "slurm:gpus=-1", "slurm:,"]
 )
-def test_where_runs_cannot_go(text: str) -> None:
+def test_folders_that_runs_cannot_be_written_to(text: str) -> None:
     with pytest.raises(BenchError):
         parse_target(text)
 

@@ -1,10 +1,9 @@
-"""What is scored never decides what is trained: the dev set of a run does not depend on its
-suites.
-"""
+"""Scored suites never decide what is trained: the dev set does not depend on a run's suites."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +17,9 @@ from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
 
 
-def planned(data: DataFolder, *suites: str, **values: object) -> PlannedRun:
-    (run,) = plan_config(
-        RunConfig(**{"methods": ("simcse",), "corpus": "builtin", "suites": suites, **values}),  # type: ignore[arg-type]
-        discover(),
-        data,
-    )
+def planned(data: DataFolder, *suites: str, **values: Any) -> PlannedRun:
+    config = {"methods": ("simcse",), "corpus": "builtin", "suites": suites, **values}
+    (run,) = plan_config(RunConfig(**config), discover(), data)
     return run
 
 

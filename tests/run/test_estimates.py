@@ -31,7 +31,7 @@ from bench.run.recipes import merge_recipe
 
 REGISTRY = discover()
 SIMCSE = REGISTRY["simcse"].cls
-LAYERS, WORDS = 84_934_656, 768 * 30_522  # of BERT base
+LAYERS, WORDS = 84_934_656, 768 * 30_522  # BERT base's
 
 
 def run_of(method: str = "simcse", rows: int = 1_000_000, **values: str) -> PlannedRun:

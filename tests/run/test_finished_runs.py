@@ -80,7 +80,7 @@ def in_the_second_task(error: BaseException) -> Callable[[pytest.MonkeyPatch], N
 
 
 def stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Ctrl-C, SIGTERM or the time limit of an engine: after the first score."""
+    """Interrupt, like Ctrl-C, SIGTERM or the time limit of an engine, after the first score."""
 
     scored: list[str] = []
     score = LoadedRatings.score
@@ -196,7 +196,7 @@ def test_a_score_that_is_not_scored_again_keeps_the_name_of_its_code(runs, monke
     assert "three YesNo three/1" not in again.provenance.execution.suites
 
 
-def test_what_is_done_is_not_touched_by_the_same_command(runs) -> None:
+def test_the_same_command_leaves_finished_runs_alone(runs) -> None:
     evaluate(runs, "check", "three")
     before = tree(runs)
     evaluate(runs, "check", "three")
@@ -204,9 +204,7 @@ def test_what_is_done_is_not_touched_by_the_same_command(runs) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_finished_run_that_is_made_again_stands_until_the_new_one_is_finished(
-    end, runs, monkeypatch
-) -> None:
+def test_a_finished_run_is_kept_until_its_rerun_is_finished(end, runs, monkeypatch) -> None:
     whole = evaluate(runs, "check", "three")
     before = tree(whole.folder)
     with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""What a plan says of a training that is shorter than its recipe, or whose warm-up never ends."""
+"""A plan's notes on a training shorter than its recipe, or with a warm-up that never ends."""
 
 from __future__ import annotations
 

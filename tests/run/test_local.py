@@ -38,7 +38,7 @@ def test_a_target_like_the_others(text: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize("text", ["local:0", "local:x", "local:8,gpus=1", "local:-1"])
-def test_what_is_no_number_of_processes(text: str) -> None:
+def test_bad_numbers_of_processes_are_refused(text: str) -> None:
     with pytest.raises(BenchError):
         parse_target(text)
 
@@ -88,11 +88,14 @@ def test_runs_that_do_not_fit_together_are_refused(monkeypatch: pytest.MonkeyPat
 
 
 class Batch:
-    """A batch whose workers are lines of shell."""
+    """A batch with lines of shell as workers."""
 
     def __init__(self, folder: Path, lines: dict[str, str], retries: int = 3) -> None:
         (folder / "logs").mkdir()
-        self.folder, self.name, self.lines, self.runs = folder, "b", lines, tuple(lines)
+        self.folder = folder
+        self.name = "b"
+        self.lines = lines
+        self.runs = tuple(lines)
         self.target = Target(name="local", parallel=2, retries=retries)
 
     def command(self, run_id: str) -> list[str]:

@@ -1,5 +1,5 @@
-"""What a command means: runs, their ids and fingerprints, and what is refused before anything is
-started.
+"""The meaning of a command: its runs, their ids and fingerprints, and what is refused before
+anything is started.
 """
 
 from __future__ import annotations
@@ -22,14 +22,9 @@ from bench.run.config import RunConfig
 from bench.run.corpora import stsb_train
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun, with_value
-from bench.run.plugins import Plugin, Registry, discover
+from bench.run.plugins import Plugin, Registry
 
 NO_DATA = DataFolder(None)
-
-
-@pytest.fixture(scope="module")
-def registry() -> Registry:
-    return discover()
 
 
 @pytest.fixture
@@ -189,7 +184,7 @@ def test_the_dev_set_is_part_of_the_fingerprint(
     assert len(set(found)) == 3
 
 
-def test_one_run_stands_for_all_seeds_of_a_method_without_anything_random(
+def test_one_run_counts_for_all_seeds_of_a_method_without_anything_random(
     registry: Registry, tiny: str
 ) -> None:
     (run,) = planned(registry, "cls", backbones=(tiny,), seeds=(3, 4, 5))
@@ -266,7 +261,9 @@ def test_a_wider_corpus_can_be_told_to_be_sentences(registry: Registry, triplets
 
 
 class Fitted(Method):
-    name, settings, fitted = "fitted", ("none",), "steps"
+    name = "fitted"
+    settings = ("none",)
+    fitted = "steps"
     defaults = {"place": None, "select_on": "last"}
     places = ("place",)
     deterministic = ("none",)

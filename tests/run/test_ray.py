@@ -190,7 +190,7 @@ def test_without_a_cluster_one_is_started_on_this_machine(
         all_finished(driver, runs, work.quiet(*plan))
 
 
-def test_what_cannot_be_is_one_line(
+def test_impossible_options_are_one_line(
     cluster: Any, plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cluster without these resources, none at that address, one of another version; no Ray at

@@ -1,4 +1,4 @@
-"""Recipe layers: which value wins, where it says it came from, and what --set may say."""
+"""Recipe layers: which value wins, which source it names, and what --set may say."""
 
 from __future__ import annotations
 
@@ -143,7 +143,9 @@ def printed(setting: str, variant: str = "") -> Entry:
     return Entry(setting, "bert-base-uncased", variant, {}, None, expect)
 
 
-BERT, U, S = "bert-base-uncased", "unsupervised", "supervised"
+BERT = "bert-base-uncased"
+U = "unsupervised"
+S = "supervised"
 PLAIN, MARGIN = entry(U), Entry(S, BERT, "margin", {}, None, None)
 SETTINGS: list[tuple[tuple[Entry, ...], str, str, list[str]]] = [
     (FOUND, BERT, "", [U, S]),
@@ -156,7 +158,7 @@ SETTINGS: list[tuple[tuple[Entry, ...], str, str, list[str]]] = [
     ((PLAIN, entry(S), printed(S, "eh")), BERT, "", [U, S]),
     ((PLAIN, printed(S)), BERT, "mlm", [U, S]),
     ((printed(U, "mlm"), printed(S)), BERT, "", [S]),
-    # a variant with recipes of its own decides, also for a backbone where it has none
+    # a variant with recipes of its own decides, also for a backbone that it has none for
     ((*FOUND, MARGIN), BERT, "margin", [S]),
     ((*FOUND, MARGIN), "builtin", "margin", [S]),
     ((*FOUND, MARGIN), "builtin", "", [U]),
@@ -219,7 +221,7 @@ use = "u"
 """
 
 
-def test_recipes_share_what_stands_in_common_tables(tmp_path: Path, recipe_file: Path) -> None:
+def test_recipes_share_the_values_of_common_tables(tmp_path: Path, recipe_file: Path) -> None:
     recipe_file.write_text(SHARING)
     file = read_recipes(tmp_path, "made")
     first, own, other = file.recipes
@@ -244,7 +246,8 @@ def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):
     file.write_text('[variants.cool]\ntemperature = { value = 0.01, source = "table 2" }\n')
     plugin = tmp_path / "filed.py"
     plugin.write_text(
-        "from bench.method import Method\n\n\nclass Filed(Method):\n    name = 'filed'\n    settings = ('unsupervised',)\n"
+        "from bench.method import Method\n\n\nclass Filed(Method):\n"
+        "    name = 'filed'\n    settings = ('unsupervised',)\n"
         "    defaults = {'temperature': 0.05}\n    variants = {'hot': {'temperature': 0.5}}\n"
     )
     (registered,) = from_file(plugin)
@@ -274,7 +277,10 @@ def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):
         'recipe = "x"',
         '[[recipe]]\nsetting="none"\n',
         '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { vlaue = 2 }\n',
-        '[[recipe]]\nsetting="none"\nbackbone="b"\n[recipe.values]\nepochs = { value = 2, source = 3 }\n',
+        (
+            '[[recipe]]\nsetting="none"\nbackbone="b"\n'
+            "[recipe.values]\nepochs = { value = 2, source = 3 }\n"
+        ),
         '[[recipe]]\nsetting="none"\nbackbone="b"\nvalues = 3\n',
     ],
 )

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.nightly
 
 @pytest.fixture(autouse=True)
 def empty_queue(slurm: SlurmCluster) -> Iterator[None]:
-    """What a failed test leaves does not reach the next one."""
+    """Remove the jobs that a failed test leaves, before the next test."""
     yield
     slurm.call("scancel", "--user=root")
     slurm.call("scontrol", "update", "nodename=ALL", "state=resume")
@@ -111,7 +111,9 @@ def test_a_plan_is_queued_listed_and_run_once(
 
 @pytest.mark.engine
 def test_a_killed_worker_and_a_controller_that_restarts(work: Work) -> None:
-    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "1-2", "--set", "max_steps=400")
+    slurm = work.slurm
+    runs = work.runs
+    plan = ("--seeds", "1-2", "--set", "max_steps=400")
     work.submit(*plan)
     work.until(lambda: saved(runs) == 2 and len(workers(runs)) == 2)
     job = slurm.call("sbatch", "--parsable", "--hold", "--wrap=true").strip()
@@ -131,10 +133,12 @@ def test_a_killed_worker_and_a_controller_that_restarts(work: Work) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("fault", ["dead", "cut off"])
 def test_a_node_that_is_lost(fault: str, work: Work) -> None:
-    """Dead: all its processes by kill -9. Cut off: its daemon stands still, the worker lives. Slurm
-    starts the run elsewhere.
+    """Dead: all its processes are ended by kill -9. Cut off: its daemon is stopped, and the worker
+    lives on. Slurm starts the run elsewhere.
     """
-    slurm, runs, plan = work.slurm, work.runs, ("--seeds", "3", "--set", "max_steps=600")
+    slurm = work.slurm
+    runs = work.runs
+    plan = ("--seeds", "3", "--set", "max_steps=600")
     work.submit(*plan)
     work.until(lambda: saved(runs))
     node, worker = slurm.call("squeue", "-h", "-o", "%N").strip(), workers(runs)[0]
@@ -159,7 +163,7 @@ def test_a_node_that_is_lost(fault: str, work: Work) -> None:
 
 @pytest.mark.engine
 def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(work: Work) -> None:
-    """By the command that ``bench runs`` shows; the third run never began."""
+    """Continued by the command that ``bench runs`` shows; the third run never began."""
     runs, plan = work.runs, ("--seeds", "1-3")
     work.submit(*plan)
     work.until(lambda: saved(runs) == 2 and len(workers(runs)) == 2)
@@ -174,8 +178,8 @@ def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(work: Work) ->
 
 @pytest.mark.engine
 def test_a_time_limit_that_nears_and_a_run_that_fails(work: Work) -> None:
-    """A minute, of which Slurm tells after 25 to 55 s: saved and queued again. A run that fails by
-    itself is not.
+    """The limit is a minute, and Slurm warns after 25 to 55 s: the run is saved and queued again. A
+    run that fails by itself is not.
     """
     runs, plan = work.runs, ("--seeds", "1", "--set", "max_steps=450")  # more than 60 s of steps
     work.submit(*plan, on="slurm:time=1,signal=B:USR1@5")

@@ -117,7 +117,7 @@ def test_rows_become_runs() -> None:
     assert ablation["Hard neg N/A"] == {"hard_negatives": "false"}
 
 
-def test_what_stands_on_another_run_comes_after_it_with_its_seeds() -> None:
+def test_a_run_that_needs_another_comes_after_it_with_its_seeds() -> None:
     """Two rows on SBERT, which is no row here: one job of it, with the seeds of the one that has
     most.
     """
@@ -195,4 +195,4 @@ def test_released_checkpoints_take_the_place_of_training() -> None:
         "YuxinJiang/sup-promcse-roberta-large": "mlp",
     }
     (other,) = table("focal-infonce:2", "declutr", backbones=("builtin",))
-    assert other.why_not  # a checkpoint does not stand in for another backbone
+    assert other.why_not  # a checkpoint does not replace another backbone

@@ -29,7 +29,7 @@ from bench.run.plugins import discover
     ids=["a prefix on a frozen encoder", "nothing trained", "fitted"],
 )
 def test_the_vectors_are_those_that_were_scored(method, options, tiny, tmp_path):
-    """As the run's own vector store has them, in a process that built the method from the record
+    """Equal to the run's own vector store, in a process that built the method from the record
     alone.
     """
     corpus = tmp_path / "text.txt"

@@ -22,14 +22,9 @@ from bench.run.config import RunConfig
 from bench.run.corpora import corpus_arguments, name_with_content, open_corpus
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun
-from bench.run.plugins import Registry, discover
+from bench.run.plugins import Registry
 
 NO_DATA = DataFolder(None)
-
-
-@pytest.fixture(scope="module")
-def registry() -> Registry:
-    return discover()
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +45,7 @@ def plan(registry: Registry, *corpus: str, data: DataFolder = NO_DATA) -> Planne
     return run
 
 
-def test_what_is_chosen_makes_another_run_and_a_name_does_not(registry: Registry) -> None:
+def test_chosen_columns_make_another_run_and_file_names_do_not(registry: Registry) -> None:
     shutil.copy("t.csv", "u.csv")
     shutil.copy("x.txt", "w.txt")
     one = plan(registry, "t.csv:q")
@@ -194,7 +189,7 @@ def test_a_plan_file_keeps_one_text_and_several() -> None:
 
 
 def test_a_text_in_the_place_of_a_method_is_named() -> None:
-    """As a shell writes ``--corpus *.txt`` out."""
+    """A shell may expand ``--corpus *.txt`` to several words."""
     done = bench("run", "simcse", "--corpus", "x.txt", "y.txt", "--dry-run")
     assert done.exit_code == 2
     assert "y.txt is a text, and no method" in done.stderr

@@ -1,6 +1,4 @@
-"""The contract of a worker: a command line, whose run does not depend on the machine that plans
-it.
-"""
+"""The contract of a worker: a command line that does the same whichever machine planned it."""
 
 from __future__ import annotations
 
@@ -44,8 +42,8 @@ def after(option: str, words: list[str]) -> str:
 def test_every_line_works_by_sh_from_another_folder_with_an_empty_environment(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paths with blanks and quotes, a plugin that is edited afterwards; the runs are those of the
-    local executor.
+    """Paths have blanks and quotes, and a plugin is edited afterwards; the runs equal the local
+    executor's.
     """
     place, elsewhere = tmp_path / 'it\'s a "place" $(touch hit)', tmp_path / "elsewhere"
     place.mkdir()
@@ -130,7 +128,7 @@ def test_a_machine_without_slurm_is_told_so(
 def test_options_that_do_not_go_together(
     plan: tuple[str, ...], tmp_path: Path, stand_ins: Path, snapshot: Any
 ) -> None:
-    """Whatever the machine has: a stand-in for sbatch is there, and is not called."""
+    """They are refused on any machine: a fake sbatch is there, and is not called."""
     executable(stand_ins / "sbatch", "exit 1")
     given = "--on slurm --device cuda:1;--on commands --device cpu"
     given += (
@@ -145,9 +143,7 @@ def test_options_that_do_not_go_together(
 
 
 def test_runs_that_slurm_has_are_listed(tmp_path: Path, stand_ins: Path, snapshot: Any) -> None:
-    """A stand-in for squeue: one run works, one waits, one is gone without a trace; then squeue is
-    silent.
-    """
+    """A fake squeue: one run works, one waits, one has disappeared; then squeue is silent."""
     store = RunsFolder(tmp_path / "runs")
     store.write(working := record("simcse", 1, status="interrupted", scores=()))
     ids = [working.run_id, "simcse-waits", "simcse-gone"]

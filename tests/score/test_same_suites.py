@@ -1,4 +1,4 @@
-"""``bench/score/same_numbers.toml``: earlier code of a suite stands for today's if its scores are
+"""``bench/score/same_numbers.toml``: earlier code of a suite counts as today's if its scores are
 equal.
 """
 
@@ -33,7 +33,7 @@ def test_the_table_is_of_todays_code() -> None:
     }
 
 
-def test_earlier_code_stands_for_todays_and_unknown_code_for_itself() -> None:
+def test_earlier_code_counts_as_todays_and_unknown_code_as_itself() -> None:
     for name, entry in TABLE.items():
         assert entry["earlier"] or name == "sts-multi", name  # a suite without earlier code
         every = (entry["code"], *entry["earlier"])

@@ -15,7 +15,7 @@ from bench.score.encoding import VectorStore
 
 
 class Encoder:
-    """The vector of a sentence is (its length, its number of a's, 1); counts what it was asked."""
+    """An encoder with the vector (length, number of a's, 1) for a sentence. Counts its calls."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -49,7 +49,7 @@ def test_a_sentence_is_encoded_once_over_all_sessions(tmp_path_factory, suites, 
     ("file", "lost"),
     [("f32", 5), ("f32", 12 * 3), ("keys", 1), ("keys", 40), ("f32", 60), ("keys", 80)],
 )
-def test_what_a_killed_process_left_half_written_is_cut_off(tmp_path, file, lost):
+def test_a_half_written_end_of_a_killed_process_is_cut_off(tmp_path, file, lost):
     sentences = ["a" * i + "b" for i in range(5)]
     VectorStore(tmp_path, "k").add(sentences, Encoder())
     (path,) = tmp_path.glob(f"*.{file}")

@@ -23,7 +23,7 @@ from bench.session.session import RunEnd, Session
 
 
 class Screen:
-    """A reporter that keeps what it is told."""
+    """A reporter that keeps everything it is given."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -43,7 +43,7 @@ class Screen:
 
 
 def planned(name: str, *notes: str, batch_size: int = 8, split: bool = False) -> Any:
-    """As much of a planned run as a session looks at."""
+    """Make the parts of a planned run that a session reads."""
     cls = SimpleNamespace(is_split=lambda: split)
     return SimpleNamespace(
         run_id=name,
@@ -61,9 +61,7 @@ Execute = Callable[[Any, float], Any]
 def run_all(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., tuple[list[RunEnd], list[str]]]:
-    """Execute runs in a session whose ``execute`` is replaced; returns their ends, and the
-    lines.
-    """
+    """Execute runs in a session with a replaced ``execute``; returns their ends, and the lines."""
 
     def run_all(
         execute: Execute, runs: Sequence[Any], ranks: Any = None, **options: Any

@@ -1,4 +1,4 @@
-"""The Grid and its five writers: what each prints, that it fits, and that no text can make it
+"""The Grid and its five writers: the output of each, that it fits, and that no text can make it
 misbehave; and score tables as Grids.
 """
 
@@ -93,7 +93,7 @@ def test_each_writer(snapshot: object) -> None:
 def test_a_terminal_loses_no_word_and_is_as_wide_as_it_says(
     rows: list[tuple[str, str, str]], width: int
 ) -> None:
-    """Only a word that is longer than its place may stand out."""
+    """Only a word that is longer than its place may exceed the width."""
     table = grid(
         [GridColumn("a", wrap=8), GridColumn("b", right=True, drop=1), GridColumn("c", wrap=12)],
         rows,
@@ -183,7 +183,10 @@ def test_escapes_keep_one_visible_line(text: str) -> None:
         "| a |\n| - |\n| x" + escape_markdown(text) + " |\n"
     )
     assert re.sub(r"</?(table|thead|tbody|tr|th|td)( [^>]*)?>", "", html).count("<") == 0
-    commands = r"\\(textasciitilde|textasciicircum|pm|times|[$&#%_])|\$\\(pm|times|approx|blacklozenge|(black)?triangle(down)?|vartriangle)\$"
+    commands = (
+        r"\\(textasciitilde|textasciicircum|pm|times|[$&#%_])|"
+        r"\$\\(pm|times|approx|blacklozenge|(black)?triangle(down)?|vartriangle)\$"
+    )
     assert not re.search(r"(?<!\\)[$&#%_~^](?!\\)", re.sub(commands, "", escape_latex(text)))
 
 
@@ -258,7 +261,7 @@ def test_a_path_is_broken_after_a_sign_and_a_word_never_within_its_letters() -> 
         assert max(map(len, shown)) <= width
         text = "\n".join(shown)
         assert "classification" in text and "prompt" in text
-        parts = [part for line in shown for part in line.split() if part in path and len(part) > 3]
+        parts = [part for part in text.split() if part in path and len(part) > 3]
         for part in parts:
             end = path.index(part) + len(part)
             assert end == len(path) or part[-1] in "/-_.", (width, part)

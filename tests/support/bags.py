@@ -38,9 +38,9 @@ class Bag:
 
 
 class Scripted(ThreadingHTTPServer):
-    """Embeddings as OpenAI's interface has them.
+    """Embeddings by OpenAI's interface.
 
-    ``script``: what the next requests get in the place of an answer, one each: a status, (status,
+    ``script``: the replies to the next requests instead of an answer, one each: a status, (status,
     headers), "half" an answer, "nothing" until the client gives up, or an object to answer with.
     """
 
@@ -52,9 +52,9 @@ class Scripted(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.dead = threading.Event()
-        # what answers in the place of bags of words
+        # answers instead of bags of words
         self.encode: Callable[[list[str]], np.ndarray] | None = None
-        self.fails_after: int | None = None  # requests, from which on each is answered with 500
+        self.fails_after: int | None = None  # requests before each is answered with 500
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a client that gave up: some tests do that on purpose."""

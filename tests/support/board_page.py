@@ -29,7 +29,8 @@ def page(seen: Visit) -> Page:
 def settle(page: Page) -> None:
     """Wait for the page: a click or a step back changes the address first, and the page later."""
     page.evaluate(
-        "() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => setTimeout(done))))"
+        "() => new Promise((done) => "
+        "setTimeout(() => requestAnimationFrame(() => setTimeout(done))))"
     )
 
 

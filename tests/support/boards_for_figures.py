@@ -1,5 +1,5 @@
 """Boards with data for every figure, small and quick: a baseline with every method and suite but
-CxC, whose draws take long.
+CxC, because its draws take long.
 """
 
 from __future__ import annotations

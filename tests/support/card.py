@@ -1,9 +1,9 @@
 """A stand-in for a GPU: tensors that claim to be on cuda:0 and are computed on the CPU.
 
-What a real card refuses is refused: an operation that mixes its tensors with the CPU's, and numpy
-on a tensor of its own. What makes the host wait for a card, or hands it a tensor while the host
-stands still, is counted by the line of code that does it. It computes what a CPU computes: speed,
-memory and rounding of a card are no part of it.
+An operation that a real card refuses is refused here, too: one that mixes the card's tensors with
+the CPU's, and numpy on a tensor of the card. Each operation that makes the host wait for a card, or
+hands it a tensor while the host waits, is counted by its line of code. Results are the CPU's:
+speed, memory and rounding of a card are not imitated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ UPLOADS: Counter[str] = (
 )  # and how often it copied a tensor to the card without going on meanwhile
 
 ASKS = (  # operations whose result, or the shape of it, the host has to know
-    "_local_scalar_dense nonzero masked_select _unique2 unique_dim unique_consecutive equal bincount repeat_interleave"
+    "_local_scalar_dense nonzero masked_select _unique2 unique_dim unique_consecutive equal "
+    "bincount repeat_interleave"
 )
 MAY_MIX = (  # they take tensors of both devices on a real card, too
     "copy_ _to_copy index index_put_ index_put _index_put_impl_ _unsafe_index _pack_padded_sequence"
@@ -170,7 +171,8 @@ def check(name: str, args: Any, ours: list[Tensor], others: list[Tensor]) -> Non
     indexed = ours and name in ("index", "_unsafe_index") and not isinstance(args[0], OnCard)
     if indexed or (mixed and name not in MAY_MIX.split()):
         raise RuntimeError(
-            f"Expected all tensors to be on the same device, but found cuda:0 and cpu in {name} at {place()}"
+            "Expected all tensors to be on the same device, "
+            f"but found cuda:0 and cpu in {name} at {place()}"
         )
 
 

@@ -16,7 +16,7 @@ SMALL = ("--set", "batch_size=8", "--set", "eval_steps=3")
 
 def bench(*arguments: str | Path, **env: str) -> Result:
     given = [str(one) for one in arguments]
-    with mock.patch.object(sys, "argv", ["bench", *given]):  # what a record keeps as its command
+    with mock.patch.object(sys, "argv", ["bench", *given]):  # recorded as the command
         return CliRunner(env={"COLUMNS": "200", **env}).invoke(main, given, catch_exceptions=False)
 
 

@@ -138,7 +138,7 @@ CASES = [
 
 
 def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
-    """Build the method and move its weights from where they start, so that a missing part shows."""
+    """Build the method and move its weights away from their start, so that a missing part shows."""
     values = dict(case.values)
     if case in WORDS:
         from bench.method import Context, Recipe, Value

@@ -1,6 +1,6 @@
 """The maker of runs: records of synthetic numbers, and their folders.
 
-``record`` makes a record, ``with_fingerprint`` names it after what it is, ``write_run`` writes it
+``record`` makes a record, ``with_fingerprint`` names it by its contents, ``write_run`` writes it
 with its predictions. The other makers choose what is scored, and call these: made_runs.py (every
 suite), predicted_runs.py (STS of chosen noise), scored_run.py (generated pairs, scored for real).
 Numbers come from a named generator, so that a test can be read without data.
@@ -88,6 +88,22 @@ def sts_scores(
     return (*scores, sts_average(scores)) if set(STS) <= set(tasks) else tuple(scores)
 
 
+COST = Cost(
+    trainable_parameters=5_300_000,
+    total_parameters=5_300_000,
+    train_seconds=812.5,
+    train_sentences_per_second=1230.8,
+    encode_sentences_per_second=2100.0,
+    eval_seconds=14.2,
+    peak_memory_bytes=1_400_000_000,
+    checkpoint_bytes=10_600_000,
+    device="cpu",
+)
+TRAINING = Training(
+    steps=1000, best_step=875, dev_task="STS-B dev", dev_score=72.0, sentences=64_000
+)
+
+
 def record(
     method: str = "simcse",
     seed: int | None = 42,
@@ -109,8 +125,16 @@ def record(
         recipe or {}
     )
     trained = setting != "none"
+    training = None
+    settings = {}
+    if trained:
+        training = replace(TRAINING, dev_score=base + 2)
+        settings = {
+            key: RecipeValue(value=value, source="SimCSE README") for key, value in values.items()
+        }
+    identity = hash_of(method, variant, setting, backbone, seed, sorted(values.items()))
     made = RunRecord(
-        run_id=f"{name}-s{seed}-{hash_of(method, variant, setting, backbone, seed, sorted(values.items())):08x}",
+        run_id=f"{name}-s{seed}-{identity:08x}",
         fingerprint="f" * 64,
         status="finished",
         method=method,
@@ -118,28 +142,10 @@ def record(
         setting=setting,
         backbone=backbone,
         seed=seed,
-        recipe={
-            key: RecipeValue(value=value, source="SimCSE README") for key, value in values.items()
-        }
-        if trained
-        else {},
+        recipe=settings,
         scores=sts_scores(base, noise=seed or 0) if scores is None else scores,
-        cost=Cost(
-            trainable_parameters=5_300_000,
-            total_parameters=5_300_000,
-            train_seconds=812.5,
-            train_sentences_per_second=1230.8,
-            encode_sentences_per_second=2100.0,
-            eval_seconds=14.2,
-            peak_memory_bytes=1_400_000_000,
-            checkpoint_bytes=10_600_000,
-            device="cpu",
-        ),
-        training=Training(
-            steps=1000, best_step=875, dev_task="STS-B dev", dev_score=base + 2, sentences=64_000
-        )
-        if trained
-        else None,
+        cost=COST,
+        training=training,
         provenance=Provenance(
             created=f"2026-01-{1 + (seed or 0) % 28:02d}T12:00:00+00:00",
             bench_version="0.1.0",

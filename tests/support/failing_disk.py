@@ -1,4 +1,4 @@
-"""A disk on which the n-th write below a folder fails, and every one after it or that one alone."""
+"""A disk that fails at the n-th write below a folder, there alone or from there on."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ CHANGES = "wax+"
 
 
 class FailingDisk:
-    """``at``: the number of the first write that fails, from 0.
+    """A disk with a failing write.
 
-    ``once``: it alone, with EIO; else all from there on, with ENOSPC.
+    ``at``: the number of the first write that fails, from 0. ``once``: it alone fails, with EIO;
+    otherwise all from there on fail, with ENOSPC.
 
-    A write is whatever may fail on a disk that is full or breaks: opening a file to write, making a
-    folder, renaming, waiting for the disk (where what was buffered is written), and what a library
-    writes without asking Python.
+    A write is any operation that may fail on a disk that is full or breaks: opening a file to
+    write, making a folder, renaming, waiting for the disk (which writes the buffers), and the
+    writes of a library that does not ask Python.
     """
 
     def __init__(
@@ -33,7 +34,10 @@ class FailingDisk:
         *,
         once: bool = False,
     ) -> None:
-        self.below, self.at, self.once, self.failed = below.resolve(), at, once, 0
+        self.below = below.resolve()
+        self.at = at
+        self.once = once
+        self.failed = 0
         self.writes: list[str] = []
         for module, name, path_of in (
             (io, "open", self._to_open),
@@ -85,5 +89,5 @@ class FailingDisk:
     @staticmethod
     def _of_handle(handle: Any) -> Any:
         path = Path(f"/proc/self/fd/{handle}")
-        # what a folder says of it is a courtesy
+        # syncing a folder may fail, so it is not counted
         return os.readlink(path) if path.is_symlink() and not path.is_dir() else None

@@ -1,9 +1,9 @@
 """Tiny random models of every family that docs/training.md speaks of: 2 layers, 32 wide, an MLM
 head, a vocabulary of their own.
 
-Configurations differ from the real ones in size alone; where a family's base model sets something
-that changes what an encoder computes (DeBERTa-v3's relative positions, ModernBERT's dropout of 0),
-it is set here, too.
+Configurations differ from the real ones in size alone; if a family's base model sets something that
+changes its computation (DeBERTa-v3's relative positions, ModernBERT's dropout of 0), it is set
+here, too.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ def modernbert() -> tuple[Any, Any]:
     )
     names = {f"{token[1:-1].lower()}_token": token for token in BERT_SPECIALS}
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner._tokenizer, **names)
-    first, last, pad = ids["[CLS]"], ids["[SEP]"], ids["[PAD]"]
+    first = ids["[CLS]"]
+    last = ids["[SEP]"]
+    pad = ids["[PAD]"]
     ends = {"bos_token_id": first, "cls_token_id": first, "eos_token_id": last}
     ends |= {"sep_token_id": last, "pad_token_id": pad}
     return _known("ModernBert", tokenizer, **SIZES, **ends, local_attention=128)

@@ -67,6 +67,6 @@ def at_work(runs: Path) -> bool:
 
 
 def left_behind(runs: Path) -> list[Path]:
-    """Find saved states, but for those of runs that failed by themselves."""
+    """Find saved states, without those that a failed run has left."""
     failed = {run_id for run_id, one in finished(runs).items() if one[0] == "failed"}
     return [path for path in runs.glob("*/state/*") if path.parents[1].name not in failed]

@@ -1,7 +1,7 @@
 """``bench`` as a process that need not import torch: it is forked from a server that has.
 
-For tests that are not about how a process starts or dies; variables that are read at import are
-those of the test run.
+This suits tests that are not about how a process starts or dies; variables that are read at import
+have the values of the test run.
 """
 
 from __future__ import annotations

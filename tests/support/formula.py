@@ -1,5 +1,5 @@
-"""The tiny BERT of the reference vectors: every weight follows from a formula, ids stand for
-themselves.
+"""The tiny BERT of the reference vectors: every weight follows from a formula, and a text is a list
+of ids.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from bench.methods.templates import Template, at_mask
 
 
 class Formula:
-    """The encoder in float64, and the mask states that it gives; learned vectors stand where
-    features say so.
+    """The encoder in float64, and its mask states; vectors of the prompt replace the embeddings in
+    the slots of the features.
     """
 
     def __init__(self, known: dict[str, Any]) -> None:

@@ -114,7 +114,7 @@ def nt_xent(first: Any, second: Any, tau: float) -> float:
 
 
 class WithoutMemory(Backbone):
-    """A backbone with a masked language model of which nothing is computed."""
+    """A backbone with a masked language model that is never computed."""
 
     masked: Any
     reads_ahead = True
@@ -155,3 +155,17 @@ def counts(cls: type[TorchMethod], model: str, variant: str = "") -> dict[str, i
     assert found["trainable_parameters"] == total
     parts: dict[str, int] = found["trainable_parts"]
     return parts
+
+
+def double(rows: Any) -> torch.Tensor:
+    """Return a tensor in float64."""
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def leaves(inputs: dict, *names: str) -> list[torch.Tensor]:
+    """Return the named inputs as tensors that collect gradients."""
+    return [double(inputs[name]).requires_grad_() for name in names]
+
+
+def same(ours: torch.Tensor, theirs) -> None:
+    np.testing.assert_allclose(ours.detach(), theirs, rtol=0, atol=1e-10)

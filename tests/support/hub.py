@@ -7,8 +7,8 @@ another host name, as the hub does), byte ranges, gated and private repositories
 
     with StandInHub() as hub:
         revision = hub.add("model", "owner/name", {"config.json": b"{}"})
-        hub.serve("some/file.txt", b"...")                  # a plain file: hub.url + "/some/file.txt"
-        hub.fault("model.safetensors", cut_after=1000)      # the next answer for a path that ends so is cut
+        hub.serve("some/file.txt", b"...")              # a plain file: hub.url + "/some/file.txt"
+        hub.fault("model.safetensors", cut_after=1000)  # cut the next answer for such a path
 
 huggingface_hub reads HF_ENDPOINT and its like when it is imported. The fixture ``hub`` therefore
 sets the environment (which reaches child processes: ``hub.environment``) and the constants in every

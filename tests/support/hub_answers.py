@@ -234,7 +234,10 @@ class Handler(BaseHTTPRequestHandler):
             )
             return None
         if content and repo.gated and not allowed:
-            message = f"Access to {kind} {name} is restricted. You must have access to it and be authenticated to access it."
+            message = (
+                f"Access to {kind} {name} is restricted. "
+                "You must have access to it and be authenticated to access it."
+            )
             self._error(403 if token else 401, "GatedRepo", message)
             return None
         return repo
@@ -277,7 +280,9 @@ class Handler(BaseHTTPRequestHandler):
             return self._json({"errors": [], "warnings": []})
         if parts[0] not in ("models", "datasets") or len(parts) < 3:
             return self._answer(404, b"nothing here")
-        kind, name, rest = parts[0].removesuffix("s"), "/".join(parts[1:3]), parts[3:]
+        kind = parts[0].removesuffix("s")
+        name = "/".join(parts[1:3])
+        rest = parts[3:]
         if (repo := self._repo(kind, name)) is None:
             return
         verb = rest[0] if rest else "revision"
@@ -372,7 +377,9 @@ class Handler(BaseHTTPRequestHandler):
         if not self._may_write():
             return
         files = dict(repo.revisions[repo.head]) if repo.revisions else {}
-        summary, sent, deleted = "", {}, []
+        summary = ""
+        sent = {}
+        deleted = []
         for line in self.sent_body.decode().splitlines():
             item = json.loads(line)
             value = item["value"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from bench.compare.statistics.table import Against, Cell, Row, Spread, Table
 from bench.compare.statistics.table import Tested as OneFamily
@@ -44,6 +45,9 @@ def judged_row(
 
 def judged_table(*rows: Row, tested: int | None = 3, baseline: str | None = None) -> Table:
     rows = tuple(replace(one, is_baseline=one.method == baseline) for one in rows)
+    family: Any = None
+    if tested:
+        family = OneFamily(rows=tested, comparisons=tested - 1, ci_level=0.975)
     return Table(
         setting="unsupervised",
         backbone="builtin",
@@ -54,5 +58,5 @@ def judged_table(*rows: Row, tested: int | None = 3, baseline: str | None = None
         columns=("Avg.",),
         rows=rows,
         baseline=baseline,
-        tested=tested and OneFamily(rows=tested, comparisons=tested - 1, ci_level=0.975),  # type: ignore[arg-type]
+        tested=family,
     )

@@ -123,7 +123,7 @@ FORMS = {"sts": "tokenised", "cxc": "tokenised", "geometry": "tokenised", "clust
 def scored(
     name: str, method: str, seed: int | None, noise: float, n: int, text: str | None
 ) -> list[tuple[Score, Arrays]]:
-    """Return each task's score in a suite, and the arrays from which it follows."""
+    """Return each task's score in a suite, and the arrays that determine it."""
     if name == "check":
         return [_check(method, seed)]
     found: list[tuple[Score, Arrays]] = []

@@ -35,7 +35,10 @@ from bench.score.suites import average
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 """Method to noise: how far its cosines stray from the gold values. Less is better."""
 ITEMS = 150
-HOSTILE = """<script>window.hit=1</script><img src=x onerror="window.hit=1">"'`&{{7*7}}${7*7}</td></script><!-- \u202e"""
+HOSTILE = (
+    '<script>window.hit=1</script><img src=x onerror="window.hit=1">'
+    "\"'`&{{7*7}}${7*7}</td></script><!-- \u202e"
+)
 """A name, a description or an error text of a stranger. A page that marks it up sets window.hit."""
 
 
@@ -139,7 +142,7 @@ def made_runs(
     suites: Sequence[str] = ("sts",),
     **changes: Any,
 ) -> list[RunRecord]:
-    """Write a run of each method with each seed; ``changes`` are those of ``made_run``."""
+    """Write a run of each method with each seed; ``changes`` go to ``made_run``."""
     wanted = METHODS if methods is None else methods
     return [
         made_run(runs, method, seed, noise=noise, suites=suites, **changes)

@@ -10,12 +10,14 @@ Legend: T tables, K rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special, stats
 
-ALPHA, WIDE, ITEMS_FREEDOM = 0.05, 0.05, 1000.0
+ALPHA = 0.05
+WIDE = 0.05
+ITEMS_FREEDOM = 1000.0
 FEWEST_SEEDS, MOST_BORROWED = 3, 2.0
 V1_ITEMS = np.array(
     [
@@ -151,10 +153,10 @@ class World:
 
     seeds: tuple[int, ...] = (3,) * 8
     items: np.ndarray = field(default_factory=lambda: V1_ITEMS)
-    seed_sd: float | tuple[float, ...] = 0.6  # of all rows, or of each
+    seed_sd: float | tuple[float, ...] = 0.6  # of all rows, or one for each
     permuted: bool = False  # the rows' spreads in another order in every table
     unequal: float = 0.0  # log-sd of the variances over seeds
-    wide: tuple[int, ...] = ()  # the rows whose seeds spread ``times`` as far
+    wide: tuple[int, ...] = ()  # the rows with seeds that spread ``times`` as far
     times: float = 6.0
     base: int | None = 1
     gaps: (
@@ -200,14 +202,12 @@ class World:
         )
 
     def tested(self, rule: Rule = Rule()) -> np.ndarray:
-        """(K,) which rows are tested: those in which nothing is random, and those of enough
-        seeds.
-        """
+        """(K,) which rows are tested: rows without randomness, and rows with enough seeds."""
         return np.array([n == 0 or n >= rule.fewest_seeds for n in self.seeds])
 
 
 BOARD = (6,) * 14 + (3,) * 6 + (2,) + (0,) * 5 + (10,)  # as leaderboards/v4
-V4 = {"seeds": BOARD, "items": alike(27, 0.4), "seed_sd": 0.5, "base": 26}
+V4: dict[str, Any] = {"seeds": BOARD, "items": alike(27, 0.4), "seed_sd": 0.5, "base": 26}
 NO_ITEMS = alike(8, 0.001)
 WORLDS = {
     "equal rows": World(),
@@ -223,8 +223,8 @@ WORLDS = {
     "each row in turn 3 points better": World(gaps="in turn"),
     "the same, unequal spreads": World(gaps="in turn", unequal=0.6),
     "no baseline": World(base=None),
-    "as v4, spreads far apart": World(unequal=1.8, **V4),  # type: ignore[arg-type]
-    "as v4, one row spreads 7 times as far": World(wide=(0,), times=7.0, **V4),  # type: ignore[arg-type]
+    "as v4, spreads far apart": World(unequal=1.8, **V4),
+    "as v4, one row spreads 7 times as far": World(wide=(0,), times=7.0, **V4),
     "seeds alone, spreads far apart": World(items=NO_ITEMS, unequal=1.2),
     "one row spreads 6 times as far": World(wide=(0,)),
     "the baseline spreads 6 times as far": World(wide=(1,)),
@@ -243,8 +243,8 @@ same numbers.
 
 
 class Shares(NamedTuple):
-    wrong: float  # of tables in which anything that they say is false
-    power: float  # of true differences from the baseline, upwards, that are found
+    wrong: float  # share of tables with a false statement
+    power: float  # share of true differences from the baseline, upwards, that are found
     candidates: float  # rows that may be the best
 
 
@@ -252,7 +252,7 @@ def simulate(world: World, tables: int, seed: int = 1, rule: Rule = Rule()) -> S
     """Judge so many tables of the world. The best row is the best of those that are tested."""
     true, values = world.values(np.random.default_rng(seed), tables)
     said = world.said(values, rule)
-    # of equal ones the first: the hardest case, ahead by nothing
+    # the first of equal ones: the hardest case, ahead by nothing
     best = np.where(world.tested(rule), true, -np.inf).argmax(1)
     wrong = ~said.may_be_best_TK[np.arange(tables), best]
     power = np.nan

@@ -20,8 +20,11 @@ from bench.run.planned import learns
 from bench.run.recipe_defaults import TRAINING
 from bench.run.recipes import merge_recipe
 
-TEXT = """a man plays the guitar woman reads book in park dog runs fast over green grass child sleeps house near sea
-bank said prices rose march because oil market fell yesterday two three players win game"""
+TEXT = (
+    "a man plays the guitar woman reads book in park dog runs fast over green grass "
+    "child sleeps house near sea\n"
+    "bank said prices rose march because oil market fell yesterday two three players win game"
+)
 WORDS = TEXT.split()
 
 

@@ -1,7 +1,9 @@
 """One process on the stand-in card: a line of input names a question, a line of output answers as
 JSON.
 
-    python on_card.py GUARD FOLDER     # GUARD: the library that card.build_guard makes; FOLDER: for files of its own
+    python on_card.py GUARD FOLDER
+
+GUARD: the library that card.build_guard makes. FOLDER: for files of its own.
 
 Torch asks for a card once, while it is imported: so the guard is loaded before it, and in a process
 of its own.
@@ -87,9 +89,9 @@ def method_on_card(place: card_models.Place, entry: str, number: int) -> dict[st
 
 
 def watched_training(method: Any, corpus: Any) -> list[tuple[dict[str, int], dict[str, int]]]:
-    """Train, to the end or to where it is stopped.
+    """Train to the end, or until the training is stopped.
 
-    Of each step: the waits and the uploads, by place.
+    Returns the waits and the uploads of each step, by place.
     """
     from bench.method import Interrupted
     from bench.training import loop

@@ -34,11 +34,11 @@ class Interval:
 
 
 def interval_of_method(*cells: Predicted) -> Interval:
-    """Of one cell, or of the plain average over several tasks: other items of the same kind, and
-    other seeds where there are at least two.
+    """Return the interval of one cell, or of the plain average over several tasks.
 
-    Items are drawn within each task, tasks are not; seeds are those that all tasks share. Raises
-    ValueError where there is none, and where a value is undefined (one side is constant).
+    It covers other items of the same kind, and other seeds if there are at least two. Items are
+    drawn within each task, tasks are not; the seeds are those that all tasks share. Raises
+    ValueError if there is none, or if a value is undefined (one side is constant).
     """
     seeds = (
         tuple(seed for seed in cells[0].seeds if all(seed in p.seeds for p in cells))

@@ -37,7 +37,7 @@ def hide() -> None:
 
 
 def sentence_transformers(folder: Path, sentences: list[str]) -> dict[str, Any]:
-    """Every export in the folder; with trust only where a source file travels.
+    """Encode with every export in the folder; with trust only if a source file is part of it.
 
     Those in SAVED_AGAIN are also saved by the library and loaded from there, as after further
     training: "again NAME".

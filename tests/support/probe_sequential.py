@@ -54,7 +54,10 @@ def _fit(
     # Adam's own weight_decay adds penalty * parameter to the gradient; AdamW's would not be the
     # same.
     adam = torch.optim.Adam(parameters, lr=settings.learning_rate, weight_decay=penalty)
-    epochs, most, best, bad = 0, -1, parameters, 0
+    epochs = 0
+    most = -1
+    best = parameters
+    bad = 0
     while epochs <= settings.max_epochs:
         for _ in range(settings.epoch_size):
             for batch in torch.from_numpy(orders(job, epochs)).split(settings.batch_size):

@@ -1,9 +1,9 @@
 """One of the processes of test_spread.py: python ranks_worker.py RANK RANKS FOLDER BACKBONE; it
 leaves answers-RANK.json.
 
-For every method, setting and variant: the gradient of a batch in this process alone, and that of
-the same batch spread over the ranks. Nothing is random in either: no dropout, and masks that the
-tokens themselves determine.
+For every method, setting and variant: the gradient of a batch in this process alone, and the
+gradient of the same batch spread over the ranks. Nothing is random in either: no dropout, and masks
+that the tokens themselves determine.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def answer(
 
 
 def with_the_same_draws(loss: Callable[..., Loss]) -> Callable[..., Loss]:
-    """Return a loss that draws in one process what it draws on every rank."""
+    """Return a loss that makes in one process the draws of every rank."""
 
     def seeded(views: tuple[Tensor, ...], batch: Batch) -> Loss:
         torch.manual_seed(seed_for(1, "loss", batch.step))
@@ -209,7 +209,7 @@ def main() -> None:
     modules = [module for name, module in sys.modules.items() if name.startswith("bench.methods.")]
     for module in (one for one in modules if hasattr(one, "mask_tokens")):
         module.mask_tokens = masked_by_token  # type: ignore[attr-defined]
-    torch.set_default_dtype(torch.float64)  # of what a loss draws
+    torch.set_default_dtype(torch.float64)  # the draws of a loss
     ranks = Ranks(dist.FileStore(str(folder / "store"), count), rank, count, "cpu")
     answers = everything(backbone, ranks, folder)
     (folder / f"answers-{rank}.json").write_text(json.dumps(answers), encoding="utf-8")

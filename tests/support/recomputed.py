@@ -4,9 +4,9 @@
 
 From the predictions and gold values in the version's folder: every STS score and average, how far
 each pair moves them, the variances over pairs and over seeds, Student's t, the rule. Written from
-docs/statistics.md and its sources, in the slow way wherever there is one: ranks and their
-derivatives from all comparisons of two items, sharing of sentences pair by pair. The one file of
-bench that it reads is the list of which pair has which sentences.
+docs/statistics.md and its sources, in the slow way if there is one: ranks and their derivatives
+from all comparisons of two items, sharing of sentences pair by pair. The only file of bench that it
+reads is the list of the sentences of each pair.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def sentences_of_pairs() -> dict[str, np.ndarray]:
 
 
 def signs(values: np.ndarray) -> np.ndarray:
-    """(N, N) 1 where the row's item is above the column's, -1 where below."""
+    """(N, N) 1 if the row's item is above the column's, -1 if below, else 0."""
     return np.sign(values[:, None] - values[None, :]).astype(np.float32)
 
 
@@ -87,7 +87,9 @@ def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]
     u, v = (
         sign.mean(axis=1, dtype=np.float64) for sign in (x_sign, y_sign)
     )  # twice the centred rank, as a share
-    a, b, c = (u * v).mean(), (u * u).mean(), (v * v).mean()
+    a = (u * v).mean()
+    b = (u * u).mean()
+    c = (v * v).mean()
 
     def moved(sign: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return the effect of more of an item on the mean of ``other`` times the ranks."""
@@ -202,10 +204,9 @@ def _verdict(p: float, c: float, difference: float) -> str:
 
 
 def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyped-def]
-    counts, starts = (
-        [len(one) for one in values],
-        np.concatenate([[0], np.cumsum([len(one) for one in values])]),
-    )
+    """Compare every tested row with the baseline, by the rule of docs/statistics.md."""
+    counts = [len(one) for one in values]
+    starts = np.concatenate([[0], np.cumsum(counts)])
     mean = [float(np.mean(one)) for one in values]
     near, equal = over_items(moved_RN, pairs)
     weights = np.concatenate(
@@ -215,10 +216,8 @@ def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyp
     near, equal = ((freedom + 1) / freedom * one for one in (near, equal))
     block = [slice(starts[i], starts[i + 1]) for i in range(len(values))]
     several = [i for i, row in enumerate(rows) if row["seeds"] != [None] and counts[i] > 1]
-    variance, of_seeds = (
-        dict.fromkeys(range(len(rows)), 0.0),
-        dict.fromkeys(range(len(rows)), math.inf),
-    )
+    variance = dict.fromkeys(range(len(rows)), 0.0)
+    of_seeds = dict.fromkeys(range(len(rows)), math.inf)
     found, freedoms = borrowed(
         [float(np.var(values[i], ddof=1)) for i in several], [counts[i] - 1 for i in several]
     )
@@ -233,25 +232,37 @@ def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyp
             continue
         items = max(
             0.0,
-            *(
-                m[block[i], block[i]].mean()
-                + m[block[base], block[base]].mean()
-                - 2 * m[block[i], block[base]].mean()
-                for m in (near, equal)
-            ),
+            _variance_of_difference(near, block[i], block[base]),
+            _variance_of_difference(equal, block[i], block[base]),
         )
         one, other = variance[i] / counts[i], variance[base] / counts[base]
         seeds_freedom = satterthwaite([(one, of_seeds[i]), (other, of_seeds[base])])
         seeds_freedom = seeds_freedom if math.isinf(seeds_freedom) else min(seeds_freedom, total)
-        error, its = (
-            math.sqrt(items + one + other),
-            satterthwaite([(items, freedom), (one + other, seeds_freedom)]),
-        )
+        error = math.sqrt(items + one + other)
+        its = satterthwaite([(items, freedom), (one + other, seeds_freedom)])
         difference = mean[i] - mean[base]
         name = f"{rows[i]['method']} {rows[i]['variant']}".strip()
         told.append((name, difference, error, its, 2 * stats.t.sf(abs(difference) / error, its)))
-    c, worse = ALPHA / len(told), -1
-    while worse != (worse := sum(p < c and difference < 0 for _, difference, _, _, p in told)):
+    return _judged(told)
+
+
+def _variance_of_difference(covariance: np.ndarray, one: slice, other: slice) -> float:
+    """Return the variance over items of the difference of two means over runs."""
+    apart = covariance[one, one].mean() + covariance[other, other].mean()
+    return float(apart - 2 * covariance[one, other].mean())
+
+
+def _judged(told: list[tuple[str, float, float, float, float]]) -> dict[str, dict[str, Any]]:
+    """Judge rows of (name, difference, error, degrees of freedom, p): a worse row leaves the others
+    its share of the level.
+    """
+    c = ALPHA / len(told)
+    worse = -1
+    while True:
+        before = worse
+        worse = sum(p < c and difference < 0 for _, difference, _, _, p in told)
+        if worse == before:
+            break
         c = ALPHA / max(1, len(told) - worse)
     found = {}
     for name, difference, error, its, p in told:

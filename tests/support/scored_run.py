@@ -25,7 +25,7 @@ def vectors(sentences: Sequence[str]) -> np.ndarray:
 def finished_run(
     store: RunsFolder, seed: int = 42, weights: float = 0, **changes: Any
 ) -> RunRecord:
-    """Write a run with predictions and a checkpoint, all of which agree.
+    """Write a run with predictions and a checkpoint that agree with each other.
 
     Other ``weights`` give other predictions.
     """

@@ -13,7 +13,9 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 NEEDED = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "munged")
 
@@ -107,7 +109,7 @@ class SlurmCluster:
     def queue(self) -> list[str]:
         return self.call("squeue", "-h", "--array", "-o", "%i %T").splitlines()
 
-    def wait_for(self, what, name: str, seconds: float = 20) -> None:  # type: ignore[no-untyped-def]
+    def wait_for(self, what: Callable[[], Any], name: str, seconds: float = 20) -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if what():

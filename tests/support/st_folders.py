@@ -74,9 +74,9 @@ def st_folder(
     change: Callable[[Any], None] = lambda model: None,
     **options: Any,
 ) -> Path:
-    """A SentenceTransformer of a transformer's folder, changed and saved.
+    """Save a SentenceTransformer made from a transformer's folder and changed.
 
-    ``options`` are of its Transformer module.
+    ``options`` go to its Transformer module.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer

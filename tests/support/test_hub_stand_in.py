@@ -45,7 +45,7 @@ def test_lfs_content_comes_from_another_host_without_the_token(hub: StandInHub) 
     assert content.headers["host"].startswith("localhost")
 
 
-def test_what_is_pushed_can_be_fetched(hub: StandInHub, tmp_path: Path) -> None:
+def test_a_pushed_repository_can_be_fetched(hub: StandInHub, tmp_path: Path) -> None:
     for path, data in FILES.items():
         (tmp_path / "out" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "out" / path).write_bytes(data)

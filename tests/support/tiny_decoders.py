@@ -45,13 +45,13 @@ def decoder(folder: Path, kind: str) -> str:
         tokens = {"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=fast, **tokens)
     torch.manual_seed(3)
+    sizes: Any = SIZES | {"vocab_size": len(tokenizer)}
     model: Any
     if kind == "llama":
-        model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **SIZES))  # type: ignore[arg-type]
+        model = LlamaForCausalLM(LlamaConfig(**sizes))
     else:
-        sizes: Any = SIZES | {"vocab_size": len(tokenizer), "tie_word_embeddings": True}
-        model = Qwen2ForCausalLM(Qwen2Config(**sizes))
-    for parameter in model.parameters():  # of a fresh model all states are nearly the same
+        model = Qwen2ForCausalLM(Qwen2Config(**sizes, tie_word_embeddings=True))
+    for parameter in model.parameters():  # all states of a fresh model are nearly the same
         torch.nn.init.normal_(parameter, std=0.3) if parameter.ndim > 1 else None
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -71,12 +71,9 @@ def odd_address(address: str) -> str | None:
 def ids_and_links(text: str) -> tuple[set[str], list[str]]:
     """Return the ids of a page, and every address that it names."""
     root = html5lib.parse(text)
-    links = [
-        element.attrib[name]
-        for element in root.iter()
-        for name in ADDRESSES
-        if name in element.attrib
-    ]
+    links = []
+    for element in root.iter():
+        links += [element.attrib[name] for name in ADDRESSES if name in element.attrib]
     return {element.attrib["id"] for element in root.iter() if "id" in element.attrib}, links
 
 
@@ -88,12 +85,13 @@ def broken_links(folder: Path) -> list[str]:
         path: ids_and_links(path.read_text(encoding="utf-8"))
         for path in sorted(folder.rglob("*.html"))
     }
-    return [
-        f"{path.relative_to(folder)}: {why}"
-        for path, (_, links) in pages.items()
-        for link in sorted(set(links))
-        if (why := _broken(link, path, folder, pages))
-    ]
+    found = []
+    for path, (_, links) in pages.items():
+        for link in sorted(set(links)):
+            why = _broken(link, path, folder, pages)
+            if why:
+                found.append(f"{path.relative_to(folder)}: {why}")
+    return found
 
 
 def _broken(

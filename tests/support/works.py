@@ -1,5 +1,6 @@
-"""The two tables in docs/reference/backbones.md: the families' entries, and methods on families; and
-the trial of each cell of the second.
+"""The two tables in docs/reference/backbones.md: the families' entries, and methods on families.
+
+Also the trial of each cell of the second.
 
 ``python tests/support/works.py`` prints them; tests/backbones/test_families.py proves every
 cell of it.

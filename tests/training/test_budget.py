@@ -1,5 +1,5 @@
-"""How long a training may be, in every unit: what is written, where it ends, and where the schedule
-ends.
+"""How long a training may be, in every unit: the budget as written, the end of the training, and
+the end of its schedule.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def method(tiny: str, tmp_path: Path) -> SimCSE:
 
 
 def use_backend(patch: pytest.MonkeyPatch, backend: Any) -> None:
-    """Torch's tracer without its code generation, which takes minutes where there is no C++
+    """Use torch's tracer without its code generation, which takes minutes if there is no C++
     compiler.
     """
     patch.setattr(torch, "compile", partial(torch.compile, backend=backend))
@@ -41,7 +41,7 @@ def fails_with(error: Exception) -> Callable[..., Any]:
 
 
 def gradient(method: SimCSE) -> torch.Tensor:
-    method.eval()  # no dropout, whose masks another tracing may draw in another order
+    method.eval()  # no dropout, because another tracing may draw its masks in another order
     batch = batch_of(method, Columns(method.token_ids(sentences(5))), 0, np.arange(5), 0)
     method.zero_grad()
     method(batch).total.backward()

@@ -1,4 +1,4 @@
-"""What autograd tracks of a frozen encoder: nothing below the prompt."""
+"""Autograd tracks nothing of a frozen encoder below the prompt."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def in_slices(method: TorchMethod, batch: Batch, chunk: int) -> Loss:
 
 
 def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
-    """In the place of computing a slice's activations a second time."""
+    """Keep a slice's activations instead of computing them a second time."""
     return function(*inputs)
 
 
@@ -117,8 +117,8 @@ def keep_everything(function: Any, *inputs: Any, use_reentrant: bool) -> Any:
 @pytest.mark.matrix(every=8)
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_path, monkeypatch):
-    """Seven rows, three at a time, twice: what a method remembers of the first batch is part of the
-    second loss.
+    """Seven rows, three at a time, twice: the second loss depends on what the method kept from the
+    first batch.
     """
     one, other = made(case, tiny, tmp_path), made(case, tiny, tmp_path)
     batches = [batch_of(one, case[1], 7, seed) for seed in (0, 1)]
@@ -127,7 +127,7 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_pa
     after = torch.rand(1)
 
     monkeypatch.setattr(passes, "checkpoint", keep_everything)
-    other.chunk = 3  # of a loss that itself works in slices
+    other.chunk = 3  # if the loss itself works in slices
     torch.manual_seed(3)
     wanted = []
     for batch in batches:
@@ -188,7 +188,7 @@ def peak(method: TorchMethod, batch: Batch, chunk: int | None) -> int:
 def test_memory_is_that_of_one_slice_whatever_the_batch(case, tiny, tmp_path):
     method = made(case, tiny, tmp_path)
     small, large = (batch_of(method, case[1], n) for n in (16, 64))
-    backward(method, small)  # what is made once, as the gradients' own storage, is not compared
+    backward(method, small)  # memory allocated once, as for gradients, is not compared
     whole = peak(method, large, None) - peak(method, small, None)
     cached = peak(method, large, 8) - peak(method, small, 8)
     assert whole > 5e6, "nothing was counted"

@@ -1,5 +1,5 @@
-"""What ``bench run --dry-run`` says of memory, against the bytes of the tensors of a training step.
-Nothing is computed: fake tensors.
+"""The memory estimate of ``bench run --dry-run``, against the bytes of the tensors of a training
+step. Nothing is computed: fake tensors.
 """
 
 from __future__ import annotations
@@ -99,8 +99,9 @@ def test_the_promise_is_within_a_tenth(tmp_path, name, rows, chunk, precision):
 
 
 def most_alive_of_a_prompt(shape: dict[str, Any], rows: int, precision: str, mlm: bool) -> int:
-    """Bytes, at most, in a step through a frozen encoder; ``mlm``: with masked copies, of which an
-    LM head that trains guesses 15 %.
+    """Return the peak of bytes in a step through a frozen encoder.
+
+    ``mlm``: with masked copies; an LM head that trains guesses 15 % of their tokens.
     """
     with FakeTensorMode(allow_non_fake_inputs=True), LiveBytes() as live:
         model = BertModel(BertConfig(**shape), add_pooling_layer=False).train()

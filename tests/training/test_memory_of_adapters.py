@@ -1,4 +1,4 @@
-"""What a plan says of the memory of adapters, against the tensors of a training step of peft."""
+"""A plan's estimate of the memory of adapters, against the tensors of a training step of peft."""
 
 from __future__ import annotations
 

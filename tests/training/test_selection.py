@@ -1,4 +1,4 @@
-"""Which checkpoint is kept, and what a training that cannot go on says."""
+"""Which checkpoint is kept, and the error of a training that cannot go on."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_kept_checkpoint_is_the_first_of_the_best(tmp_path, scores, best):
 
 
 class Fails(Toy):
-    """A toy whose forward does what a test wants at the step that it wants."""
+    """A toy with a forward that changes the loss at one step, as a test wants it."""
 
     at, what = 5, staticmethod(lambda loss: loss)
 
@@ -97,7 +97,8 @@ def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batc
     method = failing(lambda loss: loss * factor)
     with pytest.raises(
         RunFailed,
-        match=r"the loss became (nan|inf) at step 6; the rows of its batch are in .*failed-batch.tsv",
+        match=r"the loss became (nan|inf) at step 6; "
+        r"the rows of its batch are in .*failed-batch.tsv",
     ) as caught:
         train(tmp_path, None, method, epochs=20)
     assert "learning_rate" in str(caught.value.hint) and caught.value.exit_code == 1
@@ -112,7 +113,7 @@ def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batc
 
 
 class Bursts(Toy):
-    """A finite loss whose gradient is none, from step 6 on."""
+    """A finite loss with a gradient that is not finite, from step 6 on."""
 
     def forward(self, batch: Batch) -> Loss:
         made = super().forward(batch)
@@ -202,7 +203,7 @@ def test_a_row_that_does_not_fit_alone_ends_the_training(tmp_path: Path) -> None
 def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_path: Path) -> None:
     class Filling(InParts):
         def prepare(self, batch: Batch) -> None:
-            self.dense.bias.data += 0.25  # what a momentum copy does: at each try of a step
+            self.dense.bias.data += 0.25  # like a momentum copy: at each try of a step
             if batch.step == 3 and self.chunk is None:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
 

@@ -126,7 +126,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> torch.Generator:
 def test_a_slice_draws_again_from_the_generator_of_mps_what_it_drew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The gradient with slices is that of the masks of the first pass, drawn from the device's own
+    """The gradient with slices uses the masks of the first pass, drawn from the device's own
     generator.
     """
     generator = stand_in(monkeypatch)

@@ -1,5 +1,5 @@
-"""Two real processes with one batch: the gradient is that of one process, for every method, setting
-and variant.
+"""Two real processes with one batch give the gradient of one process, for every method, setting and
+variant.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import pytest
 
 from bench.method.ranks import Alone
 
-# all of their loss is among what the authors gather
+# the authors gather everything that their loss uses
 PURE = ("dcpcse", "focal-infonce", "promcse", "promptbert", "simcse")
 
 
 def answers_of(tiny: str, folder: Path) -> dict[str, Any]:
-    """What the two ranks found, which is the same on both."""
+    """Return the answers of the two ranks, which must be equal."""
     root = Path(__file__).parents[2]
     support = root / "tests" / "support"
     path = os.pathsep.join([str(root), str(support), *sys.path])

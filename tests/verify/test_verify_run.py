@@ -276,7 +276,9 @@ def test_what_counts_as_one_number() -> None:
 
 
 def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
-    """For sets that are quick to read: what the package knows is what the data folder gives."""
+    """The hashes in the package equal the hashes of the data folder, for sets that are quick to
+    read.
+    """
     from bench.data.sets import DataFolder
     from bench.data.sets.clustering import read_clustering
     from bench.data.sets.sts import read_sts
@@ -304,7 +306,7 @@ def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     )
 
 
-def test_the_hash_is_what_the_documentation_says() -> None:
+def test_the_hash_is_computed_as_documented() -> None:
     arrays = {
         "b": np.array([[1, -2]], dtype=np.int16),
         "a": np.array([0.5], dtype=np.float32),
@@ -323,7 +325,7 @@ def test_the_hash_is_what_the_documentation_says() -> None:
 
 
 def test_the_fingerprint_of_a_plan_is_found_again_in_its_record(store: RunsFolder) -> None:
-    """Of a recipe key that names a place the content counts: the file may lie elsewhere."""
+    """The content counts for a recipe key that names a place: the file may be elsewhere."""
     run = finished_run(store)
     values = {key: one.value for key, one in run.recipe.items() if key != "teacher"}
     beyond = {"precision": "bf16", "dev": None, "something new": [1, 2]}

@@ -1,4 +1,4 @@
-"""``bench verify`` as it is called: what it prints, its exit code, and which runs it means."""
+"""``bench verify`` on the command line: its output, its exit code, and which runs it means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of methods against textbook tests where one source of variation is alone."""
+"""Columns of methods against textbook tests, with one source of variation at a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_all_pairs_are_tukeys_of_statsmodels() -> None:
     np.testing.assert_allclose(freedom, theirs.df_total)
     np.testing.assert_allclose(
         error, theirs.std_pairs * math.sqrt(2)
-    )  # theirs is of a mean, as the studentised range has it
+    )  # theirs is for a mean, as the studentised range has it
     tukeys = scipy.stats.studentized_range.sf(math.sqrt(2) * np.abs(value) / error, 4, 8)
     np.testing.assert_allclose(tukeys, theirs.pvalues, atol=1e-4)
 
@@ -90,7 +90,7 @@ def test_a_single_seed_is_known_only_where_two_others_have_several() -> None:
     assert fixed.minus(1).p_P[0] < 0.01, "nothing in it is random: nothing is borrowed"
 
 
-def test_what_is_detectable_is_found_four_times_in_five() -> None:
+def test_a_detectable_difference_is_found_four_times_in_five() -> None:
     rng = np.random.default_rng(9)
     found = Differences(np.zeros(1), np.array([0.7]), np.array([12.0]))
     least = float(found.detectable_P(0.01)[0])

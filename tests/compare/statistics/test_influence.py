@@ -92,8 +92,9 @@ def test_many_methods_at_once_are_each_by_itself_to_the_last_digit() -> None:
 
 
 def test_many_sampled_correlations_at_once_are_each_by_itself() -> None:
-    """Their weights are those of their queries; predictions of other dimensions are no
-    correlation.
+    """Each has the weights of its own queries.
+
+    Predictions of other dimensions are no correlation.
     """
     rng = np.random.default_rng(5)
     gold, query = np.round(rng.uniform(0, 5, 200), 1), rng.integers(0, 30, 200)
@@ -117,7 +118,8 @@ def test_many_sampled_correlations_at_once_are_each_by_itself() -> None:
 def test_accuracies_and_correlations_are_told_apart() -> None:
     gold = np.array([0, 1, 1, 0])
     right = Predicted("t", "accuracy", (1,), gold[None], gold)
-    assert [one.value_SR.item() for one in influences([right, right], ACCURACY)] == [100.0, 100.0]  # type: ignore[union-attr]
+    found = influences([right, right], ACCURACY)
+    assert [one.value_SR.item() for one in found] == [100.0, 100.0]  # type: ignore[union-attr]
     assert influences([], ACCURACY) == []
 
 
@@ -169,9 +171,7 @@ def test_independent_items_are_those_of_a_bootstrap_in_a_loop() -> None:
 
 @pytest.mark.slow
 def test_clusters_of_two_tasks_are_those_of_a_cluster_bootstrap_in_a_loop() -> None:
-    """150 clusters, whose items stand in both tasks, each cluster of one meaning and as difficult
-    as it is.
-    """
+    """150 clusters with items in both tasks; a cluster has one meaning and its own difficulty."""
     rng = np.random.default_rng(5)
     cells, cluster = [], [np.repeat(np.arange(150), 2), np.tile(np.arange(150), 3)]
     hard, true = rng.normal(size=(2, 150))
@@ -231,7 +231,9 @@ def test_pairs_that_share_a_sentence_are_summed_as_written_out() -> None:
 
 
 def test_repeated_pairs_count_once() -> None:
-    """Every pair twice: the standard error of half as many pairs, whose freedom it has."""
+    """Every pair is there twice: standard error and degrees of freedom are those for half as many
+    pairs.
+    """
     rng = np.random.default_rng(7)
     said, gold = correlated(rng, 100)
     once = Predicted("a", "spearman", (1,), said[None], gold)

@@ -1,5 +1,5 @@
-"""Intervals: scipy's bootstrap, textbook formulas in the limits where one source of variation is
-alone, and laws.
+"""Intervals: against scipy's bootstrap, against textbook formulas for one source of variation at a
+time, and laws.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bench.records.predictions import Predicted
 
 RNG = (
     "rng" if tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15) else "random_state"
-)  # what scipy calls a generator
+)  # scipy calls this a generator
 
 
 def ranked(
@@ -82,7 +82,7 @@ def test_one_seed_is_scipys_bootstrap() -> None:
 
 
 @pytest.mark.parametrize("shares", [[0.7, 0.9], [0.75, 0.8, 0.88], [0.71, 0.78, 0.8, 0.84, 0.9]])
-def test_where_seeds_differ_far_more_than_items_it_is_students_interval(
+def test_with_seeds_far_apart_it_is_students_interval(
     shares: list[float],
 ) -> None:
     p = answered(shares, items=5000)
@@ -106,7 +106,7 @@ def test_seeds_that_say_the_same_leave_the_variation_of_the_items() -> None:
 
 
 def test_k_means_seeds_vary_too() -> None:
-    """One run whose ten clusterings have accuracies far apart: Student's interval over the ten."""
+    """One run of ten clusterings with accuracies far apart gets Student's interval over the ten."""
     items, shares = 5000, np.linspace(0.6, 0.9, 10)
     gold = np.arange(items) % 2
     rng = np.random.default_rng(0)
@@ -118,7 +118,7 @@ def test_k_means_seeds_vary_too() -> None:
         Predicted("Tweet", "clustering-accuracy", (1,), clusters[None], gold)
     )
     assert (found.low, found.high) == pytest.approx(students((100 * shares).tolist()), abs=0.5)
-    assert found.covers == "items"  # of training seeds there is one
+    assert found.covers == "items"  # there is one training seed
 
 
 def test_an_average_draws_the_items_of_each_task() -> None:

@@ -44,7 +44,7 @@ def drawn(sd: float, size: float, seeds: int, tables: int = 20_000) -> float:
     noise = math.sqrt(ITEMS + LENT[BASE] / 10) * rng.normal(size=tables)
     means = np.zeros((tables, 5))
     means[:, 4] = size + noise + values.mean(axis=1)
-    # the items of two rows whose difference has the variance ITEMS
+    # the items of two rows; their difference has the variance ITEMS
     items = alike(5, math.sqrt(ITEMS), 0.5)
     said = judge(means, variances, runs, np.ones(5, dtype=bool), items, BASE)
     return float((said.sign_TK[:, 4] > 0).mean())

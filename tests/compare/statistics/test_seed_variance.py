@@ -91,7 +91,7 @@ def test_the_numbers_of_limma(
 
 
 def test_a_row_that_spreads_more_than_the_others_keeps_its_own_variance() -> None:
-    """An F test over all rows, at 0.05 together; what it does not find borrows as before."""
+    """An F test over all rows, at 0.05 together; rows that it does not find borrow as before."""
     own, freedom = np.array([0.3, 0.5, 0.4, 0.2, 25.0]), np.full(5, 2.0)
     rest = own[:4].mean()
     assert stats.f.sf(25.0 / rest, 2, 8) < 0.05 / 5
@@ -104,7 +104,7 @@ def test_a_row_that_spreads_more_than_the_others_keeps_its_own_variance() -> Non
     assert stats.f.sf(2.0 / rest, 2, 8) > 0.05 / 5 and seed_variances(less, freedom)[0][4] < 2.0
 
 
-def test_what_does_not_lend_changes_nothing_for_the_others() -> None:
+def test_a_row_that_lends_no_variance_does_not_change_the_others() -> None:
     """Its own variance is drawn towards the prior of those that lend, and an F test compares it
     with those alone.
     """

@@ -1,4 +1,4 @@
-"""Tables of means over seeds: against numpy, and what may stand side by side."""
+"""Tables of means over seeds: against numpy, and which runs may share a table."""
 
 from __future__ import annotations
 
@@ -34,13 +34,10 @@ def test_cells_are_means_and_deviations_over_seeds() -> None:
         "builtin",
     )
     for column, task in enumerate(table.columns):
-        values = [
-            score.value
-            for one in records
-            if one.method == "promcse"
-            for score in one.scores
-            if score.task == task
-        ]
+        values = []
+        for one in records:
+            if one.method == "promcse":
+                values += [score.value for score in one.scores if score.task == task]
         cell = table.rows[row(table, "promcse")].cells[column]
         assert cell is not None and len(values) == 5
         assert cell.mean == pytest.approx(np.mean(values), abs=1e-12)
@@ -189,7 +186,9 @@ def test_a_file_of_ones_own_is_compared_whatever_other_files_a_run_was_scored_on
             n=10,
         )
 
-    pairs, more, changed = own("pairs", "other-1"), own("more", "other-2"), own("pairs", "other-3")
+    pairs = own("pairs", "other-1")
+    more = own("more", "other-2")
+    changed = own("pairs", "other-3")
     records = [
         record("simcse", 1, scores=(pairs,)),
         record("promcse", 1, scores=(pairs, more)),

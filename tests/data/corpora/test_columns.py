@@ -23,7 +23,10 @@ def corpus(tmp_path: Path, name: str, content: str) -> Corpus:
 
 
 CSV = "sent0,sent1,label\na b,c,entailment\nd,e f,2\ng,h,Neutral\n"
-JSON = '{"premise": "a b", "hypothesis": "c", "label": 0}\n{"premise": "d", "hypothesis": "e f", "label": 2}\n'
+JSON = (
+    '{"premise": "a b", "hypothesis": "c", "label": 0}\n'
+    '{"premise": "d", "hypothesis": "e f", "label": 2}\n'
+)
 
 
 def test_labels_are_words_or_the_hubs_numbers(tmp_path: Path) -> None:

@@ -1,6 +1,4 @@
-"""``--corpus hub:owner/name:column`` against the stand-in hub: rows, revisions, what is resumed,
-what is refused.
-"""
+"""``--corpus hub:owner/name:column`` on the stand-in hub: rows, revisions, resuming, refusals."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ def test_a_name_is_taken_apart() -> None:
     """
     ),
 )
-def test_what_is_no_name(text: str) -> None:
+def test_bad_names_of_hub_corpora_are_refused(text: str) -> None:
     with pytest.raises(CorpusError, match="expected hub:OWNER/NAME:COLUMN"):
         HubName.of(text)
 
@@ -158,7 +156,7 @@ def test_a_limit_fetches_no_more_files_than_it_needs(hub: StandInHub, tmp_path: 
     assert not hub.asked("train-2.jsonl", "GET")
 
 
-def test_what_is_here_stays_and_needs_no_network(hub: StandInHub, tmp_path: Path) -> None:
+def test_a_corpus_that_is_here_needs_no_network(hub: StandInHub, tmp_path: Path) -> None:
     old = hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "old"})})
     first = opened(f"hub:{REPO}:text", tmp_path)
     new = hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "new"})})

@@ -1,4 +1,4 @@
-"""What ends a line of training text: LF and CR LF. Text with other line ends is refused, and other
+"""Lines of training text end with LF or CR LF. Text with other line ends is refused, and other
 characters end nothing.
 """
 

@@ -44,7 +44,7 @@ def test_a_name_is_taken_apart(text: str, expected: list[tuple[str, tuple[str, .
     assert named(text) == expected
 
 
-def test_what_exists_as_it_is_written_is_one_path(
+def test_an_existing_path_with_a_colon_is_one_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

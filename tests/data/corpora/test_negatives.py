@@ -77,7 +77,7 @@ def test_a_list_of_one_is_a_triplet_and_of_five_has_seven_columns(make: Make) ->
     assert (five.kind, len(five.columns), five.columns[-1]) == ("n-tuples", 7, "hard_neg_5")
 
 
-def test_what_else_stands_in_a_file_is_named(make: Make) -> None:
+def test_unused_columns_of_a_file_are_named(make: Make) -> None:
     record = PAIR | {"id": 3, "meta": {"negatives": []}, "neg_scores": [0.1]}
     assert make("a.jsonl", [record]).unread == ("id", "meta", "neg_scores")
     index = {"text": ["a"], "split": ["x"], "__index_level_0__": [0]}
@@ -120,7 +120,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "content", "says"), REFUSED)
-def test_what_would_be_passed_over_is_refused(
+def test_input_that_would_be_ignored_is_refused(
     make: Make, name: str, content: Any, says: str
 ) -> None:
     with pytest.raises(CorpusError) as caught:
@@ -129,7 +129,7 @@ def test_what_would_be_passed_over_is_refused(
     assert "\n" not in caught.value.message + (caught.value.hint or "")
 
 
-def test_a_parquet_column_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     columns = [pyarrow.array([text]) for text in "abc"]
     table = pyarrow.Table.from_arrays(columns, names=["sent0", "sent1", "sent1"])
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")

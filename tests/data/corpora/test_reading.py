@@ -91,8 +91,8 @@ def test_text_round_trip(make, lines, end, last_end, suffix):
 def test_csv_round_trip_with_commas_quotes_and_line_breaks(make, cells, end, header):
     cells = [*cells, ('say "a, b"', "line\nbreak", "x")]
     out = io.StringIO(newline="")
-    # Python's writer leaves a CR bare where the lines end in LF alone; a reader cannot know what
-    # that means
+    # Python's writer does not quote a CR if lines end in LF alone; a reader cannot know what that
+    # means
     writer = csv.writer(
         out, lineterminator=end, quoting=csv.QUOTE_MINIMAL if end == "\r\n" else csv.QUOTE_ALL
     )

@@ -121,7 +121,7 @@ def test_an_interrupted_build_leaves_nothing(triplets, tmp_path):
     assert [p.name for p in root.iterdir() if p.is_dir()] == []
     killed = build(triplets, tmp_path).path
     left = killed.with_name(f"{killed.name}.999999.part")
-    killed.rename(left)  # what kill -9 leaves
+    killed.rename(left)  # the remains of a kill -9
     build(triplets, tmp_path)
     assert [p.name for p in root.iterdir() if p.is_dir()] == [killed.name]
 
@@ -161,9 +161,11 @@ from bench.data.corpora import open_corpus_file
 from bench.data.corpora.token_cache import tokenise
 def encode(texts): return [[len(w) for w in t.split()] for t in texts]
 began = time.perf_counter()
-ready = tokenise(open_corpus_file(sys.argv[1], cache=Path(sys.argv[2])), encode, "widths", 1000, cache=Path(sys.argv[2]))
+cache = Path(sys.argv[2])
+ready = tokenise(open_corpus_file(sys.argv[1], cache=cache), encode, "widths", 1000, cache=cache)
 seconds = time.perf_counter() - began
-status = Path("/proc/self/status")  # not ru_maxrss: a child starts with the peak of the process that made it
+# not ru_maxrss: a child starts with the peak of the process that made it
+status = Path("/proc/self/status")
 peak = 1024 * int(status.read_text().partition("VmHWM:")[2].split()[0]) if status.exists() else 0
 print(json.dumps({"rows": len(ready), "seconds": seconds, "peak": peak}))
 """
@@ -175,7 +177,8 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
     with path.open("w") as file:
         for i in range(300_000):
             file.write(
-                f"sentence number {i} of a corpus that has a few hundred thousand of them, and some more words\n"
+                f"sentence number {i} of a corpus that has a few hundred thousand of them, and "
+                "some more words\n"
             )
     run = [sys.executable, "-c", MEASURE, str(path), str(tmp_path / "cache")]
     first = json.loads(subprocess.run(run, capture_output=True, text=True, check=True).stdout)

@@ -52,7 +52,7 @@ def everything(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "zip"])
-def test_what_is_wanted_comes_out_and_nothing_else(tmp_path: Path, mode: str) -> None:
+def test_only_the_wanted_files_are_unpacked(tmp_path: Path, mode: str) -> None:
     written = unpack(packed(tmp_path / "archive", GOOD, mode), into(tmp_path / "out"))
     assert sorted(path.read_bytes() for path in written.values()) == [b"first\n" * 100, b"second\n"]
     assert everything(tmp_path / "out") == ["a.txt", "b.txt"]
@@ -77,7 +77,7 @@ def test_a_path_that_leads_elsewhere_writes_nothing_there(
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE]
 )
-def test_what_is_not_a_regular_file_is_never_made(tmp_path: Path, kind: bytes) -> None:
+def test_only_regular_files_are_unpacked(tmp_path: Path, kind: bytes) -> None:
     (tmp_path / "secret").write_text("secret")
     link = member("STS/a.txt", type=kind, linkname=str(tmp_path / "secret"))
     try:
@@ -89,7 +89,7 @@ def test_what_is_not_a_regular_file_is_never_made(tmp_path: Path, kind: bytes) -
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
-    """Neither one in a zip, nor one that lies where a file goes."""
+    """Neither a link in a zip is followed, nor a link in the place of a file that is written."""
     info = zipfile.ZipInfo("STS/a.txt")
     info.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
@@ -104,7 +104,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 
 def lying(path: Path) -> Path:
-    """A zip whose directory says 10 bytes where there are four million."""
+    """Make a zip with a directory that says 10 bytes for a file of four million."""
     raw = packed(path, {"STS/a.txt": bytes(4_000_000)}, "zip").read_bytes()
     path.write_bytes(raw.replace(struct.pack("<L", 4_000_000), struct.pack("<L", 10)))
     return path

@@ -1,4 +1,6 @@
-"""One file from a server that is slow, breaks off, lies, refuses, or has to wait for room."""
+"""One file from a server that is slow, breaks off, sends wrong bytes, refuses, or has to wait for
+room.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,7 @@ def test_a_refusal_that_stays_is_not_asked_again(
     assert waits == [] and remaining(tmp_path) == set()
 
 
-def test_what_may_pass_is_tried_again_after_the_wait_that_is_asked_for(
+def test_temporary_errors_are_retried_after_the_requested_wait(
     web: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
 ) -> None:
     hub.fault("data.bin", status=429, headers={"Retry-After": "7"})
@@ -142,8 +144,9 @@ def test_whether_there_is_a_network(hub: StandInHub, monkeypatch: pytest.MonkeyP
 
 
 def in_a_new_process(url: str, to: Path, **environment: str) -> str:
-    """The hub's client reads proxies and certificates when it is first used. Gives what the
-    download printed as its error.
+    """Download in a new process, and return the error that it printed.
+
+    The hub's client reads proxies and certificates when it is first used.
     """
     code = (
         "import sys; from pathlib import Path; from bench.data import fetching;"
@@ -162,7 +165,9 @@ def in_a_new_process(url: str, to: Path, **environment: str) -> str:
     return done.stderr
 
 
-def test_what_goes_through_a_proxy_is_where_the_proxy_is(hub: StandInHub, tmp_path: Path) -> None:
+def test_downloads_use_the_proxy_that_the_environment_names(
+    hub: StandInHub, tmp_path: Path
+) -> None:
     hub.serve("data.bin", DATA)
     error = in_a_new_process("http://nowhere.invalid/data.bin", tmp_path / "a")
     assert "nowhere.invalid cannot be reached" in error

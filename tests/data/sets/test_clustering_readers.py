@@ -1,6 +1,4 @@
-"""Readers of the clustering sets: counts, both known forms wherever they lie, and what is
-refused.
-"""
+"""Readers of the clustering sets: counts, both known forms in any folder, and what is refused."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ def test_both_forms_of_every_set(shared, name):
         assert ["washington" in one for one in words] == [True, False]
 
 
-def test_what_text_selects(shared):
+def test_the_text_option_selects_a_form(shared):
     folder = DataFolder(shared / "data")
     for text in ("tokenised", "sccl", "any"):
         assert read_clustering(folder, "GoogleNews-T", text=text).form == "sccl"

@@ -106,7 +106,7 @@ def test_captions_that_are_not_tied_by_fives_are_refused():
 
 @pytest.mark.slow
 def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkeypatch):
-    """COCO's file cannot be kept here: a stand-in takes its place in the manifest."""
+    """COCO's file cannot be kept here: a small fake takes its place in the manifest."""
     content = (official / "cxc" / "captions_val2014.json").read_bytes()
     form = Form(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
     csv, captions = data_set(cxc.OFFICIAL).files

@@ -1,5 +1,5 @@
-"""Data sets from their sources: announced, checked, from the next source where one fails, trusted
-on first use where it must be.
+"""Data sets from their sources: announced, checked, from the next source if one fails, and trusted
+on first use if nothing else is possible.
 """
 
 from __future__ import annotations
@@ -165,10 +165,10 @@ def test_a_set_comes_out_of_an_archive_with_a_receipt(
     assert lines == [f"fetching ONE from hub data set owner/data into {tmp_path / 'data/archive'}"]
     before = len(hub.requests)
     fetcher().get(ONE)
-    assert len(hub.requests) == before  # what is there is not asked for
+    assert len(hub.requests) == before  # files that are here are not requested
 
 
-def test_where_one_source_fails_the_next_is_taken(
+def test_if_one_source_fails_the_next_is_used(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
     serve_copy(hub, TOKENISED)
@@ -363,7 +363,7 @@ def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(
     assert hub.requests == [] and no_network == []
 
 
-def test_beside_a_folder_that_was_given_nothing_is_fetched(
+def test_nothing_is_fetched_if_a_folder_was_given(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
     hub.add("dataset", "owner/data", {"one.tar": tar(TOKENISED), "corp.txt": TEXT})
@@ -397,7 +397,11 @@ def test_two_processes_that_want_one_set_fetch_it_once(hub: StandInHub, tmp_path
     text = b"".join(b"sentence %d\n" % i for i in range(1_000_000))
     hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": text})
     hub.fault("wiki1m_for_simcse.txt", slow=0.002, times=None)
-    code = "import sys; from pathlib import Path; from bench.data.sets import data_set; from bench.data.sets.fetch import Fetcher; Fetcher(Path(sys.argv[1])).get(data_set('wiki1m'))"
+    code = (
+        "import sys; from pathlib import Path; from bench.data.sets import data_set; "
+        "from bench.data.sets.fetch import Fetcher; "
+        "Fetcher(Path(sys.argv[1])).get(data_set('wiki1m'))"
+    )
     both = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "data"]) for _ in range(2)]
     assert [process.wait(timeout=60) for process in both] == [0, 0]
     assert len(hub.asked("wiki1m_for_simcse.txt", "GET")) == 1
@@ -409,7 +413,7 @@ CAFES = ("Caf\u00e9s \u2028 are two lines\nhere.", "There are caf\u00e9s.")
 
 
 def labelled(label: str, first: str, second: str) -> dict[str, object]:
-    """As snli_1.0_train.jsonl has them, with keys that nobody reads here."""
+    """Make lines as in snli_1.0_train.jsonl, with keys that nobody reads here."""
     pair = {"gold_label": label, "sentence1": first, "sentence2": second}
     return pair | {"annotator_labels": [label], "pairID": "3416050480.jpg#4r1n"}
 
@@ -423,7 +427,7 @@ MNLI = [labelled("entailment", *CAFES)]
 
 
 def nli_archives() -> dict[str, bytes]:
-    """Where SNLI's and MultiNLI's archives lie -> archives in their layout, of a few pairs."""
+    """Address of SNLI's and MultiNLI's archives -> archives in their layout, of a few pairs."""
     archives: dict[str, bytes] = {}
     for place, name, pairs in (
         ("nlp.stanford.edu/projects/snli/snli_1.0.zip", "snli_1.0", SNLI),

@@ -97,7 +97,7 @@ def test_a_packed_corpus_is_checked_by_what_is_inside(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["captions", "builtin"])
-def test_what_the_package_carries_is_found_without_a_folder(name):
+def test_data_of_the_package_is_found_without_a_folder(name):
     state = DataFolder(None).check(data_set(name))
     assert state.status == "found", (
         f"{state.problems}; after a change of the generator: python tools/make_manifest.py DIR"

@@ -66,9 +66,7 @@ def test_the_same_rows_whatever_else_the_file_holds(tmp_path: Path, content: str
         (PLAIN.replace("4.8", "4,8"), "line 1: '4,8' in column 3"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(
-    tmp_path: Path, content: str | bytes, says: str
-) -> None:
+def test_a_bad_row_is_named_with_its_line(tmp_path: Path, content: str | bytes, says: str) -> None:
     with pytest.raises(DataDamaged) as caught:
         table(tmp_path, content).numbers(2)
     assert says in caught.value.message and "\n" not in caught.value.message

@@ -15,7 +15,9 @@ from bench.data.sets.sts import STS_TASKS, read_sts
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("folder", "text"), [("senteval-moses", "tokenised"), ("senteval", "raw")])
-def test_what_is_kept_is_what_the_data_says(shared: Path, folder: str, text: str) -> None:
+def test_the_stored_lists_of_sentences_agree_with_the_data(
+    shared: Path, folder: str, text: str
+) -> None:
     data = DataFolder(shared / "data" / folder)
     for task, (_, numbers) in number_sentences(data, text).items():
         kept = sentence_numbers(task, read_sts(data, task, text=text).gold)
@@ -23,8 +25,8 @@ def test_what_is_kept_is_what_the_data_says(shared: Path, folder: str, text: str
 
 
 def test_the_counts_of_the_issue(shared: Path) -> None:
-    """18,850 pairs, of which 17,318 have other letters: 153 of SMTeuroparl are there twice (149
-    sign for sign).
+    """18,850 pairs, and 17,318 with other letters: 153 of SMTeuroparl are there twice (149 sign for
+    sign).
     """
     data = DataFolder(shared / "data" / "senteval-moses")
     kept = {task: sentence_numbers(task, read_sts(data, task).gold) for task in STS_TASKS}

@@ -127,7 +127,7 @@ def packed(files: list[Path], folder: str) -> bytes:
 def test_both_archives_and_the_tables_are_fetched(
     shared: Path, tmp_path: Path, hub: StandInHub, monkeypatch: pytest.MonkeyPatch
 ):
-    """From a stand-in for GitHub, at the commits of the sources; every file is checked."""
+    """A fake GitHub serves them at the commits of the sources; every file is checked."""
     monkeypatch.setenv("BENCH_MIRROR", hub.url)
     tracks = shared / "data/sts-multi/sts17"
     sources = all_sources()

@@ -42,7 +42,9 @@ def test_spearman_with_many_ties_agrees_with_scipy(n, levels):
 @pytest.mark.parametrize("name, correlation", [("spearman", spearman), ("pearson", pearson)])
 def test_all_mean_and_wmean_of_the_reference_vector(vectors, name, correlation):
     case = vectors["sts_aggregation"]
-    cosine, gold, groups = [], [], []
+    cosine = []
+    gold = []
+    groups = []
     for subset, values in case["subsets"].items():
         cosine += values["cosine"]
         gold += values["gold"]

@@ -45,8 +45,8 @@ def test_the_fit_is_the_regularised_maximum_likelihood(classes, monkeypatch):
             w[:5] ** 2
         ).sum() / (1 if classes == 2 else 2)
 
-    # of two classes scikit-learn fits one vector, the difference of the two of a softmax: w and -w
-    # at half its length, whose squares sum to half of its own; so the same penalty is twice as
+    # for two classes scikit-learn fits one vector, the difference of a softmax's two: w and -w at
+    # half its length. Their squares sum to half of its square, so the same penalty is twice as
     # strong on the two
     w = minimize(loss, np.zeros(6 * classes), method="BFGS", options={"gtol": 1e-9}).x.reshape(
         6, classes

@@ -1,5 +1,5 @@
-"""Alignment, uniformity and the rest against reference vectors, scipy, plain loops and spaces whose
-answer is known.
+"""Alignment, uniformity and the rest against reference vectors, scipy, plain loops and spaces with
+a known answer.
 """
 
 from __future__ import annotations

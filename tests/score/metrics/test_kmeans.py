@@ -32,11 +32,11 @@ def test_the_same_clusters_as_scikit_learn_in_float64(n, dim, clusters):
     ("dtype", "accuracy", "least"), [(np.float64, 1e-9, 12), (np.float32, 1e-5, 5)]
 )
 def test_the_same_clusters_from_the_same_centres(dtype, accuracy, least):
-    """Starts of all kinds in one lockstep: some with centres twice, whose clusters are empty and
+    """Starts of all kinds in one lockstep: some have centres twice, so that clusters are empty and
     are given the farthest points.
 
-    In float32 a processor's rounding may lead a start to a neighbouring optimum; starts
-    with empty clusters above all, where distances tie. All end level.
+    In float32 a processor's rounding may lead a start to a neighbouring optimum; starts with empty
+    clusters above all, because distances tie there. All end level.
     """
     x = blobs(400, 16, 5, spread=0.3).astype(dtype)
     rng = np.random.default_rng(1)
@@ -70,7 +70,7 @@ def test_fewer_distinct_points_than_clusters():
             )  # unlike points are never together
 
 
-def test_what_cannot_be_clustered():
+def test_vectors_that_cannot_be_clustered():
     x = blobs(20, 3, 2)
     for bad, message in (
         (np.ones((5, 3)), "all points are the same"),

@@ -139,8 +139,8 @@ def jobs_of_all_kinds(n: int) -> list[FitJob]:
 @pytest.mark.parametrize("chunk_bytes", [1, 1 << 12, 1 << 20])
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
-    """In float64 to the last digits: same weights, same dev accuracies, same epochs, however the
-    jobs are packed.
+    """Equal in float64 to the last digits: weights, dev accuracies and epochs, however the jobs are
+    packed.
     """
     monkeypatch.setitem(probe_batched.CHUNK_BYTES, "cpu", chunk_bytes)
     x, y = problem(classes)
@@ -154,7 +154,7 @@ def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
             assert one.weight_CD == pytest.approx(other.weight_CD, abs=1e-10)
             assert one.bias_C == pytest.approx(other.bias_C, abs=1e-10)
             epochs.append(one.epochs)
-    assert len(set(epochs)) > 1  # fits that stop at different times are what the packing is about
+    assert len(set(epochs)) > 1  # the packing must cope with fits that stop at different times
 
 
 def test_a_fit_stops_at_the_look_after_its_tenacity_is_used_up_and_never_later_than_the_limit():

@@ -39,7 +39,7 @@ def test_a_set_agrees_with_scikit_learn_and_scipy(shared, monkeypatch):
         theirs.append(100 * table[linear_sum_assignment(-table)].sum() / len(gold))
     each = result.detail["accuracy"]["each"]
     assert (result.value, result.std) == pytest.approx((np.mean(each), np.std(each)))
-    # in float32 a processor's rounding chooses among optima that are level; their accuracies lie
+    # in float32 a processor's rounding chooses among equally good optima, and their accuracies are
     # points apart
     assert np.mean(result.detail["inertia"]) == pytest.approx(np.mean(inertia), rel=0.005)
     assert abs(result.value - np.mean(theirs)) < 5

@@ -18,7 +18,7 @@ from bench.score.suites.sts import LoadedPairs
 
 
 def signed_words(sentences):
-    """As with a model, cosines are of both signs."""
+    """Vectors of words with cosines of both signs, as a model gives them."""
     return words_in(sentences) @ np.random.default_rng(0).normal(size=(64, 16)).astype(np.float32)
 
 

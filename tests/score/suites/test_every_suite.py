@@ -1,4 +1,4 @@
-"""What holds for every suite: bad vectors are refused, scores follow from predictions, averages,
+"""The contract of every suite: bad vectors are refused, scores follow from predictions, averages,
 names.
 """
 
@@ -70,7 +70,7 @@ def results(name: str, values: Any, **changes: Any) -> list[TaskResult]:
 
 
 def test_an_average_rounds_as_the_papers_print() -> None:
-    """SimCSE's table prints each task with two decimals and averages what it printed."""
+    """SimCSE's table prints each task with two decimals and averages the printed values."""
     values = [68.40499, 82.41499, 74.38499, 80.91499, 78.55499, 76.84499, 72.23499]
     averaged = average(results("sts", values))
     assert averaged is not None and (averaged.task, averaged.n) == ("Avg.", 70)

@@ -49,7 +49,7 @@ def test_with_a_train_split_examples_come_from_it_and_the_test_split_is_tested()
     result = loaded.score(recorded)
     assert set(asked) == set(loaded.sentences)
     draws = [draw(texts.labels[:200], 16, "TREC", seed) for seed in range(DRAWS)]
-    rows = sorted({*np.concatenate(draws).tolist(), *range(230, 280)})  # what was drawn, and test
+    rows = sorted({*np.concatenate(draws).tolist(), *range(230, 280)})  # the drawn rows, and test
     assert set(asked) == {texts.texts[0][row] for row in rows}
     assert result.n == 50 and (result.predictions["prediction"] >= 0).all()
     x = words_in(texts.texts[0]).astype(float)

@@ -1,4 +1,4 @@
-"""The geometry suite on the real STS-B: against plain formulas, and what stands in the record."""
+"""The geometry suite on the real STS-B: against plain formulas, and the values in the record."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,12 +50,7 @@ def odd_with_a_metric(*changes: tuple[str, str]) -> str:
     return code
 
 
-@pytest.fixture(autouse=True)
-def no_others(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(registry, "_from_files", {})
-    yield
-    registry._points.cache_clear()
-    registry._installed.cache_clear()
+pytestmark = pytest.mark.usefixtures("no_other_suites")
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ WORDS += ["under", "the", "red", "old", "mat", "tree", "house"]
 
 
 def hashed(sentences: Any) -> np.ndarray:
-    """A stand-in for a model: the sum of a fixed random vector for every word."""
+    """Encode without a model: the sum of a fixed random vector for every word."""
     words = {word for sentence in sentences for word in sentence.split()}
     known = {w: np.random.default_rng(zlib.crc32(w.encode())).normal(size=16) for w in words}
     rows = [sum((known[w] for w in s.split()), np.zeros(16)) for s in sentences]
@@ -49,7 +49,7 @@ def meta(name: str, kind: Any, main: str) -> TaskMetadata:
     return TaskMetadata(name=name, type=kind, main_score=main, **about)
 
 
-def said(n: int, seed: int) -> list[str]:
+def random_sentences(n: int, seed: int) -> list[str]:
     rng = random.Random(seed)
     return [" ".join(rng.choices(WORDS, k=6)) for _ in range(n)]
 
@@ -58,7 +58,7 @@ class TinySts(AbsTaskSTS):
     metadata = meta("TinySts", "STS", "cosine_spearman")
 
     def load_data(self, **_: Any) -> None:
-        first, second = said(40, 1), said(40, 2)
+        first, second = random_sentences(40, 1), random_sentences(40, 2)
         both = zip(first, second, strict=True)
         gold = [float(len(set(a.split()) & set(b.split()))) for a, b in both]
         columns = {"sentence1": first, "sentence2": second, "score": gold}

@@ -19,9 +19,7 @@ from bench.score.suites.mteb_tasks import LANGUAGES, tasks  # noqa: E402
 
 
 class Words:
-    """Somebody's model, as mteb's protocol has it: a sum of word vectors. Counts what it was asked
-    for.
-    """
+    """A model by mteb's protocol: a sum of word vectors. Counts the sentences it is asked for."""
 
     mteb_model_meta = ModelMeta.create_empty(
         {
@@ -83,7 +81,7 @@ def test_every_sts_set_gives_the_number_of_our_suite(text, shared, tmp_path):
         theirs = scores[f"bench-{task.name}{ending}"]
         assert 100 * theirs["main_score"] == pytest.approx(ours.value, abs=1e-6)
         assert 100 * theirs["bench_spearman_mean"] == pytest.approx(ours.detail["mean"], abs=1e-6)
-        # What mteb computes itself, from the same vectors, in float32: near, and not the same.
+        # mteb's own result from the same vectors, in float32: near, and not the same.
         assert 100 * theirs["cosine_spearman"] == pytest.approx(ours.value, abs=5e-3)
         assert (theirs["bench_n"], theirs["bench_protocol"]) == (task.n, "senteval-all/1")
     (stored,) = mteb.ResultCache(tmp_path).load_results(include_remote=False).model_results

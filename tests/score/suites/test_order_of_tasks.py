@@ -1,6 +1,4 @@
-"""A suite's average and the verification of its scores are the same in whatever order its tasks
-stand.
-"""
+"""A suite's average and the verification of its scores do not depend on the order of its tasks."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def write(path: Path, rows: Table) -> Path:
 
 
 def letters(sentences) -> np.ndarray:
-    """A stand-in for a model: how often each letter occurs."""
+    """Encode without a model: how often each letter occurs."""
     alphabet = "abcdefghijklmnopqrstuvwxyz"
     return np.array([[s.count(c) for c in alphabet] for s in sentences], dtype=np.float32)
 
@@ -303,7 +303,7 @@ def test_a_mistake_in_a_file_is_one_line(
     assert not (tmp_path / "runs").exists()
 
 
-def test_the_description_beside_a_file_names_it_and_checks_the_scale(tmp_path: Path) -> None:
+def test_the_description_of_a_file_names_it_and_checks_the_scale(tmp_path: Path) -> None:
     file = write(tmp_path / "pairs.csv", rated())
     (tmp_path / "pairs.toml").write_text('name = "My pairs"\nscale = [0, 4]\nlicence = "CC0"\n')
     own = with_kind(parse_own_file(str(file)))

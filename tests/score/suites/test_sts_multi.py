@@ -1,4 +1,4 @@
-"""The suite of other languages: its numbers against a second computation, its averages, its items."""
+"""The suite of other languages: numbers against a second computation, averages, items."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PUBLISHED = {
 
 
 def letters_in(sentences: Sequence[str]) -> np.ndarray:
-    """A stand-in for a model that reads any script: counts of hashed runs of two characters."""
+    """Encode any script without a model: counts of hashed runs of two characters."""
     vectors = np.zeros((len(sentences), 48), dtype=np.float32)
     for row, sentence in enumerate(sentences):
         for start in range(max(len(sentence) - 1, 1)):

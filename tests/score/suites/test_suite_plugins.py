@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 from commands import bench, error_line
 from factories import record
 from msgspec.structs import replace
+from pages import code_blocks
 
 from bench.compare.jackknife import jackknife
 from bench.records import RunsFolder, Score
@@ -28,16 +28,11 @@ from bench.score.metrics.metric import SPEARMAN
 from bench.score.suites import registry
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "add-a-suite.md"
-ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[2]
-ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[2]
+ODD = code_blocks(PAGE, "python")[2]
+ROWS = code_blocks(PAGE, "tsv")[2]
 
 
-@pytest.fixture(autouse=True)
-def no_others(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(registry, "_from_files", {})
-    yield
-    registry._points.cache_clear()
-    registry._installed.cache_clear()
+pytestmark = pytest.mark.usefixtures("no_other_suites")
 
 
 @pytest.fixture
@@ -117,9 +112,12 @@ def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder
     assert "odd" not in suites.expand_suites(["all"])
 
 
-CONSTANT = 'check_variety(check_vectors(vectors(self.sentences), self.sentences, "Odd"), self.sentences, "Odd")'
+CONSTANT = (
+    'check_variety(check_vectors(vectors(self.sentences), self.sentences, "Odd"), '
+    'self.sentences, "Odd")'
+)
 PREDICTED = '"prediction": cosine_N44.sum(axis=2).argmin(axis=1)'
-# what is written, what takes its place, the check that catches it, what it has seen
+# the text to replace, its replacement, the check that finds the fault, and the report
 BROKEN: list[tuple[str, str, str, str]] = [
     ("    n=4,", "    n=5,", "its data is read, twice the same", "n=5, its data has 4 items"),
     ("table.sha256", "table.sha256[:32]", "its data is read, twice the same", "32 characters"),

@@ -47,7 +47,7 @@ TRIALS = {method: trials_of(scores) for method, scores in SCORES.items()}
 
 
 def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any) -> None:
-    (tmp_path / "study").mkdir()  # where files are made before they are there
+    (tmp_path / "study").mkdir()  # files are made there before they are moved
     write_figures(tmp_path, STUDY, TRIALS)
     names = ["expected-best.csv", "expected-best.svg"]
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == names
@@ -64,7 +64,7 @@ def test_a_search_has_its_figures_with_their_data(tmp_path: Path, snapshot: Any)
 
 
 @pytest.mark.parametrize("m", ADDED)
-def test_the_curve_is_what_the_loss_does_with_a_negative_pair(m: float) -> None:
+def test_the_curve_shows_the_loss_of_a_negative_pair(m: float) -> None:
     """Against the loss that trains: the logits of the columns that are not a row's own, at
     temperature 1.
     """

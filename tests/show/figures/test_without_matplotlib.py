@@ -43,7 +43,7 @@ def here(tmp_path: Path) -> Path:
     ],
     ids=" ".join,
 )
-def test_what_draws_says_what_is_missing_and_writes_nothing(
+def test_drawing_without_matplotlib_names_it_and_writes_nothing(
     here: Path, arguments: tuple[str, ...]
 ) -> None:
     before = tree(here)

@@ -1,4 +1,4 @@
-"""The main page of a version: what stands in it, before any browser draws it."""
+"""The main page of a version, as HTML, before any browser draws it."""
 
 from __future__ import annotations
 
@@ -62,10 +62,9 @@ def test_every_number_links_to_a_run_and_is_the_tables(made: Board) -> None:
     for row in sts.table.rows:
         for cell in row.cells:
             assert cell is not None
-            assert re.search(
-                rf'<a href="runs/{re.escape(row.runs[0])}/index.html">(<[bu]>)?{cell.mean:.{cell.decimals}f}(</[bu]>)?</a>',
-                html,
-            )
+            start = f'<a href="runs/{re.escape(row.runs[0])}/index.html">'
+            mean = f"{cell.mean:.{cell.decimals}f}"
+            assert re.search(rf"{start}(<[bu]>)?{mean}(</[bu]>)?</a>", html)
 
 
 def test_foreign_text_stays_text(made: Board) -> None:
@@ -86,10 +85,11 @@ def test_foreign_text_stays_text(made: Board) -> None:
     assert html.count("<script") == 2, "one of ours, and the data"
     found = data_of(html)
     assert {row["command"] for row in found["rows"].values()} == {NOT_REPEATABLE}
-    assert "<" not in re.search(r'id="board-data">(.*?)</script>', html, re.DOTALL)[1]  # type: ignore[index]
+    data = re.search(r'id="board-data">(.*?)</script>', html, re.DOTALL)
+    assert data is not None and "<" not in data[1]
 
 
-def test_a_sentence_of_the_note_stands_at_the_rows_that_it_names(made: Board) -> None:
+def test_a_sentence_of_the_note_is_shown_at_the_rows_that_it_names(made: Board) -> None:
     note = "First. e.g. this says nothing. promcse had 100 steps. dropout-promcse is no method."
     html = pages.render_board(replace(made, note=note))
     assert html.count('class="printed remark"') == len(made.tables)
@@ -98,7 +98,7 @@ def test_a_sentence_of_the_note_stands_at_the_rows_that_it_names(made: Board) ->
     assert "promcse had" not in method_page.render_method(replace(made, note=note), "simcse")
 
 
-def test_predictions_that_lie_elsewhere_are_linked_there(made: Board) -> None:
+def test_predictions_stored_elsewhere_are_linked_there(made: Board) -> None:
     address = "https://example.org/v1.predictions.parquet"
     there = replace(made, predictions=address)
     for html in (run_page.render_run(there, made.runs[0]), pages.render_board(there)):
@@ -107,7 +107,7 @@ def test_predictions_that_lie_elsewhere_are_linked_there(made: Board) -> None:
         assert ':"predictions.parquet"' not in html and '="predictions.parquet"' not in html
 
 
-def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_stands_for_no_version(
+def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_is_no_version(
     tmp_path: Path,
 ) -> None:
     runs = [

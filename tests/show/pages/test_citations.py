@@ -70,9 +70,10 @@ def test_a_citation_has_the_rows_numbers(made: Board) -> None:
 
 def test_the_page_and_the_panel_have_it(made: Board) -> None:
     html = render_board(made)
-    data = json.loads(re.search(r'id="board-data">(.*?)</script>', html, re.DOTALL)[1])  # type: ignore[index]
+    data = re.search(r'id="board-data">(.*?)</script>', html, re.DOTALL)
+    assert data is not None
     shown = made.tables[0]
-    notes = data["notes"][shown.anchor]
+    notes = json.loads(data[1])["notes"][shown.anchor]
     assert [note["cite"] for note in notes] == row_citations(made, shown)
     run = made.runs[0]
     text = citation_of_run(made, run.record.run_id)

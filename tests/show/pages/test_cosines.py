@@ -1,4 +1,4 @@
-"""The drawing of cosines by gold level: its density, its levels, and what it refuses."""
+"""The drawing of cosines by gold level: its density, its levels, and the input that it refuses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
     assert levels == ["4 to 5", "3 to 4", "2 to 3", "1 to 2", "0 to 1"]
 
 
-def test_a_density_lies_over_its_cosines(tmp_path: Path) -> None:
+def test_a_density_is_drawn_over_its_cosines(tmp_path: Path) -> None:
     """Pairs rated high at 0.6, pairs rated low at -0.3: the axis goes from -0.4 to 1, and the peaks
     are there.
     """

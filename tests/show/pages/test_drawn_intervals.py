@@ -1,4 +1,4 @@
-"""The drawn intervals: on one scale for all rows of a table, with zero, and as the numbers next to them say."""
+"""The drawn intervals: one scale with zero for all rows of a table, and equal to the numbers."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_the_facts_of_a_board(snapshot: Any) -> None:
     assert facts({}, {}, {"training": Training(steps=10, sentences=1_000)}) == snapshot
 
 
-def test_what_a_board_has_nothing_of_is_left_out() -> None:
+def test_facts_that_a_board_lacks_are_left_out() -> None:
     assert not {"Selection", "Training"} & set(facts({"setting": "none"}))
 
 

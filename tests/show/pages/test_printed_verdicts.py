@@ -1,9 +1,10 @@
-"""Beside a printed number stands what became of it here: only of the same method, backbone and
-recipe, and judged as a reproduction is.
+"""A printed number is shown with its verdict here: only for the same method, backbone and recipe,
+and judged like a reproduction.
 """
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from statistics import fmean
 
@@ -37,9 +38,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 
 def moved(runs: list[Run], by: float, senders: dict[str, str] | None = None) -> Board:
-    """Runs whose scores are the printed ones, so much off, and a hundredth apart from seed to
-    seed.
-    """
+    """Make runs with the printed scores plus an offset, a hundredth apart from seed to seed."""
     found = []
     for i, run in enumerate(runs):
         scores = tuple(
@@ -53,38 +52,33 @@ def moved(runs: list[Run], by: float, senders: dict[str, str] | None = None) -> 
 
 
 def cells(made: Board, sign: str | None = None) -> dict[str, GridCell]:
-    """Task -> ours below the printed row; empty where nothing stands below it."""
-    (grid,) = [
-        printed.grid
-        for tables in printed_papers(made).values()
-        for printed in tables
-        if printed.anchor == "printed-promcse-1"
-    ]
+    """Task -> our number below the printed row; empty if there is none."""
+    tables = itertools.chain.from_iterable(printed_papers(made).values())
+    (grid,) = [one.grid for one in tables if one.anchor == "printed-promcse-1"]
     labels = [[cell.main for cell in row[:2]] for row in grid.rows]
     places = [
         i for i, label in enumerate(labels) if label == ["SimCSE-BERT-base", "bert-base-uncased"]
     ]
     below = [grid.rows[i + 1] for i in places if labels[i + 1][0] == "ours"]
     names = [column.name for column in grid.columns]
-    return {
-        name: cell
-        for row in below
-        for name, cell in zip(names, row, strict=True)
-        if cell.number is not None
-    }
+    found = {}
+    for row in below:
+        for name, cell in zip(names, row, strict=True):
+            if cell.number is not None:
+                found[name] = cell
+    return found
 
 
 @pytest.mark.parametrize(("by", "sign"), [(0.0, ""), (8.0, "outside")])
-def test_ours_and_the_verdict_stand_below_a_printed_number(
+def test_our_number_and_the_verdict_are_below_a_printed_number(
     runs: list[Run], by: float, sign: str
 ) -> None:
     made = moved(runs, by)
     found = cells(made)
     assert {task for task, cell in found.items() if cell.sign == sign} == set(PRINTED)
+    scores = [score for run in made.runs for score in run.record.scores]
     for task, cell in found.items():
-        ours = fmean(
-            score.value for run in made.runs for score in run.record.scores if score.task == task
-        )
+        ours = fmean(score.value for score in scores if score.task == task)
         half = float(student.ppf(0.975, 3)) * 0.01 * (5 / 3) ** 0.5 * (1 + 1 / 4) ** 0.5
         assert (cell.number, cell.spread) == (pytest.approx(ours), pytest.approx(half, abs=1e-6))
     assert found["STS12"].main in method_page.render_method(made, "simcse")

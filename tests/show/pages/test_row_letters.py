@@ -56,7 +56,7 @@ def test_letters_are_those_of_the_groups_that_the_table_has(table: Table) -> Non
     assert table_letters(none) == {}
 
 
-def test_what_exactly_differs_is_in_the_panel_and_below(table: Table) -> None:
+def test_the_exact_difference_is_in_the_panel_and_below(table: Table) -> None:
     (flow,) = (row for row in table.rows if row.method == "flow")
     assert row_differences(flow, table)[2:] == [
         "steps 313 (most rows: 100)",

@@ -125,10 +125,12 @@ def test_a_name_becomes_a_file_inside_its_folder(method: str, expected: str) -> 
     assert re.fullmatch(expected, method_page(method))
 
 
-def test_the_interval_of_a_row_stands_with_its_mean_not_with_the_score_of_one_seed(
+def test_the_interval_of_a_row_is_shown_with_its_mean_not_with_one_seeds_score(
     made: tuple[Board, Path],
 ) -> None:
-    """64.09 of one seed stood beside "62.96 to 65.81", the interval of the mean of six, 64.39."""
+    """One seed's 64.09 was once shown with "62.96 to 65.81", the interval of the mean of six,
+    64.39.
+    """
     several, alone = 0, 0
     for run in made[0].runs:
         for head in run_page.row_heads(made[0], run.record):

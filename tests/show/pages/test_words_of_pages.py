@@ -28,8 +28,8 @@ def test_a_difference_is_called_vs_and_the_mark_of_candidates_shaded() -> None:
 
 
 def test_no_choice_of_a_page_is_called_any() -> None:
-    """It stood for "no choice made" beside choices that call this "all", and for "the task has only
-    one text form".
+    """It meant "no choice made" on a page with choices that call this "all", and "the task has only
+    one text form" as well.
     """
     assert '"any"' not in TEXTS["board.js"] and ">any" not in TEXTS["board.html"]
     assert board_page.ONE_FORM != "any"
@@ -53,7 +53,7 @@ def test_numbers_of_a_repositorys_readme_are_not_called_a_table() -> None:
 
 
 def test_no_text_has_backticks_of_code(tmp_path: Path) -> None:
-    """Neither in what a reader sees, nor in a hint that a browser shows."""
+    """Neither visible text has them, nor a hint that a browser shows."""
     from made_runs import made_run
 
     from bench.board.board import build_board

@@ -1,42 +1,19 @@
-"""Vectors from a file, and from a real server on this machine: the same scores as the object that
-they come from, and nothing paid twice.
-"""
+"""Vectors from a real server on this machine: the object's scores, and nothing paid twice."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from bags import Scripted, bag, serving
+from bags import Scripted, serving
 from commands import bench as command
 from commands import error_line
+from evaluated import CHECK, SUITE
 
 import bench
 from bench.external import server as server_module
-
-CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
-SUITE = ("--suite", "check", "--device", "cpu")
-
-
-@pytest.fixture(scope="module")
-def value(tmp_path_factory: pytest.TempPathFactory) -> float:
-    return float(
-        bench.evaluate(bag, runs=tmp_path_factory.mktemp("plain"), **CHECK)["captions"].value
-    )
-
-
-@pytest.fixture(scope="module")
-def sentences(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    file = tmp_path_factory.mktemp("listed") / "s.jsonl"
-    done = command("evaluate", "--list-sentences", file, "--suite", "check")
-    found = [json.loads(line)["sentence"] for line in file.read_text(encoding="utf-8").splitlines()]
-    assert done.exit_code == 0 and f"{len(found):,} sentences" in done.stdout
-    assert len(set(found)) == len(found)
-    return found
 
 
 @pytest.fixture
@@ -65,71 +42,24 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-# --- a file ---
-
-
-def test_vectors_of_a_file_or_a_mapping_have_the_score_of_the_object(
-    value: float, sentences: list[str], tmp_path: Path
-) -> None:
-    file, runs = tmp_path / "bags.npz", tmp_path / "r"
-    np.savez(file, sentences=np.array(sentences), vectors=bag(sentences))
-    done = command("evaluate", f"vectors:{file}", *SUITE, "--runs", runs)
-    assert done.exit_code == 0, done.stderr
-    (found,) = bench.load_runs(runs)
-    assert found["captions"].value == pytest.approx(value, abs=1e-4) and found.name == "bags"
-    assert found.model["kind"] == "vectors" and found.model["dimension"] == 48
-    made_of = found.record.provenance.backbone
-    assert str(tmp_path) not in str(made_of)
-    vectors = dict(zip(sentences, bag(sentences), strict=True))
-    mapping = bench.evaluate(vectors, name="m", runs=runs, **CHECK)
-    assert mapping["captions"].value == found["captions"].value
-    assert mapping.record.provenance.backbone.revision == made_of.revision  # type: ignore[index]
-    assert command("verify", found.folder).exit_code == 0
-
-
-def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(
-    sentences: list[str], tmp_path: Path
-) -> None:
-    texts, vectors, n = np.array(sentences), bag(sentences), len(sentences)
-    bad = vectors.copy()
-    bad[3, 0] = np.nan
-    twice, other = np.array([*sentences, sentences[0]]), np.vstack([vectors, vectors[1:2]])
-
-    def said(**arrays: Any) -> str:
-        np.savez(tmp_path / "v.npz", **arrays)
-        file = f"vectors:{tmp_path / 'v.npz'}"
-        return error_line(command("evaluate", file, *SUITE, "--runs", tmp_path / "r"))
-
-    few = said(sentences=texts[2:], vectors=vectors[2:])
-    assert f"lacks 2 of {n:,} sentences: '{sentences[0][:20]}" in few
-    assert f"shape ({n - 1}, 48) for {n} sentences" in said(sentences=texts, vectors=vectors[1:])
-    assert "holds NaN or infinity for 1 of" in said(sentences=texts, vectors=bad)
-    assert "not numbers" in said(sentences=texts, vectors=vectors.astype(str))
-    assert "two different vectors for" in said(sentences=twice, vectors=other)
-    assert "sentences is not a file" in said(texts=texts, vectors=vectors)
-    assert "cannot be read" in said(sentences=np.array(sentences, dtype=object), vectors=vectors)
-    assert not (tmp_path / "r").exists()
-
-
-# --- a server ---
-
-
 def test_a_server_has_the_score_of_the_object_and_is_asked_for_each_sentence_once(
-    server: Scripted, value: float, sentences: list[str], tmp_path: Path
+    server: Scripted, plain_score: float, captions: list[str], tmp_path: Path
 ) -> None:
     one = ("evaluate", server.address, "--model", "bag-48", "--batch", "500", *SUITE, "--runs")
     foretold = command(*one, tmp_path / "r", "--dry-run")
     assert foretold.exit_code == 0 and not server.requests, foretold.stderr
-    letters, requests = sum(map(len, sentences)), -(-len(sentences) // 500)
-    for said in (f"{len(sentences):,} sentences, {letters:,} characters", f"{requests:,} requests"):
+    letters, requests = sum(map(len, captions)), -(-len(captions) // 500)
+    for said in (f"{len(captions):,} sentences, {letters:,} characters", f"{requests:,} requests"):
         assert said in foretold.stderr
     assert not (tmp_path / "r").exists()
 
     done = command(*one, tmp_path / "r")
     assert done.exit_code == 0, done.stderr
     (found,) = bench.load_runs(tmp_path / "r")
-    assert found["captions"].value == pytest.approx(value, abs=1e-4) and found.name == "bag-48"
-    assert sorted(server.asked) == sorted(sentences) and len(server.requests) == requests
+    assert (
+        found["captions"].value == pytest.approx(plain_score, abs=1e-4) and found.name == "bag-48"
+    )
+    assert sorted(server.asked) == sorted(captions) and len(server.requests) == requests
     sizes = {len(request["input"]) for request in server.requests}
     assert server.requests[0]["model"] == "bag-48" and max(sizes) == 500
     assert set(server.keys) == {None} and found.model["address"] == server.address
@@ -143,13 +73,13 @@ def test_a_server_has_the_score_of_the_object_and_is_asked_for_each_sentence_onc
 
 @pytest.mark.slow
 def test_it_waits_as_long_as_the_server_says_and_asks_again(
-    server: Scripted, value: float, waits: list[float], tmp_path: Path
+    server: Scripted, plain_score: float, waits: list[float], tmp_path: Path
 ) -> None:
     server.script = [(429, {"Retry-After": "7"}), 500, "half", None, (503, {"Retry-After": "0"})]
     found = bench.evaluate(
         server.address, server={"model": "m", "batch": 2000}, runs=tmp_path / "r", **CHECK
     )
-    assert found["captions"].value == pytest.approx(value, abs=1e-4)
+    assert found["captions"].value == pytest.approx(plain_score, abs=1e-4)
     assert waits == [7.0, 2.0, 4.0, 0.0]
 
 
@@ -164,7 +94,7 @@ def test_the_key_comes_from_the_environment_and_is_seen_nowhere_else(
         more = ("--key-env", key, *SUITE, "--runs", tmp_path / "r", "--plain")
         return command("evaluate", server.address, "--model", model, *more)
 
-    server.script = [500]  # whose body repeats the header
+    server.script = [500]  # with a body that repeats the header
     done = run("m")
     assert done.exit_code == 0 and set(server.keys) == {f"Bearer {secret}"}
     assert "no: Bearer ***" in done.stderr and secret not in done.output + done.stderr
@@ -179,10 +109,10 @@ def test_the_key_comes_from_the_environment_and_is_seen_nowhere_else(
 
 
 @pytest.mark.slow
-def test_what_goes_wrong_is_one_line_and_what_was_paid_for_is_kept(
+def test_a_server_error_is_one_line_and_paid_vectors_are_kept(
     server: Scripted,
-    value: float,
-    sentences: list[str],
+    plain_score: float,
+    captions: list[str],
     waits: list[float],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -216,6 +146,6 @@ def test_what_goes_wrong_is_one_line_and_what_was_paid_for_is_kept(
     assert command(*arguments).exit_code == 0
     paid, before = server.asked[kept:], set(server.asked[:kept])
     assert len(set(paid) & before) == 1, "but for the one that is asked to compare"
-    assert len(paid) == len(sentences) - kept + 1
+    assert len(paid) == len(captions) - kept + 1
     (found,) = [run for run in bench.load_runs(tmp_path / "r") if run.record.status == "finished"]
-    assert found["captions"].value == pytest.approx(value, abs=1e-4)
+    assert found["captions"].value == pytest.approx(plain_score, abs=1e-4)

@@ -1,0 +1,60 @@
+"""Tables with the numbers of papers, and with marks on rows that trained on scored sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from compared_runs import row_named, runs_in, unwritten_runs
+from factories import record, sts_scores
+from msgspec import structs
+from predicted_runs import family
+
+from bench.base.errors import BenchError
+from bench.compare.tables import TableOptions, make_tables
+from bench.show.tables.forms import format_tables
+
+
+def test_the_printed_value_is_shown_with_ours(tmp_path: Path) -> None:
+    made = family(tmp_path, {"simcse": 0.3, "mine": 0.3}, seeds=(1,), backbone="bert-base-uncased")
+    (table,) = make_tables(runs_in(tmp_path, made), TableOptions(with_paper=True))
+    values = (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23, 76.25)  # Gao et al. 2021, table 5
+    for value, cell in zip(values, row_named(table, "simcse").cells, strict=True):
+        assert cell is not None and cell.printed is not None and cell.printed.value == value
+        assert cell.printed.difference == pytest.approx(round(cell.mean, 2) - value, abs=1e-9)
+        assert cell.printed.inside is None and cell.printed.reason.startswith("one seed")
+    assert all(cell is None or cell.printed is None for cell in row_named(table, "mine").cells)
+    for form in ("md", "latex", "csv", "json"):
+        assert "82.41" in format_tables((table,), form)
+
+
+def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
+    other = tuple(structs.replace(s, protocol="other/9") for s in sts_scores())
+    for seed, scores in ((1, other), (2, sts_scores(text="raw"))):
+        one = record("simcse", seed, backbone="bert-base-uncased", scores=scores)
+        (table,) = make_tables(unwritten_runs(one), TableOptions(with_paper=True))
+        assert all(cell is None or cell.printed is None for one in table.rows for cell in one.cells)
+
+
+@pytest.mark.parametrize(("share", "marked"), [(0.099, False), (0.1, True), (1.0, True)])
+def test_a_row_that_trained_on_a_tenth_of_the_scored_sentences_is_marked(
+    tmp_path: Path, share: float, marked: bool
+) -> None:
+    """Even where all rows of the table did; ``--strict`` refuses it."""
+    seen = {"suite": "sts", "text": "tokenised", "sentences": 1000, "near": 0, "rows": 9}
+    tasks = [
+        seen | {"task": "STS12", "exact": round(1000 * share)},
+        seen | {"task": "STS13", "exact": 99},
+        seen | {"task": "Other", "suite": "cxc", "exact": 1000},
+    ]
+    one = record("cosent", setting="supervised")
+    corpus = structs.replace(one.provenance.corpus, overlap={"rule": "overlap/1", "tasks": tasks})
+    one = structs.replace(one, provenance=structs.replace(one.provenance, corpus=corpus))
+    runs = runs_in(tmp_path, [one])
+    (table,) = make_tables(runs, TableOptions())
+    wanted = "training text: a tenth or more of the sentences of STS12 in cosent"
+    assert [str(note) for note in table.footnotes] == [wanted] * marked
+    assert table.rows[0].footnotes == (0,) * marked
+    if marked:
+        with pytest.raises(BenchError, match="--strict: 1 difference"):
+            make_tables(runs, TableOptions(strict=True))

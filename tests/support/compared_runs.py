@@ -1,0 +1,31 @@
+"""Runs for ``compare``, and the text of its tables."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.compare.statistics.table import Row, Table
+from bench.records import Run, RunRecord
+from bench.show.tables.forms import print_score_tables
+
+
+def runs_in(runs: Path, records: list[RunRecord]) -> list[Run]:
+    return [Run(one, runs / one.run_id) for one in records]
+
+
+def unwritten_runs(*records: RunRecord) -> list[Run]:
+    return runs_in(Path("nowhere"), list(records))
+
+
+def row_named(table: Table, name: str) -> Row:
+    return next(one for one in table.rows if one.name == name)
+
+
+def printed_text(tables: tuple[Table, ...], width: int, encoding: str = "utf-8") -> str:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    print_score_tables(tables, console=Console(file=out, width=width))
+    out.flush()
+    return out.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
