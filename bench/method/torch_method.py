@@ -20,8 +20,8 @@ from bench.base.paths import recorded_path
 from bench.base.user_code import place_of_code
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method.batch import Batch, Loss
-from bench.method.context import Context, TrainReport
 from bench.method.checkpoint_files import read_tensors, write_checkpoint
+from bench.method.context import Context, TrainReport
 from bench.method.contract import Method
 from bench.method.features import (
     Features,

@@ -62,8 +62,9 @@ def keep_attention_dropout(
     device = torch.device(context.device)
     method.encoder.to(device)
     dtype = HALF.get(context.precision, torch.float32)
-    check_attention_dropout(method.encoder, device, dtype)
-    stack.enter_context(without_rounded_dropout(attention_dropouts(method.encoder)))
+    probabilities = attention_dropouts(method.encoder)
+    check_attention_dropout(probabilities, device, dtype)
+    stack.enter_context(without_rounded_dropout(probabilities))
 
 
 def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
