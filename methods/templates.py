@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -212,34 +213,38 @@ def wrap_in_pieces(
     longest: int | None,
 ) -> Features:
     """Do as :func:`wrap_sentences` for templates that are tokenised in pieces."""
-    cut = []
-    rows = []
-    for sentence_ids, template in zip(ids, templates, strict=True):
-        room = backbone.max_tokens - len(template)
-        if longest is not None:
-            room = min(longest, room)
-        cut.append(sentence_ids[:room])
-        rows.append([*template.before, *sentence_ids[:room], *template.after])
-    features = pad(rows, int(backbone.tokenizer.pad_token_id or 0))
+    own = {id(template): template for template in templates}
+    kinds = {key: number for number, key in enumerate(own)}
+    kind_n = torch.tensor([kinds[id(template)] for template in templates], dtype=torch.int64)
 
     def column(values: list[int]) -> Tensor:
-        return torch.tensor(values, dtype=torch.int64).reshape(-1, 1)  # (n, 1)
+        """Return a number of each template as the number of its rows, (n, 1)."""
+        return torch.tensor(values, dtype=torch.int64)[kind_n].unsqueeze(1)
 
-    place = torch.arange(features["input_ids"].shape[1])  # (T,)
-    start = column([len(template.before) for template in templates])
-    length = column([len(row) for row in cut])
-    lengths_K, gap = length.squeeze(1).unique(return_inverse=True)
-    opening = column([template.specials[0] for template in templates])
-    closing = column([template.specials[1] for template in templates])
-    slots = column([template.slots for template in templates])
-    mask = column([template.mask for template in templates])
-    mask = mask + length * (mask >= start)
+    cut = cut_sentences(ids, kind_n, list(own.values()), backbone, longest)
+    length = torch.tensor([len(row) for row in cut], dtype=torch.int64).unsqueeze(1)
+    start = column([len(template.before) for template in own.values()])
+    total = column([len(template) for template in own.values()]) + length
+    place = torch.arange(int(total.max()) if cut else 0)  # (T,)
     sentence = (place >= start) & (place < start + length)
-    end = features["attention_mask"].sum(1, keepdim=True) - closing
-    inside = (place >= opening) & (place < end)
+    input_ids = torch.full(sentence.shape, int(backbone.tokenizer.pad_token_id or 0))
+    if cut:
+        input_ids[sentence] = torch.from_numpy(np.concatenate(cut))
+    for kind, template in enumerate(own.values()):
+        (rows,) = (kind_n == kind).nonzero(as_tuple=True)
+        put_around(input_ids, template, rows, length[rows])
+
+    lengths_K, gap = length.squeeze(1).unique(return_inverse=True)
+    opening = column([template.specials[0] for template in own.values()])
+    closing = column([template.specials[1] for template in own.values()])
+    slots = column([template.slots for template in own.values()])
+    mask = column([template.mask for template in own.values()])
+    mask = mask + length * (mask >= start)
+    inside = (place >= opening) & (place < total - closing)
     in_slot = (place >= mask - slots) & (place < mask)
     return {
-        **features,
+        "input_ids": input_ids,
+        "attention_mask": (place < total).long(),
         "position_ids": (backbone.first_position + place).expand(len(cut), -1).contiguous(),
         "sentence_mask": sentence.long(),
         "prompt_mask": (inside & ~sentence).long(),
@@ -247,8 +252,34 @@ def wrap_in_pieces(
         "mask_position": mask.squeeze(1),
         "gap": gap,
         "gaps": torch.tensor(len(lengths_K)),
-        "template_tokens": torch.tensor(max(map(len, templates), default=0)),
+        "template_tokens": torch.tensor(max(map(len, own.values()), default=0)),
     }
+
+
+def cut_sentences(
+    ids: Sequence[Ids | str],
+    kind_n: Tensor,
+    templates: Sequence[Template],
+    backbone: Backbone,
+    longest: int | None,
+) -> list[np.ndarray]:
+    """Return the ids of each sentence, at most as many as ``templates[kind_n]`` leaves room for."""
+    rooms = []
+    for template in templates:
+        room = backbone.max_tokens - len(template)
+        rooms.append(room if longest is None else min(longest, room))
+    cut = []
+    for sentence_ids, kind in zip(ids, kind_n.tolist(), strict=True):
+        cut.append(np.asarray(sentence_ids[: rooms[kind]], dtype=np.int64))
+    return cut
+
+
+def put_around(ids_nT: Tensor, template: Template, rows: Tensor, lengths: Tensor) -> None:
+    """Write a template around the sentences of some rows, which are ``lengths`` (rows, 1) long."""
+    stop = len(template.before) + lengths
+    ids_nT[rows, : len(template.before)] = torch.tensor(template.before)
+    after = stop + torch.arange(len(template.after))
+    ids_nT[rows.unsqueeze(1), after] = torch.tensor(template.after)
 
 
 def wrap_filled(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from bench.backbones.direction import reads_ahead
 from bench.backbones.families import FAMILIES, check_mlm_head, family_title, without_base
 from bench.backbones.mlm_head import MaskedLM, head_of
 from bench.backbones.positions import first_position, longest_text
+from bench.backbones.remembered_ids import RememberedIds
 from bench.backbones.tensors import tensor_names, tensors_of
 from bench.base.errors import BenchError, NotAModel
 
@@ -50,6 +51,10 @@ class Backbone:
     unused: tuple[str, ...] = ()
     # a line about its token ids, if they differ from tokenizer.json's
     note: str = ""
+    # the ids of sentences that are scored again and again
+    remembered: RememberedIds = field(
+        default_factory=RememberedIds, init=False, repr=False, compare=False
+    )
 
     @property
     def hidden_size(self) -> int:
@@ -119,7 +124,9 @@ class Backbone:
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return each sentence's ids, without special tokens and not cut."""
-        texts = list(sentences)
+        return self.remembered.ids(list(sentences), self._fresh_ids)
+
+    def _fresh_ids(self, texts: list[str]) -> list[list[int]]:
         with TOKENIZING:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from bench.backbones.dropout import dropout_in_use, own_dropout
 from bench.base.errors import RunFailed
@@ -87,9 +87,11 @@ def describe_attention_dropout(p: float, device: torch.device, dtype: torch.dtyp
     return f"{drawn:.4f} drawn for {p:g} ({kernel})"
 
 
-def check_attention_dropout(encoder: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
-    """Raise RunFailed if attention on this device drops another share than the encoder asks for."""
-    for p in sorted(attention_dropouts(encoder)):
+def check_attention_dropout(
+    probabilities: Iterable[float], device: torch.device, dtype: torch.dtype
+) -> None:
+    """Raise RunFailed if attention on this device drops another share than one of these."""
+    for p in sorted(probabilities):
         if p == 0:
             continue
         with without_rounded_dropout([p]):

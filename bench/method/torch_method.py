@@ -5,7 +5,6 @@ Shapes: n rows of a batch, T tokens (padded), H hidden size.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +20,7 @@ from bench.base.paths import recorded_path
 from bench.base.user_code import place_of_code
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method.batch import Batch, Loss
+from bench.method.checkpoint_files import read_tensors, write_checkpoint
 from bench.method.context import Context, TrainReport
 from bench.method.contract import Method
 from bench.method.features import (
@@ -33,7 +33,8 @@ from bench.method.features import (
     take,
     widened,
 )
-from bench.method.json_files import read_run_json, write_json
+from bench.method.host_memory import HostMemory
+from bench.method.json_files import read_run_json
 from bench.method.masks import with_whole_mask
 from bench.method.optimizer import adamw
 from bench.method.passes import by_rows, compute_exactly
@@ -352,7 +353,8 @@ class TorchMethod(Method, nn.Module):
         """Return the tensors that resume needs besides the optimiser: the checkpoint's and
         ``training_only``.
         """
-        return self._state(training=True)
+        state = self._state(training=True)
+        return {name: tensor.cpu().contiguous() for name, tensor in state.items()}
 
     def _state(self, *, training: bool) -> dict[str, Tensor]:
         trains = any(p.requires_grad for p in self.encoder.parameters())
@@ -366,25 +368,38 @@ class TorchMethod(Method, nn.Module):
         for name, tensor in self.state_dict().items():
             is_kept = training if f"{name}.".startswith(prefixes) else name in needed
             if is_kept:
-                state[name] = tensor.detach().cpu().contiguous()
+                state[name] = tensor.detach()
         return state
 
     def save(self, folder: Path) -> None:
-        from safetensors.torch import save_file
+        tensors = self._stored_state()
+        state = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+        write_checkpoint(folder, state, self._facts())
 
-        folder.mkdir(parents=True, exist_ok=True)
-        if state := self._stored_state():
-            save_file(state, folder / "trained.safetensors", metadata={"format": "pt"})
-        write_json(
-            folder / "method.json",
-            {
-                "method": self.name,
-                "backbone": recorded_path(self.backbone.name),
-                "revision": self.backbone.revision,
-                "recipe": self._named_recipe(),
-                "tensors": len(state),
-            },
-        )
+    def saved_copy(self, memory: HostMemory) -> Callable[[Path], None] | None:
+        """Copy everything that :meth:`save` writes into ``memory``.
+
+        Returns a function that writes the copy into a folder, on any thread, while the training
+        goes on; or None if the method has a ``save`` of its own.
+        """
+        if getattr(self.save, "__func__", None) is not TorchMethod.save:
+            return None
+        facts = self._facts()
+        finish = memory.copy(self._stored_state())
+
+        def write(folder: Path) -> None:
+            write_checkpoint(folder, finish(), facts)
+
+        return write
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what ``method.json`` says besides the number of tensors."""
+        return {
+            "method": self.name,
+            "backbone": recorded_path(self.backbone.name),
+            "revision": self.backbone.revision,
+            "recipe": self._named_recipe(),
+        }
 
     def _named_recipe(self) -> dict[str, Any]:
         """Return the recipe's values; files, folders and backbones have the names that records
@@ -397,9 +412,6 @@ class TorchMethod(Method, nn.Module):
         return values
 
     def load(self, folder: Path) -> None:
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-
         super().load(folder)
         about = read_run_json(folder / "method.json")
         if about.get("revision") != self.backbone.revision:
@@ -408,13 +420,7 @@ class TorchMethod(Method, nn.Module):
                 f"revision {str(about.get('revision'))[:12]}, "
                 f"this is {self.backbone.name} revision {self.backbone.revision[:12]}"
             )
-        file = folder / "trained.safetensors"
-        try:
-            state = load_file(file) if about.get("tensors") else {}
-        except (OSError, SafetensorError) as error:
-            raise BenchError(
-                f"{file} cannot be read: {' '.join(str(error).split())}", _reading_hint(file)
-            ) from None
+        state = read_tensors(folder) if about.get("tensors") else {}
         expected = self._stored_state()
         if state.keys() != expected.keys():
             different = sorted(state.keys() ^ expected.keys())
@@ -423,12 +429,3 @@ class TorchMethod(Method, nn.Module):
                 f"the first is {different[0]}"
             )
         self.load_state_dict(state, strict=False)
-
-
-def _reading_hint(file: Path) -> str:
-    """Return a hint for weights that cannot be read; training again would overwrite somebody else's
-    run.
-    """
-    if os.access(file, os.R_OK):
-        return "bench run with --fresh trains it again"
-    return f"ask its owner: chmod -R a+rX {file.parent}"

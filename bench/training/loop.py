@@ -62,8 +62,9 @@ def keep_attention_dropout(
     device = torch.device(context.device)
     method.encoder.to(device)
     dtype = HALF.get(context.precision, torch.float32)
-    check_attention_dropout(method.encoder, device, dtype)
-    stack.enter_context(without_rounded_dropout(attention_dropouts(method.encoder)))
+    probabilities = attention_dropouts(method.encoder)
+    check_attention_dropout(probabilities, device, dtype)
+    stack.enter_context(without_rounded_dropout(probabilities))
 
 
 def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
@@ -80,12 +81,21 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
 
     # the initial weights, a new optimiser, all counts at 0
     trainer = Trainer(method, corpus, context)
-    ranks = trainer.ranks
-    note = check_spread(method, ranks, len(corpus))
+    note = check_spread(method, trainer.ranks, len(corpus))
     if note is not None:
         context.reporter.note(note)
 
-    # or go on from the last saved state, if there is one
+    # its thread ends with the training, however that ends
+    with contextlib.closing(trainer.checkpoints):
+        return train_to_end(trainer)
+
+
+def train_to_end(trainer: Trainer) -> TrainReport:
+    """Do the steps, dev scores and states that remain. Raises the errors of :func:`run_loop`."""
+    ranks = trainer.ranks
+    context = trainer.context
+
+    # go on from the last saved state, if there is one
     resumed = resume(trainer)
     if not resumed and context.auto_batch:
         save_state(trainer)  # the state to go back to after a step that does not fit into memory

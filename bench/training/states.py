@@ -47,6 +47,8 @@ def save_state(trainer: Trainer) -> None:
 
 
 def _write(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
+    # a state may name only a checkpoint that is whole on the disk
+    trainer.wait_for_checkpoint()
     if trainer.progress.logged:
         trainer.curve.sync()
     steps = write_state(trainer.checkpoints.state, trainer.progress.step, content_of(trainer, rng))
@@ -108,6 +110,7 @@ def resume(trainer: Trainer) -> bool:
     Returns False if there is none.
     """
     note = trainer.context.reporter.note
+    trainer.ranks.first(trainer.wait_for_checkpoint)
     # set by the command, or what did fit before
     chunk = trainer.progress.chunk
     find = partial(newest_good, trainer.checkpoints.state, partial(_check, trainer), note)

@@ -12,11 +12,13 @@ from typing import Any
 
 import torch
 
+from bench.backbones.model import Backbone
 from bench.base.energy import EnergyMeter
 from bench.base.errors import RunFailed
 from bench.data.corpora.token_cache import TokenisedCorpus
-from bench.method import Context, TrainReport, seed_for
+from bench.method import Context, Method, TrainReport, seed_for
 from bench.method.batch import Batch
+from bench.method.host_memory import HostMemory
 from bench.method.ranks import ALONE
 from bench.method.torch_method import TorchMethod
 from bench.method.unpadded import Packing
@@ -64,6 +66,8 @@ class Trainer:
         # the newest value of everything that was ever logged
         self.latest: dict[str, Any] = {}
         self.checkpoints = Checkpoints(context.folder)
+        # of the weights that are written while the training goes on
+        self.host_memory = HostMemory()
         self.curve = TrainingCurve(context.folder)
         # when the last state was written, and how many seconds that took
         self.saved_at = time.monotonic()
@@ -165,6 +169,7 @@ class Trainer:
 
         Without a dev score it is the last step's; others are checked by their hashes.
         """
+        self.wait_for_checkpoint()
         p = self.progress
         try:
             if p.best_score is None:
@@ -177,6 +182,39 @@ class Trainer:
             ) from None
         self.checkpoints.finish(p.best_step)
         (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
+
+    def _dev_score(self, score_of: Callable[[Method], float]) -> float:
+        """Return the dev score; the tokenizer reads a sentence of the dev set once in a training."""
+        backbone = self.method.backbone
+        if not isinstance(backbone, Backbone):  # a method's own, such as vectors of words
+            return self.method.dev_score(score_of)
+        with backbone.remembered.in_use():
+            return self.method.dev_score(score_of)
+
+    def keep_checkpoint(self) -> None:
+        """Keep the weights as the best checkpoint: on a thread, unless the method has a ``save`` of
+        its own.
+
+        Raises RunFailed if this one, or the one before, cannot be written.
+        """
+        p = self.progress
+        # the next copy takes the memory of the last one
+        self.checkpoints.wait()
+        write = self.method.saved_copy(self.host_memory)
+        if write is None:
+            p.best_files = self.checkpoints.keep(p.step, self.method.save)
+        else:
+            p.best_files = {}
+            self.checkpoints.keep_later(p.step, write)
+
+    def wait_for_checkpoint(self) -> None:
+        """Wait until the best checkpoint is on the disk; its hashes are then in the progress.
+
+        Raises RunFailed if it could not be written.
+        """
+        files = self.checkpoints.wait()
+        if files is not None:
+            self.progress.best_files = files
 
     def is_done(self) -> bool:
         """Return True after the last step, and if as many dev scores as ``patience`` in a row were
@@ -359,10 +397,9 @@ class Trainer:
         self.check_sound()
         self.context.reporter.advance(p.step, **self.latest)
         self.context.reporter.phase("dev")
-        score = float(self.ranks.first(partial(self.method.dev_score, score_of)))
+        score = float(self.ranks.first(partial(self._dev_score, score_of)))
         if p.best_score is None or score > p.best_score:
-            keep = partial(self.checkpoints.keep, p.step, self.method.save)
-            p.best_files = self.ranks.first(keep)
+            self.ranks.first(self.keep_checkpoint)
             p.best_step = p.step
             p.best_score = score
             p.worse = 0

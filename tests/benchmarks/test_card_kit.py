@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from card_environment import VERSIONS, card_python, wheels_for
 from factories import record, write_run
 from msgspec.structs import replace
 
@@ -209,25 +211,54 @@ def test_runs_are_ended_at_the_deadline_and_packed(
 @pytest.mark.nightly
 @pytest.mark.slow(seconds=120)
 def test_the_kit_works_where_no_bench_is_installed(card: Any, tmp_path: Path) -> None:
-    """$BENCH_CARD_PYTHON: another environment's python, as of the machine with the card."""
-    plan = tmp_path / "plan.toml"
+    rehearse(card, tmp_path, sys.executable, ())
+
+
+@pytest.mark.nightly
+@pytest.mark.slow(seconds=400)
+def test_the_kit_works_with_the_versions_of_the_machine_with_the_card(
+    card: Any, tmp_path: Path
+) -> None:
+    """$BENCH_CARD_PYTHON: the python of an environment that is there already."""
+    (tmp_path / "travels").mkdir()
+    try:
+        python = card_python(tmp_path)
+        records = rehearse(card, tmp_path, python, wheels_for(python, tmp_path / "travels"))
+    finally:
+        shutil.rmtree(tmp_path / "venv", ignore_errors=True)
+    wanted = dict(line.split("==") for line in VERSIONS.read_text().splitlines() if "==" in line)
+    for one in records:
+        for name in ("torch", "transformers", "numpy"):
+            assert one.provenance.packages[name].partition("+")[0] == wanted[name]
+
+
+def rehearse(card: Any, folder: Path, python: str, wheels: tuple[Path, ...]) -> list[Any]:
+    """Pack a kit, give its commands on a CPU to that Python, and collect what came back.
+
+    Returns the records.
+    """
+    plan = folder / "plan.toml"
     plan.write_text(PLAN)
-    kit, runs = tmp_path / "kit", tmp_path / "runs"
+    kit, runs = folder / "kit", folder / "runs"
     parcel = card.pack.Parcel(
-        folder=kit, limit_bytes=64 * 2**20, command_length=2000, plan=plan, processes=2
+        folder=kit,
+        limit_bytes=64 * 2**20,
+        command_length=2000,
+        plan=plan,
+        processes=2,
+        wheels=wheels,
     )
     card.pack.pack(parcel)
     commands = card.pack.commands_of(parcel)
-    bin_folder = tmp_path / "bin"
+    bin_folder = folder / "bin"
     bin_folder.mkdir()
-    python = os.environ.get("BENCH_CARD_PYTHON", sys.executable)
     (bin_folder / "python3").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
     (bin_folder / "python3").chmod(0o755)
     environment = {
         **os.environ,
         "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
-        "WORK": str(tmp_path / "work"),
-        "OUT": str(tmp_path / "out"),
+        "WORK": str(folder / "work"),
+        "OUT": str(folder / "out"),
         "DEV": "cpu",
         "X": "--tiny --only right.dropout,memory.bert-base-64",
     }
@@ -241,8 +272,9 @@ def test_the_kit_works_where_no_bench_is_installed(card: Any, tmp_path: Path) ->
             timeout=500,
         )
         assert done.returncode == 0, (name, done.stdout, done.stderr)
-    lines = card.collect.collect(tmp_path / "out", runs)
+    lines = card.collect.collect(folder / "out", runs)
     assert "2 finished" in lines[1]
     records = RunsFolder(runs).records()[0]
     assert {one.status for one in records} == {"finished"}
     assert all(one.provenance.git.commit and one.provenance.platform for one in records)
+    return list(records)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -187,6 +187,57 @@ def test_guided_simcse_has_a_loss_to_compare(card: Any, variant: str) -> None:
     """An untrained guide finds all sentences alike: at its own thresholds no negative is left."""
     case = card.models.Case(card.models.methods_of("guided-simcse")[0], "supervised", variant)
     assert first_loss(card, case) > 0.01
+
+
+def test_steps_are_compared_on_the_shape_of_real_runs(
+    card: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels of attention are chosen by the size of a head, and dropout has to be seen."""
+    asked = []
+    real = card.right.random_backbone
+
+    def asked_for(model: str, place: Any) -> Any:
+        asked.append(model)
+        return real(model, place)
+
+    monkeypatch.setattr(card.right, "random_backbone", asked_for)
+    method = card.right.base_method(card.place, 4)
+    assert asked == ["bert-base"]
+    shape = card.models.SHAPES["bert-base"]
+    assert shape["hidden_size"] == 768 and shape["num_attention_heads"] == 12
+    probabilities = {
+        module.p for module in method.encoder.modules() if isinstance(module, torch.nn.Dropout)
+    }
+    assert probabilities == {0.0, 0.1}
+
+
+def test_both_sides_of_an_evaluation_warm_up_and_count_alike(
+    card: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither side's number is a cold pass, or the best of more rounds than the other's."""
+    calls: list[tuple[str, int]] = []
+
+    class Peer:
+        max_seq_length = 0
+
+        def __init__(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def encode(self, texts: Sequence[str], batch_size: int) -> None:
+            time.sleep(0.001)
+            calls.append(("peer", len(texts)))
+
+    class Ours:
+        def encode(self, texts: Sequence[str]) -> None:
+            time.sleep(0.001)
+            calls.append(("ours", len(texts)))
+
+    monkeypatch.setattr("sentence_transformers.SentenceTransformer", Peer)
+    monkeypatch.setattr(card.right, "copied_untrained", lambda *_: Ours())
+    found = card.speed.encoding(card.place)
+    assert calls == [("ours", 4), ("peer", 4), *2 * [("ours", 40), ("peer", 40)]]
+    assert len(found.detail["bench"]) == 2
+    assert [len(taken) for taken in found.detail["peer"].values()] == [2]
 
 
 def test_losses_of_zero_are_no_comparison(card: Any) -> None:

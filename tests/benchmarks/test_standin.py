@@ -128,3 +128,17 @@ def test_a_step_on_buffers_waits_for_nothing(process: Process) -> None:
         assert found[kind]["waits"] == found[kind]["uploads"] == 0
         assert found[kind]["losses"] == pytest.approx(plain["losses"], rel=1e-5)
     assert found["graph"]["operations"] < plain["operations"] / 20
+
+
+def test_counts_beside_the_peer() -> None:
+    """benchmarks/card_counts.py: a step of ours waits for nothing, and gives a card less to do."""
+    script = SUPPORT.parents[1] / "benchmarks" / "card_counts.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    if "cpp_extension" in done.stderr:
+        pytest.skip("the guard cannot be compiled here")
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if " waits, " in line)
+    ours = lines["ours"].split()
+    assert ours[:4] == ["0", "waits,", "0", "uploads,"]
+    assert lines["ours before"].startswith("1 waits")
+    assert int(ours[4]) < int(lines["sentence-transformers"].split()[4])

@@ -22,6 +22,7 @@ from bench.method.attention_dropout import (
     measure_attention_dropout,
     without_rounded_dropout,
 )
+from bench.training import loop
 from bench.training.loop import keep_attention_dropout
 
 CPU = torch.device("cpu")
@@ -69,13 +70,13 @@ def test_a_kernel_that_rounds_is_seen() -> None:
 
 def test_an_encoder_with_its_dropout_is_trained(encoder: Any) -> None:
     assert attention_dropouts(encoder) == {0.1}
-    check_attention_dropout(encoder, CPU, torch.float32)
+    check_attention_dropout(attention_dropouts(encoder), CPU, torch.float32)
 
 
 @pytest.mark.usefixtures("rounded")
 def test_a_training_with_another_dropout_does_not_start(encoder: Any) -> None:
     with pytest.raises(RunFailed, match=r"drops 0\.12\d+ of its weights, not 0\.1"):
-        check_attention_dropout(encoder, CPU, torch.float32)
+        check_attention_dropout(attention_dropouts(encoder), CPU, torch.float32)
 
 
 def test_an_encoder_that_cannot_be_watched_has_the_largest_dropout_of_its_config(
@@ -107,6 +108,54 @@ def test_cudnn_is_left_out_for_as_long_as_the_training_takes(tmp_path: Path, enc
         keep_attention_dropout(method, Context("cpu", 1, tmp_path), stack)
         assert not torch.backends.cuda.cudnn_sdp_enabled()
     assert torch.backends.cuda.cudnn_sdp_enabled()
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, encoder: Any, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return if cuDNN's attention was on, for each training that began."""
+    seen: list[bool] = []
+
+    def begin(*_: Any) -> None:
+        seen.append(torch.backends.cuda.cudnn_sdp_enabled())
+
+    monkeypatch.setattr(loop, "run_loop", begin)
+    return seen
+
+
+def train_elsewhere(folder: Path, encoder: Any) -> None:
+    """Begin a training on a device that is not called "cpu", as a GPU is not."""
+    method = toy(folder)
+    method.encoder = encoder
+    loop.train_method(method, object(), Context("cpu:0", seed=1, folder=folder))
+
+
+def test_a_training_on_a_gpu_keeps_attention_from_cudnn(
+    tmp_path: Path, encoder: Any, elsewhere: list[bool]
+) -> None:
+    train_elsewhere(tmp_path, encoder)
+    assert elsewhere == [False] and torch.backends.cuda.cudnn_sdp_enabled()
+
+
+@pytest.mark.usefixtures("rounded")
+def test_a_training_on_a_gpu_that_rounds_is_refused(
+    tmp_path: Path, encoder: Any, elsewhere: list[bool]
+) -> None:
+    with pytest.raises(RunFailed, match=r"drops 0\.12\d+ of its weights, not 0\.1"):
+        train_elsewhere(tmp_path, encoder)
+    assert elsewhere == []
+
+
+def test_an_encoder_is_asked_for_its_dropout_once(tmp_path: Path, encoder: Any) -> None:
+    """At the start of a training; it takes a pass of the encoder."""
+    passes: list[None] = []
+    encoder.register_forward_hook(lambda *_: passes.append(None))
+    attention_dropouts(encoder)
+    once = len(passes)
+    method = toy(tmp_path)
+    method.encoder = encoder
+    with ExitStack() as stack:
+        keep_attention_dropout(method, Context("cpu", 1, tmp_path), stack)
+    assert once and len(passes) == 2 * once
 
 
 def test_a_description_names_dropout_and_kernel() -> None:

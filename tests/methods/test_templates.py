@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from formula import NUMBERED, Formula
@@ -130,6 +132,61 @@ def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(real, te
         assert int(features["sentence_mask"][row].sum()) == total - len(template)
         assert int(features["prompt_mask"][row].sum()) == len(template) - 2
         assert not (features["prompt_mask"][row] & features["sentence_mask"][row]).any()
+
+
+def row_by_row(ids: Any, templates: Any, backbone: Any, longest: int | None) -> dict[str, Any]:
+    """Put each sentence into its template token by token, in lists of plain numbers."""
+    rows: dict[str, list[list[int]]] = {key: [] for key in KEYS}
+    places = []
+    for sentence, template in zip(ids, templates, strict=True):
+        room = backbone.max_tokens - len(template)
+        inner = list(sentence)[: room if longest is None else min(room, longest)]
+        opening, closing = template.specials
+        words = [0] * opening + [1] * (len(template.before) - opening)
+        tail = [1] * (len(template.after) - closing) + [0] * closing
+        rows["input_ids"].append([*template.before, *inner, *template.after])
+        rows["attention_mask"].append([1] * (len(template) + len(inner)))
+        rows["sentence_mask"].append([0] * len(words) + [1] * len(inner) + [0] * len(tail))
+        rows["prompt_mask"].append([*words, *[0] * len(inner), *tail])
+        place = template.mask
+        if place >= len(template.before):
+            place += len(inner)
+        slots = [0] * (len(template) + len(inner))
+        for k in range(1, template.slots + 1):
+            slots[place - template.slots + k - 1] = k
+        rows["slot"].append(slots)
+        places.append(place)
+    T = max(map(len, rows["input_ids"]), default=0)
+    features: dict[str, Any] = {"mask_position": places}
+    for key, lists in rows.items():
+        fill = int(backbone.tokenizer.pad_token_id or 0) if key == "input_ids" else 0
+        features[key] = [row + [fill] * (T - len(row)) for row in lists]
+    features["position_ids"] = [[backbone.first_position + t for t in range(T)] for _ in places]
+    lengths = [sum(row) for row in rows["sentence_mask"]]
+    features["gap"] = [sorted(set(lengths)).index(length) for length in lengths]
+    features["gaps"] = len(set(lengths))
+    features["template_tokens"] = max(map(len, templates), default=0)
+    return features
+
+
+KEYS = ("input_ids", "attention_mask", "sentence_mask", "prompt_mask", "slot")
+
+
+@pytest.mark.parametrize("longest", [None, 3, 32])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_batch_has_the_features_of_its_rows_one_by_one(model, longest, mixed):
+    texts = [PLAIN, *NEGATIVE["repo"], anchor(4, "clean")] if mixed else [anchor(4, "clean")]
+    kinds = [Template.of(text, model) for text in texts]
+    ids = [np.arange(5, 5 + n, dtype=np.uint16) for n in (4, 0, 1, 9, 30, 2, 9, 500, 4, 3, 1)]
+    templates = [kinds[(5 * row) % len(kinds)] for row in range(len(ids))]
+    for rows in (len(ids), 1, 0):
+        found = wrap_sentences(ids[:rows], templates[:rows], model, longest)
+        wanted = row_by_row(ids[:rows], templates[:rows], model, longest)
+        assert found.keys() == wanted.keys()
+        for key, value in wanted.items():
+            assert found[key].dtype == torch.int64
+            if rows:
+                assert found[key].tolist() == value, key
 
 
 def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(reference_b):

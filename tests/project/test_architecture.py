@@ -368,6 +368,7 @@ TORCH_ONLY = (
     "bench.method.batch",
     "bench.method.building",
     "bench.method.features",
+    "bench.method.host_memory",
     "bench.method.masks",
     "bench.method.optimizer",
     "bench.method.passes",

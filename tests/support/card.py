@@ -115,7 +115,9 @@ def compute(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     others = [tensor for tensor in tensors if not isinstance(tensor, OnCard)]
     to = None if kwargs.get("device") is None else torch.device(kwargs["device"])
     if not ours and (to is None or to.type != "cuda"):
-        return func(*args, **kwargs)
+        # page-locked memory needs a card
+        plain = {key: value for key, value in kwargs.items() if key != "pin_memory"}
+        return func(*args, **plain)
     if name == "_fused_sdp_choice":
         return 0  # attention as plain products
     check(name, args, ours, others)
@@ -241,6 +243,7 @@ def present() -> Iterator[None]:
         "is_available": True,
         "is_initialized": True,
         "current_device": 0,
+        "current_stream": None,
         "device_count": 1,
         "set_device": None,
         "synchronize": None,
