@@ -1,11 +1,13 @@
-"""Counts of a training step on the stand-in card, and its host time on a CPU: ours, and sentence-transformers'.
+"""Counts of a training step on the stand-in card, and its host time on a CPU, beside a peer's.
 
     python benchmarks/card_counts.py
 
-SimCSE with 12 layers of width 64 in bf16; a step of each side after some that are not counted. On the stand-in (tests/support/card.py, which
-needs g++): how often the host waits for a card, how often it stands still while it copies to one, and how many operations it gives to it, views
-not counted. "before" is ours with transformers' own mask. The host's time is processor time of one thread, float32 on a CPU, 2 rows: nearly all
-of it is Python and torch's dispatch. No GPU is needed, and nothing here says how fast one is.
+SimCSE with 12 layers of width 64 in bf16; a step of ours and of sentence-transformers' trainer,
+after some that are not counted. On the stand-in (tests/support/card.py, which needs g++): how often
+the host waits for a card, how often it stands still while it copies to one, and how many operations
+it gives to it, views not counted. "before" is ours with transformers' own mask. The host's time is
+processor time of one thread, float32 on a CPU, 2 rows: nearly all of it is Python and torch's
+dispatch. No GPU is needed, and nothing here says how fast one is.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python benchmarks/checkpoints.py [--improvements 4] [--between 3] [--folder DIR] [--tiny]
 
-No peer. Each of several dev scores is better than the last one, so that 440 MB are written, synced, renamed and hashed. Between two of
-them the loop does ``--between`` seconds of work, which stands for the steps. In the loop's way: what a training takes longer than its
-work. The two sides alternate. ``--folder`` chooses the disk.
+No peer. Each of several dev scores is better than the last one, so that 440 MB are written,
+synced, renamed and hashed. Between two of them the loop does ``--between`` seconds of work, in the
+place of steps. In the loop's way is the time of a training beyond its work. The two sides
+alternate. ``--folder`` chooses the disk.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ TENSORS = "trained.safetensors"
 
 
 def write_checkpoint(folder: Path, tensors: dict[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Write the tensors, which lie in main memory, and the facts about them.
+    """Write tensors of main memory, and the facts about them.
 
     Raises OSError or SafetensorError.
     """

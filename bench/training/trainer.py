@@ -184,7 +184,7 @@ class Trainer:
         (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
 
     def _dev_score(self, score_of: Callable[[Method], float]) -> float:
-        """Return the dev score; the tokenizer reads a sentence of the dev set once in a training."""
+        """Return the dev score. In a training each sentence of the dev set is tokenised once."""
         backbone = self.method.backbone
         if not isinstance(backbone, Backbone):  # a method's own, such as vectors of words
             return self.method.dev_score(score_of)
