@@ -1,7 +1,5 @@
 """A copy of an encoder that gradients do not reach, and a queue of vectors from earlier batches.
 
-They know no method.
-
 Both are needed while training only: a method lists them in ``training_only``.
 """
 

@@ -25,7 +25,7 @@ RUNNING = "running"
 MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
 """Recipe values on the first screen, with those that the command set."""
 
-COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory", "device")
+FIRST_COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory", "device")
 """Costs on the first screen."""
 
 
@@ -73,7 +73,7 @@ def _print_summary(record: RunRecord, folder: Path, runs: Path | None) -> None:
         is_shown = key in MAIN or entry.source.startswith("--")
         if is_shown and entry.value is not None:
             values.append(f"{key} {value_text(entry.value)}")
-    costs = [" ".join(cost) for cost in run_report.cost_facts(record) if cost[0] in COSTS]
+    costs = [" ".join(cost) for cost in run_report.cost_facts(record) if cost[0] in FIRST_COSTS]
     click.echo()
     print_facts(
         [

@@ -133,7 +133,7 @@ def reproduce(
     table_runs = runs_of(
         part, registry, filters=filters or (), backbones=backbones or (), released=released
     )
-    table_runs = with_set(table_runs, registry, config.values)
+    table_runs = with_set(table_runs, registry, config.recipe_values)
     order = runs_in_order(table_runs)
     if part.how != SCORES and not dry_run:
         _check_drawing_library()

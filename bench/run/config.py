@@ -109,7 +109,7 @@ class RunConfig:
         return named
 
     @property
-    def values(self) -> dict[str, str]:
+    def recipe_values(self) -> dict[str, str]:
         """The recipe values of ``overrides`` and ``budget``, as text: "2epochs" is ``epochs``,
         another unit ``budget``. A value may be a series.
         """

@@ -56,7 +56,7 @@ def plan_configs(
     scored: dict[tuple[tuple[str, ...], str], ScoredTasks] = {}
     planned: list[PlannedRun] = []
     for config in configs:
-        check_overrides(config.values, classes, trained)
+        check_overrides(config.recipe_values, classes, trained)
         key = config.suites, config.text
         if key not in scored:
             scored[key] = find_scored_tasks(config.suites, config.text, data)
@@ -74,7 +74,7 @@ def _runs_of(planner: Planner, registry: Registry) -> Iterator[PlannedRun]:
     for name, variant in config.named:
         plugin = registry[name]
         for backbone in planner.backbones(plugin):
-            for overrides in combinations_of(config.values):
+            for overrides in combinations_of(config.recipe_values):
                 with plugin_code(f"the method {name}"):
                     runs = planner.plan(plugin, variant, backbone, overrides)
                 yield from runs

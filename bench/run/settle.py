@@ -32,7 +32,7 @@ def settle_config(
     config = (
         _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
     )
-    for values in combinations_of(config.values):
+    for values in combinations_of(config.recipe_values):
         budget = values.get("budget", "")
         if "gpu" in budget and not config.device.startswith("cuda"):
             raise BenchError(

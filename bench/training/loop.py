@@ -113,8 +113,8 @@ def train_to_end(trainer: Trainer) -> TrainReport:
                 # every LOG_EVERY steps, and with a dev score: a line of the curve
                 trainer.log()
 
-                # from time to time, and before a stop: a state to resume from the signal of any
-                # rank and the clock of rank 0 decide, so that all ranks do the same
+                # from time to time, and before a stop: a state to resume from. The signal of any
+                # rank and the clock of rank 0 decide, so that all ranks do the same.
                 stop = ranks.any(context.should_stop())
                 if stop or ranks.share(save_is_due(trainer)):
                     save_state(trainer)

@@ -16,6 +16,8 @@ BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # a file or a folder of the repository, named from its root
 PLACE = re.compile(r"(?:bench|methods|tests|tools|docs|benchmarks|\.ci)/[\w./-]*")
 
+SCRIPT_NAME = re.compile(r"^ *(?:const|function) (\w+)", re.MULTILINE)
+
 
 def answers() -> list[tuple[str, str]]:
     """Return (question, answer) of the table in docs/architecture.md."""
@@ -27,6 +29,10 @@ def answers() -> list[tuple[str, str]]:
 
 def defined_names(path: Path) -> set[str]:
     """Return the functions, classes, methods and constants that a file defines."""
+    if path.suffix == ".js":
+        return set(SCRIPT_NAME.findall(path.read_text(encoding="utf-8")))
+    if path.suffix != ".py":
+        return set()
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -51,7 +57,7 @@ def test_answers_are_places_and_names_that_they_define() -> None:
         words = CODE.findall(answer)
         files = [ROOT / word for word in words if PLACE.fullmatch(word)]
         assert files, question
-        names = set[str]().union(*(defined_names(file) for file in files if file.suffix == ".py"))
+        names = set[str]().union(*map(defined_names, files))
         for word in words:
             if word.isidentifier() and word not in names:
                 wrong.append((question, word))

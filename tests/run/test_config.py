@@ -70,8 +70,11 @@ def test_folders_that_runs_cannot_be_written_to(text: str) -> None:
 
 
 def test_a_budget_of_epochs_is_the_recipe_value() -> None:
-    assert RunConfig(budget="2epochs,0.5 epoch").values == {"epochs": "2,0.5"}
-    assert RunConfig(budget="60steps").values == {"budget": "60steps"} and RunConfig().values == {}
+    assert RunConfig(budget="2epochs,0.5 epoch").recipe_values == {"epochs": "2,0.5"}
+    assert (
+        RunConfig(budget="60steps").recipe_values == {"budget": "60steps"}
+        and RunConfig().recipe_values == {}
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def search_options(
     suites = expand_suites(config.suites)
     built_in = suites == ["check"] or "builtin" in (*config.backbones, config.corpus)
     select = select or (BUILT_IN_DEV.value if built_in else STSB_DEV)
-    fixed = {**config.values, "select_on": select}
+    fixed = {**config.recipe_values, "select_on": select}
     methods = [method for method, _ in config.named]
     if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
         raise BenchError(

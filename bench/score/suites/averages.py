@@ -1,4 +1,4 @@
-"""The average of a suite's scores, as papers print it."""
+"""Choose the tasks of a suite's average, which :func:`average_of` then computes."""
 
 from __future__ import annotations
 

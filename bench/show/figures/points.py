@@ -59,10 +59,11 @@ def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: 
         )
     axes.margins(0.12)
     axes.locator_params(axis="both" if axes.get_xscale() == "linear" else "y", nbins=5)
+    # the name of the upright axis is above it, where it can be read without turning the head
     axes.set(xlabel=across, title=up)
 
 
-COSTS = {
+COST_FIGURES = {
     "cost": (
         "Quality against training time",
         "training time of one run, seconds",
@@ -81,7 +82,7 @@ COSTS = {
 def quality_against_cost(group: Group, kind: str) -> Figure | None:
     """Draw the average of the STS sets against a cost; 0 is free. None if all known costs are
     equal."""
-    title, axis, caption = COSTS[kind]
+    title, axis, caption = COST_FIGURES[kind]
     pairs = []
     for point in group.methods("sts"):
         spent = _cost(kind, point.row)
