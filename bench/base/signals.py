@@ -22,10 +22,10 @@ def signal_name(number: int) -> str:
 def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
     """Ask for a stop at the next step at the first SIGINT or SIGTERM; yield whether one came.
 
-    A second signal ends the process as usual. If not ``insistent``, later signals are ignored, and
-    so is a SIGTERM after an error: one of several ranks gets the terminal's signal and the
-    launcher's, which also ends this rank after another one has ended, and its own error must be
-    printed first.
+    A second signal ends the process as usual. If not ``insistent``, which is for one of several
+    ranks, later signals are ignored, because a rank gets the terminal's signal and the launcher's.
+    A SIGTERM after an error is ignored, too: the launcher sends it once another rank has ended, and
+    this rank must print its own error first.
     """
     received: list[int] = []
     before: Mapping[int, Any] = {}

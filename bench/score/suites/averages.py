@@ -1,4 +1,4 @@
-"""Choose the tasks of a suite's average, which :func:`average_of` then computes."""
+"""Choose the tasks that the average of a suite is over; :func:`average_of` computes it."""
 
 from __future__ import annotations
 
