@@ -45,7 +45,7 @@ class Packing:
         self.note(f"unpadded: rows are padded, because {reason}")
 
     def states(self, inputs: Mapping[str, Tensor]) -> Tensor | None:
-        """Return the last layer's states, (n, T, H), 0 in the padding; None if the pass needs padding.
+        """Return the last layer's states, (n, T, H), 0 in the padding; None if the pass needs it.
 
         ``inputs``: those of the encoder. The host waits for the device once, to learn the lengths.
         """
@@ -204,8 +204,9 @@ def as_jagged(
             tensor.contiguous(), starts, min_seqlen=1, max_seqlen=longest
         ).transpose(1, 2)
 
-    q, k, v = jagged(query), jagged(key), jagged(value)
-    found = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scaling)
+    found = F.scaled_dot_product_attention(
+        jagged(query), jagged(key), jagged(value), dropout_p=dropout, scale=scaling
+    )
     return found.transpose(1, 2).values()
 
 
@@ -220,7 +221,10 @@ def measure_packed_dropout(
     All weights are equal and the values are the unit vectors, so that an output is 0 exactly if its
     weight was dropped. The generators of random numbers are left as they were.
     """
-    rows, tokens, heads, size = 128, 32, 12, 64
+    rows = 128
+    tokens = 32
+    heads = 12
+    size = 64
     indices = [device.index or 0] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=indices):
         zeros = torch.zeros(rows * tokens, heads, size, device=device, dtype=dtype)

@@ -129,11 +129,11 @@ class StaticStep:
 
     def takes(self, batch: Batch) -> bool:
         """Say if this does the step of a batch, and the plain step does not."""
-        return shape_of(batch) in self.buckets or len(self.buckets) < BUCKETS
+        return bucket_shape(batch) in self.buckets or len(self.buckets) < BUCKETS
 
     def do(self, batch: Batch, rate: float) -> dict[str, Tensor]:
         """Do the update with a batch at a learning rate. Returns copies of the losses."""
-        shape = shape_of(batch)
+        shape = bucket_shape(batch)
         if shape not in self.buckets:
             self.buckets[shape] = Bucket(batch)
         bucket = self.buckets[shape]
@@ -219,7 +219,7 @@ class StaticStep:
             self.forget()
 
 
-def shape_of(batch: Batch) -> tuple[Any, ...]:
+def bucket_shape(batch: Batch) -> tuple[Any, ...]:
     """Return all that batches of one bucket share: shapes, types, and sizes that are numbers."""
     shape: list[Any] = []
     for number, view in enumerate(batch.columns):
