@@ -236,7 +236,7 @@ TRAININGS: list[tuple[type[Method], str, str]] = [
     (InfiniteLoss, FINITE, "expected one finite number, found inf"),
     (Unreached, REACHES, "unused.weight"),
     (RowsMeet, CUT, "a row of view 1 depends on other rows"),
-    (ForgetsItsQueue, GOES_ON, "what is kept in a plain attribute is lost"),
+    (ForgetsItsQueue, GOES_ON, "a plain attribute loses its value"),
 ]
 
 
