@@ -171,7 +171,7 @@ class StaticStep:
         return Batch(tuple(dict(view) for view in bucket.inputs), bucket.step)
 
     def _compute(self, bucket: Bucket, batch: Batch) -> None:
-        with rate_as_tensor(self.update.optimizer, self.rate):
+        with option_of_groups(self.update.optimizer, "lr", self.rate):
             losses = self.update.compute(batch)
         bucket.keep(losses)
 
@@ -192,7 +192,8 @@ class StaticStep:
     def _record(self, bucket: Bucket, recorder: Recorder) -> None:
         optimizer = self.update.optimizer
         try:
-            with capturable(optimizer):
+            # a fused optimiser keeps its counts on the device in any case: this changes no number
+            with option_of_groups(optimizer, "capturable", True):
                 bucket.replay = recorder.record(
                     partial(self._compute, bucket, self._batch_of(bucket))
                 )
@@ -230,33 +231,16 @@ def bucket_shape(batch: Batch) -> tuple[Any, ...]:
 
 
 @contextmanager
-def rate_as_tensor(optimizer: torch.optim.Optimizer, rate: Tensor) -> Iterator[None]:
-    """Let an optimiser read its rate from a tensor while open.
+def option_of_groups(optimizer: torch.optim.Optimizer, name: str, value: Any) -> Iterator[None]:
+    """Let all groups of an optimiser have an option's value while open.
 
-    Its groups hold numbers otherwise: states that are saved do not differ from the plain step's.
+    They have their own values otherwise: states that are saved do not differ from the plain step's.
     """
-    before = [group["lr"] for group in optimizer.param_groups]
+    before = [group[name] for group in optimizer.param_groups]
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group[name] = value
     try:
         yield
     finally:
-        for group, number in zip(optimizer.param_groups, before, strict=True):
-            group["lr"] = number
-
-
-@contextmanager
-def capturable(optimizer: torch.optim.Optimizer) -> Iterator[None]:
-    """Tell a fused optimiser that it is recorded, while open.
-
-    A fused one keeps its counts on the device in any case, so that the flag changes no number; it
-    is not left in the groups, which are saved.
-    """
-    before = [group["capturable"] for group in optimizer.param_groups]
-    for group in optimizer.param_groups:
-        group["capturable"] = True
-    try:
-        yield
-    finally:
-        for group, flag in zip(optimizer.param_groups, before, strict=True):
-            group["capturable"] = flag
+        for group, own in zip(optimizer.param_groups, before, strict=True):
+            group[name] = own
