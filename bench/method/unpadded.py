@@ -18,7 +18,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.method.attention_dropout import TOLERANCE, attention_dropouts
+from bench.method.attention_dropout import (
+    HEAD_SIZE,
+    HEADS,
+    ROWS,
+    TOKENS,
+    TOLERANCE,
+    attention_dropouts,
+)
 from bench.method.masks import takes_whole_mask
 
 NAME = "bench_packed"
@@ -221,15 +228,11 @@ def measure_packed_dropout(
     All weights are equal and the values are the unit vectors, so that an output is 0 exactly if its
     weight was dropped. The generators of random numbers are left as they were.
     """
-    rows = 128
-    tokens = 32
-    heads = 12
-    size = 64
     indices = [device.index or 0] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=indices):
-        zeros = torch.zeros(rows * tokens, heads, size, device=device, dtype=dtype)
-        unit: Tensor = torch.eye(tokens, size, device=device, dtype=dtype)
-        value = unit[:, None].expand(tokens, heads, size).repeat(rows, 1, 1)
-        starts = torch.arange(0, rows * tokens + 1, tokens, device=device)
-        found = attend(zeros.requires_grad_(), zeros, value, starts, tokens, p, None)
-        return float((found[..., :tokens] == 0).float().mean())
+        zeros = torch.zeros(ROWS * TOKENS, HEADS, HEAD_SIZE, device=device, dtype=dtype)
+        unit: Tensor = torch.eye(TOKENS, HEAD_SIZE, device=device, dtype=dtype)
+        value = unit[:, None].expand(TOKENS, HEADS, HEAD_SIZE).repeat(ROWS, 1, 1)
+        starts = torch.arange(0, ROWS * TOKENS + 1, TOKENS, device=device)
+        found = attend(zeros.requires_grad_(), zeros, value, starts, TOKENS, p, None)
+        return float((found[..., :TOKENS] == 0).float().mean())
