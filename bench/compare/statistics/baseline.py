@@ -20,7 +20,7 @@ BASELINE = "simcse"
 
 def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
     """Return the tables with differences from a method or ``method+variant``; without one, from the
-    row ``simcse`` of each. Raises UnknownName if no table has it, BenchError if it means several
+    row ``simcse`` of each that has the most seeds. Raises UnknownName if no table has it, BenchError if it means several
     rows of a table."""
     made = [compare_with_baseline(table, baseline) for table in tables]
     if baseline is not None and not any(table.baseline for table in made):
@@ -38,8 +38,8 @@ def compare_with_baseline(table: Table, baseline: str | None) -> Table:
     no such row.
 
     The baseline is fixed before the scores: the one row that is called so; without a name, the row
-    ``simcse``, if there is exactly one without a variant. Raises BenchError if the name means
-    several rows.
+    ``simcse`` without a variant that has the most seeds, if one has more than the others. Raises
+    BenchError if the name means several rows.
     """
     base = _default(table) if baseline is None else _named(table, baseline)
     if base is None:
@@ -60,7 +60,9 @@ def compare_with_baseline(table: Table, baseline: str | None) -> Table:
 
 def _default(table: Table) -> Row | None:
     rows = [row for row in _candidates(table) if row.name == BASELINE]
-    return rows[0] if len(rows) == 1 else None
+    most = max((len(row.runs) for row in rows), default=0)
+    with_most = [row for row in rows if len(row.runs) == most]
+    return with_most[0] if len(with_most) == 1 else None
 
 
 def _named(table: Table, name: str) -> Row | None:

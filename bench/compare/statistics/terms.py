@@ -20,6 +20,7 @@ SELECT_ON = "select_on"
 """The recipe value that names the set for choosing checkpoints."""
 
 SHORT = 6  # characters of a hash that are shown
+LONGER = 12  # of hashes that have to be told apart
 
 
 class Term(NamedTuple):
@@ -50,9 +51,10 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
             exact = _exact(value.value)
             terms[key] = Term(exact, shown, exact)
     terms |= determined_terms(record)
-    if corpus := corpus_words(record):
-        sha256 = str(about.corpus.sha256)
-        terms[CORPUS] = Term(sha256, corpus, f"{about.corpus.name or 'corpus'}@{sha256}")
+    if about.corpus.sha256:
+        name = about.corpus.name or "corpus"
+        sha256 = about.corpus.sha256
+        terms[CORPUS] = Term(sha256, name, f"{name}@{sha256[:LONGER]}")
     if revision := about.backbone.revision:
         terms["backbone revision"] = Term(str(revision), str(revision)[:8], str(revision))
     return terms

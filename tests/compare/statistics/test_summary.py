@@ -92,8 +92,8 @@ def test_another_recipe_is_another_row_and_says_what_differs() -> None:
     )
     table = only(summarise([*made[:2], elsewhere]))
     assert {one.differs for one in table.rows} == {
-        (("corpus", "news.txt@999999"),),
-        (("corpus", "wiki.txt@cccccc"),),
+        (("corpus", "news.txt"),),
+        (("corpus", "wiki.txt"),),
     }
 
 
@@ -159,7 +159,7 @@ def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
         for b, r in ((65, 1e-4), (66, 3e-5))
     ]
     table = compared([*rates, *made[1:]])
-    assert table.baseline is None, "two rows of that name"
+    assert table.baseline is None, "two rows of that name, with one seed each"
     with pytest.raises(BenchError) as several:
         compared([*rates, *made[1:]], "simcse")
     assert several.value.message == "--baseline: simcse matches 2 rows of sts"
@@ -167,6 +167,9 @@ def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
     for name in names:
         chosen = compared([*rates, *made[1:]], shlex.split(name)[0])
         assert [one.differs[0][1] in name for one in chosen.rows if one.is_baseline] == [True]
+    again = record("simcse", 2, base=65, recipe={"learning_rate": 1e-4})
+    more = compared([*rates, again, *made[1:]])
+    assert [one.runs for one in more.rows if one.is_baseline] == [(rates[0].run_id, again.run_id)]
     variant = record("simcse", 1, base=80, variant="eh")
     assert compared([variant, *made]).baseline == "simcse"
     assert compared([variant], "simcse").baseline == "simcse+eh"
