@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, UnknownName
 from bench.board.changes import Changes
 from bench.board.finding import board_finding, main_table_of
 from bench.board.making import how_it_was_made
@@ -257,11 +257,13 @@ def build_board(
     note: str | None = None,
     left_out: Sequence[str] = (),
     baseline: str | None = None,
+    main_budget: str = "",
 ) -> Board:
     """Make the board of these runs, in any order. ``senders``: run id -> who submitted it.
+    ``main_budget``: as for ``board_tables``.
 
     A run that no table has is not on the board: a line of ``left_out`` says why. Raises BenchError
-    if none of the runs is finished and has a score, UnknownName for a baseline that no table has.
+    if none of the runs is finished and has a score, UnknownName for a baseline or a main budget that no table has.
     """
     senders = senders or {}
     finished = [run for run in runs if run.record.status == "finished"]
@@ -275,7 +277,11 @@ def build_board(
     tables = board_tables(
         judged_tables(labelled, baseline=baseline),
         {run.record.run_id: run.record for run in finished},
+        main_budget,
     )
+    if all(shown.table.budget != main_budget for shown in tables):
+        lengths = {shown.table.budget for shown in tables if shown.table.budget}
+        raise UnknownName("main budget", main_budget, lengths, 'of a table; "" is of most runs')
     in_rows: set[str] = set()
     for table in tables:
         in_rows.update(run for row in table.table.rows for run in row.runs)

@@ -18,7 +18,7 @@ from bench.compare.answer import (
     table_answer,
     verdict_of,
 )
-from bench.compare.formatting import SEVERAL, row_name, score, setting_words
+from bench.compare.formatting import SEVERAL, budget_words, row_name, score, setting_words
 from bench.compare.judge import FEW_SEEDS
 from bench.compare.statistics.table import BETTER, INCONCLUSIVE, WORSE, Row, Table
 
@@ -185,12 +185,6 @@ def _candidates(rows: Sequence[Row], table: Table) -> str:
     return f"{len(best)} of {plural(len(rows), 'row')} may be the best: {names}."
 
 
-def budget_words(budget: str) -> str:
-    """Return a budget in words: "1000steps" -> "1,000 steps"; another one as it is."""
-    steps = budget.removesuffix("steps")
-    return f"{int(steps):,} steps" if steps.isdecimal() and steps != budget else budget
-
-
 def _place(table: Table) -> str:
     """Return the place of a table's finding: "Here: the STS average, unsupervised, built-in
     backbone."."""
@@ -198,7 +192,7 @@ def _place(table: Table) -> str:
     if backbone == "builtin":
         backbone = "built-in backbone"
     words = [name_column(table), setting_words(table.setting), backbone]
-    words.append(budget_words(table.budget))
+    words.append(budget_words(table.length))
     fewest, most = table.seeds
     words.append(plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds a row")
     return f"Here: {', '.join(word for word in words if word)}."

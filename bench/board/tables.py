@@ -64,14 +64,15 @@ def judged_tables(
 
 
 def board_tables(
-    judged: Sequence[Table], records: Mapping[str, RunRecord]
+    judged: Sequence[Table], records: Mapping[str, RunRecord], main_budget: str = ""
 ) -> tuple[BoardTable, ...]:
     """Sort tables, and give each its address and its notes.
 
-    ``judged``: as :func:`judged_tables` makes them; ``records``: by run id.
+    ``judged``: as :func:`judged_tables` makes them; ``records``: by run id. ``main_budget``: the
+    budget of the tables that come first; "" is that of most runs.
     """
     made: dict[str, BoardTable] = {}
-    for table in _in_order(judged):
+    for table in _in_order(judged, main_budget):
         anchor = unused_name(_anchor(table), made)
         costed, cost_note = with_comparable_costs(table, records)
         made[anchor] = BoardTable(
@@ -83,11 +84,11 @@ def board_tables(
     return tuple(made.values())
 
 
-def _in_order(tables: Sequence[Table]) -> list[Table]:
+def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
     """Sort into blocks of one setting and backbone, the largest block first within a setting.
 
-    In a block the suites are in the papers' order. The built-in sample comes after all other
-    suites, and submitted tables after the publisher's.
+    The tables of the main budget come first. In a block the suites are in the papers' order. The
+    built-in sample comes after all other suites, and submitted tables after the publisher's.
     """
     most: Counter[tuple[str | None, str | None]] = Counter()
     for table in tables:
@@ -99,7 +100,7 @@ def _in_order(tables: Sequence[Table]) -> list[Table]:
         return (
             table.sender,
             table.suite == SAMPLE,
-            bool(table.chosen_on or table.budget),
+            bool(table.chosen_on) or table.budget != main_budget,
             SETTINGS.index(table.setting),
             -most[table.setting, table.backbone],
             table.backbone or "",

@@ -65,6 +65,12 @@ SHOWN = 20
     help="The row that the others are compared with, fixed before the scores are seen.  [default: "
     "simcse]",
 )
+@click.option(
+    "--main-budget",
+    metavar="BUDGET",
+    help="The length of training with the tables that come first, and that the finding is about, "
+    'such as 1000steps. "" is that of most runs.  [default: as the last version]',
+)
 @click.option("--title", help="Heading of the pages.  [default: as the last version]")
 @click.option(
     "--note", help='What a reader should know first. "" for none.  [default: as the last version]'

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bench.base.text import list_names, plural
-from bench.compare.formatting import SEVERAL, row_name, score, setting_words
+from bench.compare.formatting import SEVERAL, budget_words, row_name, score, setting_words
 from bench.compare.statistics.table import (
     AVERAGE,
     BETTER,
@@ -86,7 +86,7 @@ def name_table(table: Table) -> str:
     unsupervised"
     """
     backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
-    words = [f"On {backbone}", setting_words(table.setting), table.budget]
+    words = [f"On {backbone}", setting_words(table.setting), budget_words(table.length)]
     if table.sender:
         words[:1] = [f"Submitted by {table.sender}", f"on {backbone}"]
     return ", ".join(filter(None, words))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bench.base.text import plural
@@ -89,6 +90,12 @@ def protocol_words(table: Table) -> str:
     return f"{table.protocol} ({table.text})"
 
 
+def budget_words(budget: str) -> str:
+    """Write a budget such as "1000steps" as "1,000 steps"; others, such as "10m", as they are."""
+    found = re.fullmatch(r"(\d+)([a-z]{2,})", budget)
+    return f"{int(found[1]):,} {found[2]}" if found else budget
+
+
 def headline(table: Table) -> str:
     """Return the heading "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)"."""
     fewest, most = table.seeds
@@ -98,7 +105,7 @@ def headline(table: Table) -> str:
         words.append(f"submitted by {table.sender}")
     if table.setting:
         words.append(setting_words(table.setting))
-    words += [table.backbone, table.budget, seeds, protocol_words(table)]
+    words += [table.backbone, budget_words(table.length), seeds, protocol_words(table)]
     return ", ".join(word for word in words if word)
 
 

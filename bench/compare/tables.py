@@ -84,11 +84,19 @@ def _summarised(
     others: Sequence[RunRecord] = (),
 ) -> list[Table]:
     """Make the tables of one sender's runs, before anything is compared. ``others``: as for
-    ``summarise``."""
+    ``summarise``.
+
+    A run without training is as long as any budget, so it has a row next to the runs of each.
+    """
     rarer = {} if options.together else rarer_budgets(records, usual)
     groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
         groups.setdefault((chosen_on(record), rarer.get(record.run_id, "")), []).append(record)
+    untrained = [record for record in groups.get(("", ""), []) if record.setting == "none"]
+    places_of_rarer = set()
+    for record in records:
+        if record.run_id in rarer:
+            places_of_rarer.add((record.setting, record.backbone_name))
     made = []
     for (name, budget), group in sorted(groups.items()):
         tables = summarise(
@@ -96,9 +104,15 @@ def _summarised(
             together=options.together,
             tasks=options.tasks,
             others=others,
+            untrained=untrained if budget and not name else (),
             code=CODE_HERE,
         )
-        made += [replace(table, chosen_on=name, budget=budget) for table in tables]
+        for table in tables:
+            place = (table.setting, table.backbone)
+            length = budget
+            if not budget and place in places_of_rarer:
+                length = usual[place]
+            made.append(replace(table, chosen_on=name, budget=budget, length=length))
     return made
 
 

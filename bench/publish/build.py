@@ -21,6 +21,7 @@ from bench.base.reading import read_plain_file
 from bench.board.board import PREVIEW, Board, build_board
 from bench.board.changes import Changes, changes_since
 from bench.data.sets import DataFolder
+from bench.method.budget import canonical_budget
 from bench.publish.asides import alone_in, folder_beside
 from bench.publish.described import with_descriptions
 from bench.publish.gather import Gathered, Report, gather
@@ -68,6 +69,9 @@ class PublishOptions:
     note: str | None = None
     # the row that the others are compared with; None: simcse
     baseline: str | None = None
+    # the length of training with the tables that come first: "1000steps"; None: as in the last
+    # version; "" is the length of most runs
+    main_budget: str | None = None
     # write ``out``/preview, which the next preview replaces, and no version
     preview: bool = False
     # the future address of the predictions, if they are not in the version
@@ -133,6 +137,9 @@ def _version_texts(options: PublishOptions, last: Version | None, out: Path) -> 
         number = int(last.name[1:]) + 1
         title = last.title if title is None else title
         note = last.note if note is None else note
+    main_budget = options.main_budget
+    if main_budget is None and last is not None:
+        main_budget = last.main_budget
     name = f"v{number}"
     # a preview has its predictions in itself
     predictions = NAME
@@ -146,6 +153,7 @@ def _version_texts(options: PublishOptions, last: Version | None, out: Path) -> 
         title=title or TITLE,
         note=note or None,
         baseline=options.baseline,
+        main_budget=canonical_budget(main_budget) if main_budget else "",
         predictions=predictions,
         address=address,
         docs=options.docs or "",
@@ -250,6 +258,7 @@ class _Texts:
     title: str
     note: str | None
     baseline: str | None
+    main_budget: str
     predictions: str
     address: str
     docs: str
@@ -269,6 +278,7 @@ def _draw(
         senders=gathered.senders,
         left_out=gathered.left_out,
         baseline=texts.baseline,
+        main_budget=texts.main_budget,
     )
     published, missing = find_searches(made, store, last)
     lines = [f"{name}: this search is not published, {why}" for name, why in missing.items()]

@@ -15,7 +15,7 @@ from bench.base.text import plural, slug
 from bench.board.addresses import link, search_file
 from bench.board.board import PREVIEW, Board
 from bench.board.finding import board_finding
-from bench.compare.formatting import SEVERAL, setting_words
+from bench.compare.formatting import SEVERAL, budget_words, setting_words
 from bench.compare.statistics.table import Row, Table
 from bench.publish.versions import Version
 from bench.references import PAPERS, tables
@@ -65,7 +65,8 @@ def counted(board: Board | Version) -> str:
 def place_in_words(table: Table) -> str:
     """Return "unsupervised, bert-base-uncased"."""
     words = [f"submitted by {table.sender}"] if table.sender else []
-    words += [setting_words(table.setting), table.backbone or SEVERAL, table.budget]
+    words += [setting_words(table.setting), table.backbone or SEVERAL]
+    words.append(budget_words(table.length))
     return ", ".join(word for word in words if word)
 
 

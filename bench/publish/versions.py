@@ -72,6 +72,13 @@ class Version(Struct):
     def methods(self) -> list[str]:
         return sorted({run.method for run in self.runs})
 
+    @property
+    def main_budget(self) -> str:
+        """The budget of its first table; "" if that is the budget of most runs."""
+        for shown in self.tables[:1]:
+            return str(shown["table"].get("budget") or "")
+        return ""
+
     def records(self) -> list[RunRecord]:
         """Read the records of its runs."""
         store = RunsFolder(self.folder / RUNS)

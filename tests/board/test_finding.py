@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.board.finding import board_finding, budget_words, table_finding
+from bench.board.finding import board_finding, table_finding
+from bench.compare.formatting import budget_words
 from bench.compare.judge import FEW_SEEDS
 from bench.compare.statistics.table import Against, Cell, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
@@ -107,7 +108,7 @@ def test_the_place_and_the_candidates() -> None:
     )
     found = table_finding(table(replace(SIMCSE, may_be_best=False), row("a", "+", best=True)))
     assert found.place.endswith("3 seeds. a is the best of 2 rows.")
-    long = table_finding(replace(verdicts("-"), budget="1000steps"))
+    long = table_finding(replace(verdicts("-"), budget="1000steps", length="1000steps"))
     assert ", 1,000 steps, " in long.place
     assert budget_words("30m") == "30m" and budget_words("steps") == "steps"
 

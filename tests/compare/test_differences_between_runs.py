@@ -56,12 +56,18 @@ def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
         (table.backbone, table.budget): {one.name for one in table.rows} for table in tables
     } == {
         ("builtin", ""): {"simcse", "other", "as-the-recipe-says", "cls"},
-        ("builtin", "1000steps"): {"simcse"},
-        ("builtin", "20m"): {"other"},
+        ("builtin", "1000steps"): {"simcse", "cls"},
+        ("builtin", "20m"): {"other", "cls"},
         ("bert-base-uncased", ""): {"simcse"},
+    }, "cls is not trained, so it has no length"
+    assert {(table.backbone, table.budget): table.length for table in tables} == {
+        ("builtin", ""): "100steps",
+        ("builtin", "1000steps"): "1000steps",
+        ("builtin", "20m"): "20m",
+        ("bert-base-uncased", ""): "",
     }
     (long,) = (table for table in tables if table.budget == "1000steps")
-    assert "unsupervised, 1000steps" in table_answer(long)
+    assert "unsupervised, 1,000 steps" in table_answer(long)
     (together,) = make_tables(runs, TableOptions(together=True))
     assert len(together.rows) == 7 and together.budget == ""
 

@@ -14,6 +14,7 @@ from factories import record, sts_scores
 from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 
+from bench.base.errors import UnknownName
 from bench.board.board import Board, build_board
 from bench.board.tables import BoardTable
 from bench.compare.answer import verdict_of
@@ -75,6 +76,30 @@ def test_the_baseline_is_simcse_or_the_one_that_is_named(
     assert [row.name for row in named.rows if row.is_baseline] == ["promcse"]
     others = [record(f"m{i}", 1, base=20 + 5 * i) for i in range(3)]
     assert only(board_of_records(others)).table.baseline is None, "never the best row"
+
+
+def test_the_main_budget_comes_first_and_untrained_rows_stand_at_every_budget() -> None:
+    short = [record(m, s, recipe={"budget": "100steps"}) for m in METHODS for s in (1, 2)]
+    longer = [record("simcse", s, base=75, recipe={"budget": "1000steps"}) for s in (1, 2)]
+    supervised = record("simcse", 1, setting="supervised", recipe={"budget": "1000steps"})
+    untrained = [
+        record("cls", None, base=40, setting="none"),
+        record("pretrained", None, base=80, setting="none", backbone="other"),
+    ]
+    records = [*short, *longer, supervised, *untrained]
+
+    def shown(**asked: str) -> list[tuple[str | None, str, list[str]]]:
+        tables = [one.table for one in board_of_records(records, **asked).tables]
+        return [(one.setting, one.budget, [row.name for row in one.rows]) for one in tables]
+
+    usual = ("unsupervised", "", ["simcse", "promcse", "promptbert", "cls"])
+    main = ("unsupervised", "1000steps", ["simcse", "cls"])
+    others = [("supervised", "", ["simcse"]), ("none", "", ["pretrained"])]
+    assert sorted(shown()[0][2]) == sorted(usual[2]) and shown()[-1] == main
+    first, second, *rest = shown(main_budget="1000steps")
+    assert first == main and sorted(second[2]) == sorted(usual[2]) and rest == others
+    with pytest.raises(UnknownName, match="unknown main budget '2h'.*1000steps"):
+        shown(main_budget="2h")
 
 
 def selected(dev_task: str | None, dev_score: float | None = 70.0) -> Training:

@@ -103,6 +103,24 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     assert (out / "v3" / NAME).read_bytes() == (out / "v2" / NAME).read_bytes()
 
 
+def test_the_main_budget_is_that_of_the_last_version(quick: Publish, runs: Path) -> None:
+    def first_length() -> str:
+        return made.board.tables[0].table.length
+
+    for seed in (1, 2, 3, 4, 5):
+        made_run(runs, "ct", seed, suites=("check",), recipe={"budget": "100steps"})
+    made_run(runs, "ct", 6, suites=("check",), recipe={"budget": "60s"})
+    made = quick()
+    assert first_length() == "100steps"
+    made = quick(main_budget="1m", note="A minute first.")
+    assert (made.name, first_length()) == ("v2", "60s")
+    made_run(runs, "ct", 7, suites=("check",), recipe={"budget": "60s"})
+    made = quick()
+    assert (made.name, first_length()) == ("v3", "60s")
+    made = quick(main_budget="", note="Most runs first.")
+    assert (made.name, first_length()) == ("v4", "100steps")
+
+
 def test_runs_that_cannot_be_published_are_named_without_the_publishers_folders(
     quick: Publish, runs: Path, out: Path
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from judged_rows import judged_row, judged_table
 
+from bench.compare.formatting import budget_words
 from bench.compare.statistics.table import Footnote, Table
 from bench.show.tables.first_screen import (
     table_names,
@@ -15,7 +16,6 @@ from bench.show.tables.first_screen import (
     untrained_line,
     verdict_grid,
     verdict_legend,
-    written_budget,
 )
 from bench.show.tables.row_notes import note_rows
 from bench.show.terminal import terminal_lines
@@ -104,7 +104,7 @@ def test_tables_are_named_by_what_sets_them_apart() -> None:
     first = made()
     others = [
         replace(first, setting="supervised"),
-        replace(first, budget="1000steps"),
+        replace(first, length="1000steps"),
         replace(first, setting="none", backbone=None),
         replace(first, suite="cxc", protocol="cxc-parekh/1"),
         replace(first, suite="cxc", protocol="cxc-promcse/1"),
@@ -118,7 +118,7 @@ def test_tables_are_named_by_what_sets_them_apart() -> None:
         "CxC (cxc-promcse/1)",
         "STS (senteval-wmean/1)",
     ]
-    assert [written_budget(text) for text in ("1000steps", "10m", "1e6sentences", "")] == [
+    assert [budget_words(text) for text in ("1000steps", "10m", "1e6sentences", "")] == [
         "1,000 steps",
         "10m",
         "1e6sentences",

@@ -42,6 +42,7 @@ def summarise(
     together: bool = False,
     tasks: Sequence[str] = (),
     others: Iterable[RunRecord] = (),
+    untrained: Iterable[RunRecord] = (),
     code: KnownCode = UNKNOWN_CODE,
 ) -> tuple[Table, ...]:
     """Group finished records into tables.
@@ -50,7 +51,9 @@ def summarise(
     papers; other untrained runs, such as finished encoders, share one table. ``together``: put all
     settings and backbones into one table. ``tasks``: only these columns; the table ranks by a
     single one. ``others``: records that are in none of these tables, but may show that their
-    backbone has an unsupervised table elsewhere. ``code``: the methods' code on this machine.
+    backbone has an unsupervised table elsewhere. ``untrained``: further untrained records, which
+    join the unsupervised tables of their backbone and have no table of their own. ``code``: the
+    methods' code on this machine.
     """
     scored = []
     trained = set()
@@ -61,6 +64,10 @@ def summarise(
             scored.append((key, record, scores))
             if record.setting == "unsupervised":
                 trained.add((key, record.backbone_name))
+    for record in untrained:
+        for key, scores in by_protocol(record).items():
+            if record.status == "finished" and (key, record.backbone_name) in trained:
+                scored.append((key, record, scores))
     for record in others:
         if record.status == "finished" and record.setting == "unsupervised":
             trained |= {(key, record.backbone_name) for key in by_protocol(record)}

@@ -213,6 +213,8 @@ class Table:
     chosen_on: str = ""
     # how long its rows were trained, if most runs have another budget
     budget: str = ""
+    # the budget of its rows, if the runs of its setting and backbone have several; else ""
+    length: str = ""
     # who submitted all of its runs; "" for the publisher's own
     sender: str = ""
     # True if it mixes all settings and backbones

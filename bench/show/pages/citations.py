@@ -10,7 +10,7 @@ from bench.board.addresses import unused_name
 from bench.board.board import Board
 from bench.board.tables import BoardTable
 from bench.compare.answer import name_column
-from bench.compare.formatting import SEVERAL, setting_words
+from bench.compare.formatting import SEVERAL, budget_words, setting_words
 from bench.compare.statistics.table import Row
 from bench.show.pages.intervals import versus_heading
 from bench.show.pages.links import form_text
@@ -63,7 +63,8 @@ def row_citation(board: Board, shown: BoardTable, row: Row, anchor: str) -> str:
     one.
     """
     table = shown.table
-    parts = [setting_words(table.setting), table.backbone or SEVERAL, table.budget]
+    parts = [setting_words(table.setting), table.backbone or SEVERAL]
+    parts.append(budget_words(table.length))
     parts += [form_text(table), plural(table.n(row), "seed")]
     where = ", ".join(part for part in parts if part)
     fields: Mapping[str, str] = {

@@ -6,7 +6,6 @@ has room for all of them.
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from bench.base.text import list_names
 from bench.compare.answer import NAMES, comparison_of, name_column, ranked_rows, verdict_of
 from bench.compare.formatting import (
     SEVERAL,
+    budget_words,
     command_name,
     score,
     setting_words,
@@ -128,16 +128,10 @@ def table_title(table: Table, records: Mapping[str, RunRecord]) -> str:
         _suite_name(table),
         setting_words(table.setting),
         backbone,
-        written_budget(table.budget) or usual_steps(table, records),
+        budget_words(table.length) or usual_steps(table, records),
         seeds,
     ]
     return ", ".join(word for word in words if word)
-
-
-def written_budget(budget: str) -> str:
-    """Write a budget such as "1000steps" as "1,000 steps"; others, such as "10m", as they are."""
-    found = re.fullmatch(r"(\d+)([a-z]{2,})", budget)
-    return f"{int(found[1]):,} {found[2]}" if found else budget
 
 
 def usual_steps(table: Table, records: Mapping[str, RunRecord]) -> str:
@@ -221,8 +215,8 @@ def briefest_name(table: Table, first: Table) -> str:
         words.append("finished encoders" if is_finished else setting_words(table.setting))
     if table.backbone is not None and table.backbone != first.backbone:
         words.append(table.backbone)
-    if table.budget:
-        words.append(written_budget(table.budget))
+    if table.length:
+        words.append(budget_words(table.length))
     if table.chosen_on:
         words.append(f"chosen on {table.chosen_on}")
     return ", ".join(words)
