@@ -107,7 +107,7 @@ class Packed:
         arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
         table = pa.table(arrays, names=COLUMNS)
         parquet.write_table(
-            table, path, compression="zstd", compression_level=19, use_dictionary=REPEATED
+            table, path, compression="brotli", compression_level=11, use_dictionary=REPEATED
         )
 
 
