@@ -69,7 +69,7 @@ def board_tables(
     """Sort tables, and give each its address and its notes.
 
     ``judged``: as :func:`judged_tables` makes them; ``records``: by run id. ``main_budget``: the
-    budget of the tables that come first; "" is that of most runs.
+    budget of the tables that come first, if there are some; "" is that of most runs.
     """
     made: dict[str, BoardTable] = {}
     for table in _in_order(judged, main_budget):
@@ -101,6 +101,7 @@ def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
             table.sender,
             table.suite == SAMPLE,
             bool(table.chosen_on) or table.budget != main_budget,
+            bool(table.chosen_on or table.budget),
             SETTINGS.index(table.setting),
             -most[table.setting, table.backbone],
             table.backbone or "",

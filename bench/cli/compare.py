@@ -22,6 +22,7 @@ from bench.cli.options import data_option, runs_option, suite_file_option
 from bench.cli.selection import select_runs, select_scores
 from bench.compare.seeds import check_size
 from bench.compare.tables import TableOptions, make_tables
+from bench.publish.versions import main_budget_of
 from bench.records.run import Run
 from bench.session.values import comma_list
 from bench.show.pages.board import comparison
@@ -196,7 +197,12 @@ def _print_tables(
     shows_first_only = options == usual and form == "table" and not everything
     with Console(stderr=True).status("reading predictions"):
         if shows_first_only:
-            tables = published_tables(selected, strict=options.strict, baseline=options.baseline)
+            tables = published_tables(
+                selected,
+                main_budget_of(selected),
+                strict=options.strict,
+                baseline=options.baseline,
+            )
         else:
             tables = list(make_tables(selected, options))
     page = ""

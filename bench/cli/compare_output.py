@@ -24,6 +24,7 @@ from bench.compare.items import disagreements, read_texts
 from bench.compare.seeds import seeds_for
 from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, make_tables
+from bench.publish.versions import main_budget_of
 from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.show.tables.first_screen import (
@@ -47,15 +48,17 @@ UNTRAINED_NOTE = "encoder not trained: "
 
 
 def published_tables(
-    runs: Sequence[Run], *, strict: bool, baseline: str | None = None
+    runs: Sequence[Run], main_budget: str, *, strict: bool, baseline: str | None = None
 ) -> list[Table]:
     """Return the tables of the published page of these runs, in its order, without costs.
 
-    ``strict``: refuse tables with footnotes. ``baseline``: the row to compare with, if it is named.
+    ``main_budget``: as for ``board_tables``. ``strict``: refuse tables with footnotes.
+    ``baseline``: the row to compare with, if it is named.
     """
     records = {run.record.run_id: run.record for run in runs}
     tables = []
-    for shown in board_tables(judged_tables(runs, baseline=baseline, extras=False), records):
+    judged = judged_tables(runs, baseline=baseline, extras=False)
+    for shown in board_tables(judged, records, main_budget):
         rows = tuple(replace(row, cost=None) for row in shown.table.rows)
         tables.append(replace(shown.table, rows=rows))
     if strict:
@@ -164,7 +167,7 @@ def print_seeds_for(
     records = {run_id: run.record for run_id, run in by_id.items()}
     found = []
     with no_collection(), Console(stderr=True).status("reading predictions"):
-        for shown in board_tables(make_tables(runs, options), records):
+        for shown in board_tables(make_tables(runs, options), records, main_budget_of(runs)):
             needed = seeds_for(shown.table, by_id, size)
             if needed is None:
                 continue

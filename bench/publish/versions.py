@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from bench.base.hashes import file_sha256
 from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.records.packed import MANIFEST, NAME
 from bench.records.record import RunRecord
+from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.verify import check_manifest
 from bench.verify.findings import RunReport
@@ -113,6 +114,20 @@ def read_version(folder: Path) -> Version:
         ) from None
     version.folder = folder
     return version
+
+
+def main_budget_of(runs: Sequence[Run]) -> str:
+    """Return the main budget of the version that all of these runs are in; "" if there is none."""
+    folders = {run.folder.parent for run in runs}
+    if len(folders) != 1:
+        return ""
+    folder = folders.pop()
+    if folder.name != RUNS:
+        return ""
+    try:
+        return read_version(folder.parent).main_budget
+    except DataDamaged:  # no version, or somebody's own tables.json
+        return ""
 
 
 def check_versions(out: Path) -> list[RunReport]:

@@ -103,7 +103,11 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     assert (out / "v3" / NAME).read_bytes() == (out / "v2" / NAME).read_bytes()
 
 
-def test_the_main_budget_is_that_of_the_last_version(quick: Publish, runs: Path) -> None:
+def test_the_main_budget_is_that_of_the_last_version(
+    quick: Publish, runs: Path, out: Path
+) -> None:
+    """``bench compare`` of a version begins with the table that its page begins with."""
+
     def first_length() -> str:
         return made.board.tables[0].table.length
 
@@ -114,9 +118,11 @@ def test_the_main_budget_is_that_of_the_last_version(quick: Publish, runs: Path)
     assert first_length() == "100steps"
     made = quick(main_budget="1m", note="A minute first.")
     assert (made.name, first_length()) == ("v2", "60s")
-    made_run(runs, "ct", 7, suites=("check",), recipe={"budget": "60s"})
+    made_run(runs, "simcse", 7, suites=("check",), recipe={"budget": "60s"})
     made = quick()
     assert (made.name, first_length()) == ("v3", "60s")
+    assert ", 60s" in bench("compare", "--runs", out / "v3" / "runs").stdout.split("\n")[0]
+    assert ", 100 steps" in bench("compare", "--runs", runs).stdout.split("\n")[0]
     made = quick(main_budget="", note="Most runs first.")
     assert (made.name, first_length()) == ("v4", "100steps")
 
