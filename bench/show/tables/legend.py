@@ -11,7 +11,8 @@ from bench.compare.statistics.table import (
 )
 
 INTERVAL = (
-    "95 % CI of a row's own mean, over other items and seeds (one seed: items only; "
+    "95 % CI of a row's own mean, over other items and seeds (one seed: items only, "
+    "unless two other rows have several; "
     "no predictions: seeds only)"
 )
 
