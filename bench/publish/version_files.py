@@ -116,10 +116,25 @@ def _run(run: Run, board: Board) -> dict[str, Any]:
     }
 
 
+OF_A_CELL = ("task", "value", "printed", "std")
+"""The fields of a printed number that its row's other numbers do not share."""
+
+
 def _printed_csv(paper: str, table: str) -> str:
-    """Write one line for each printed number."""
-    printed = []
+    """Write one line for each printed row, with a column for each task: 78.49, or 77.37±0.88."""
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    tasks: dict[str, None] = {}
     for cell in results(paper=paper, table=table):
-        why = "; ".join(remark.why for remark in remarks(cell))
-        printed.append({**asdict(cell), "remarks": why})
-    return csv_lines(list(printed[0]), (line.values() for line in printed))
+        row_facts = asdict(cell)
+        for name in OF_A_CELL:
+            del row_facts[name]
+        row = rows.setdefault(tuple(map(str, row_facts.values())), row_facts | {"remarks": {}})
+        tasks[cell.task] = None
+        row[cell.task] = cell.value if cell.std is None else f"{cell.printed}±{cell.std:g}"
+        for remark in remarks(cell):
+            said = f"{remark.task}: {remark.why}" if remark.task else remark.why
+            row["remarks"][said] = None
+    lines = [row | {"remarks": "; ".join(row["remarks"])} for row in rows.values()]
+    facts = [name for name in lines[0] if name not in tasks and name != "remarks"]
+    columns = [*facts, *tasks, "remarks"]
+    return csv_lines(columns, ([line.get(name) for name in columns] for line in lines))

@@ -13,7 +13,7 @@ from commands import bench, error_line
 from made_runs import made_runs
 from msgspec.structs import replace as replace_fields
 from published import Publish
-from recomputed import packed_arrays
+from recomputed_scores import packed_arrays
 
 from bench.base.errors import BenchError
 from bench.compare.senders import SENDER_FILE

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import bench
-from recomputed import packed_arrays
+from recomputed_scores import packed_arrays
 
 from bench.base.errors import DataDamaged
 from bench.base.hashes import values_sha256

@@ -103,9 +103,7 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     assert (out / "v3" / NAME).read_bytes() == (out / "v2" / NAME).read_bytes()
 
 
-def test_the_main_budget_is_that_of_the_last_version(
-    quick: Publish, runs: Path, out: Path
-) -> None:
+def test_the_main_budget_is_that_of_the_last_version(quick: Publish, runs: Path, out: Path) -> None:
     """``bench compare`` of a version begins with the table that its page begins with."""
 
     def first_length() -> str:

@@ -1,17 +1,16 @@
-"""The STS table of a version computed again with numpy and scipy: nothing of bench is imported.
+"""A table of a version computed again with numpy and scipy: nothing of bench is imported.
 
-    python tests/support/recomputed.py leaderboards/v4
+    python tests/support/recomputed.py leaderboards/v5
+    python tests/support/recomputed.py leaderboards/v5 cxc cxc-promcse/1 1000steps
 
-From the predictions and gold values in the version's folder: every STS score and average, how far
-each pair moves them, the variances over pairs and over seeds, Student's t, the rule. Written from
-docs/statistics.md and its sources, in the slow way if there is one: ranks and their derivatives
-from all comparisons of two items, sharing of sentences pair by pair. The only file of bench that it
-reads is the list of the sentences of each pair.
+From the predictions and gold values in the version's folder: every score and average, how far
+each item moves them, the variances over items and over seeds, Student's t, the rule. Written from
+docs/statistics.md and its sources, in the slow way if there is one: sharing of sentences pair by
+pair. The only file of bench that it reads is the list of the sentences of each pair.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import sys
@@ -19,86 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pyarrow import parquet
+from recomputed_scores import Answer, answer, sentences_of_pairs
 from scipy import optimize, special, stats
 
-TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
-SENTENCES = Path(__file__).parents[2] / "bench" / "data" / "sets" / "shared_sentences.npz"
 ALPHA = 0.05
 FEWEST_SEEDS, MOST_BORROWED = 3, 2.0
-
-
-def arrays_of(version: Path, file: str) -> dict[str, np.ndarray]:
-    """Read predictions and gold values of one task of a run.
-
-    ``file``: "runs/ID/predictions/STS12.npz".
-    """
-    if (version / "predictions.parquet").is_file():
-        return packed_arrays(version / "predictions.parquet")[file]
-    with np.load(version / file, allow_pickle=False) as stored:
-        return dict(stored)
-
-
-@functools.cache
-def packed_arrays(path: Path) -> dict[str, dict[str, np.ndarray]]:
-    """Read file -> name -> array from a version's one file of predictions; text is left out."""
-    rows = parquet.read_table(path).to_pylist()
-    files: dict[str, dict[str, np.ndarray]] = {}
-    made: dict[int, np.ndarray] = {}  # a row comes after the row that it refers to
-    for number, row in enumerate(rows):
-        if row["dtype"] == "U":
-            continue
-        if row["dtype"] == "d2":
-            low, high = np.frombuffer(row["data"], np.uint8).reshape(2, -1).astype(int)
-            moved = (made[row["same"]] + low + 256 * high + 2**15) % 2**16 - 2**15
-            made[number] = moved.astype(np.int16)
-        elif row["same"] is None:
-            made[number] = np.frombuffer(row["data"], "<" + row["dtype"]).reshape(row["shape"])
-        else:
-            made[number] = made[row["same"]]
-        files.setdefault(row["file"], {})[row["array"]] = made[number]
-    return files
-
-
-def sentences_of_pairs() -> dict[str, np.ndarray]:
-    """Task -> (N, 2) numbers of the sentences.
-
-    Stored is how many sentences ago each was met last, 0 for a new one.
-    """
-    with np.load(SENTENCES, allow_pickle=False) as stored:
-        back, items = stored["back"].tolist(), stored["items"].tolist()
-    numbers: list[int] = []
-    for place, ago in enumerate(back):
-        numbers.append(numbers[place - ago] if ago else place)
-    pairs = np.array(numbers).reshape(-1, 2)
-    return dict(zip(TASKS, np.split(pairs, np.cumsum(items)[:-1]), strict=True))
-
-
-def signs(values: np.ndarray) -> np.ndarray:
-    """(N, N) 1 if the row's item is above the column's, -1 if below, else 0."""
-    return np.sign(values[:, None] - values[None, :]).astype(np.float32)
-
-
-def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the correlation of ranks in points, and (N,) its derivative by each item's share, over
-    N.
-    """
-    n = len(x_sign)
-    u, v = (
-        sign.mean(axis=1, dtype=np.float64) for sign in (x_sign, y_sign)
-    )  # twice the centred rank, as a share
-    a = (u * v).mean()
-    b = (u * u).mean()
-    c = (v * v).mean()
-
-    def moved(sign: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the effect of more of an item on the mean of ``other`` times the ranks."""
-        return sign.T.astype(np.float64) @ other / n
-
-    of_a = u * v + moved(x_sign, v) + moved(y_sign, u) - 3 * a
-    of_b, of_c = u * u + 2 * moved(x_sign, u) - 3 * b, v * v + 2 * moved(y_sign, v) - 3 * c
-    rho = a / math.sqrt(b * c)
-    return 100 * rho, 100 / n * (of_a / math.sqrt(b * c) - rho / 2 * (of_b / b + of_c / c))
 
 
 def over_items(moved_RN: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -165,36 +89,85 @@ def satterthwaite(parts: list[tuple[float, float]]) -> float:
     return sum(part for part, _ in parts) ** 2 / below if below else math.inf
 
 
-def comparison(version: Path) -> dict[str, dict[str, Any]]:
-    """Compute row -> result for the version's first STS table, without the baseline."""
-    content = json.loads((version / "tables.json").read_text(encoding="utf-8"))
-    table = next(
-        one["table"]
-        for one in content["tables"]
-        if one["table"]["suite"] == "sts" and one["table"]["setting"] == "unsupervised"
-    )
-    rows, sentences = table["rows"], sentences_of_pairs()
-    pairs = np.concatenate([sentences[task] for task in TASKS])
-    gold_signs: dict[str, np.ndarray] = {}
+def comparison(
+    version: Path, suite: str = "sts", protocol: str = "senteval-all/1", budget: str | None = None
+) -> dict[str, dict[str, Any]]:
+    """Compute row -> result for an unsupervised table of the version, without the baseline.
+
+    ``budget``: None is the first table of the suite and protocol.
+    """
+    table = unsupervised_table(version, suite, protocol, budget)
+    tasks = [name for name in table["columns"] if name != "Avg."]
     values: list[list[float]] = []
-    moved: list[np.ndarray] = []
-    for row in rows:
+    answers: list[list[Answer]] = []
+    for row in table["rows"]:
         of_row = []
         for run in row["runs"]:
-            scores, parts = [], []
-            for task in TASKS:
-                arrays = arrays_of(version, f"runs/{run}/predictions/{task}.npz")
-                if task not in gold_signs:
-                    gold_signs[task] = signs(arrays["gold"].astype(np.float64))
-                score, by_item = spearman(
-                    signs(arrays["prediction"].astype(np.float64)), gold_signs[task]
-                )
-                scores.append(score)
-                parts.append(by_item / len(TASKS))
-            of_row.append(round(sum(round(one, 2) for one in scores) / len(scores), 2))
-            moved.append(np.concatenate(parts))
+            answered = [answer(version, run, suite, protocol, task) for task in tasks]
+            scores = [round(float(one.values_Q.mean()), 2) for one in answered]
+            of_row.append(round(sum(scores) / len(scores), 2))
+            answers.append(answered)
+        if suite == "cxc":  # the value is a mean over draws, which bench verify draws again
+            drawn = row["cells"][tasks[0]]["values"]
+            assert np.abs(np.subtract(drawn, of_row)).max() < 0.1, name_of(row)
+            of_row = drawn
         values.append(of_row)
-    return _compared(rows, table["baseline"], values, np.array(moved), pairs)
+    return _compared(table["rows"], values, answers)
+
+
+def unsupervised_table(
+    version: Path, suite: str, protocol: str, budget: str | None
+) -> dict[str, Any]:
+    """Return a table of a version's tables.json."""
+    content = json.loads((version / "tables.json").read_text(encoding="utf-8"))
+    for shown in content["tables"]:
+        table: dict[str, Any] = shown["table"]
+        kind = (table["suite"], table["protocol"], table["setting"])
+        if kind == (suite, protocol, "unsupervised") and budget in (None, table["budget"]):
+            return table
+    raise LookupError(f"{version}: no table of {suite}, {protocol}, {budget}")
+
+
+def name_of(row: dict[str, Any]) -> str:
+    """Name a row: "dcpcse mlm corpus=builtin"."""
+    differs = [f"{key}={value}" for key, value in row["differs"].items()]
+    return " ".join(filter(None, [row["method"], row["variant"], *differs]))
+
+
+def sampled_items(answers: list[list[Answer]]) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return two (R, R) covariances over items, as ``over_items``, and their degrees of freedom.
+
+    ``answers``: of each run, by task. Only the STS sets share sentences from task to task.
+    """
+    first, count = answers[0], len(answers[0])
+    moved_RN = np.array([np.concatenate([one.moved_N / count for one in of]) for of in answers])
+    pairs, start = [], 0
+    shared = set(map(len, sentences_of_pairs().values())) == {len(one.moved_N) for one in first}
+    for one in first:
+        pairs.append(one.pairs_N2 + (0 if shared else start))
+        start += int(one.pairs_N2.max()) + 1
+    pairs_N2 = np.concatenate(pairs)
+    near, equal = over_items(moved_RN, pairs_N2)
+    weights = np.concatenate([one.weight_N / count for one in first])
+    freedom = freedom_of_items(weights, pairs_N2)
+    return (freedom + 1) / freedom * near, (freedom + 1) / freedom * equal, freedom
+
+
+def over_repetitions(
+    answers: list[list[Answer]], block: list[slice], one: int, other: int
+) -> tuple[float, float]:
+    """Return the variance of the difference of two rows over other repetitions, the same for both,
+    and its degrees of freedom: 0 and infinity without repetitions."""
+    variance, freedom = 0.0, 0
+    for task in range(len(answers[0])):
+        values_RQ = np.array([of[task].values_Q for of in answers]) / len(answers[0])
+        repetitions = values_RQ.shape[1]
+        if repetitions == 1:
+            return 0.0, math.inf
+        apart_Q = values_RQ[block[one]].mean(axis=0) - values_RQ[block[other]].mean(axis=0)
+        variance += float(apart_Q.var(ddof=1)) / repetitions
+        freedom += repetitions - 1
+    return variance, float(freedom)
 
 
 def _verdict(p: float, c: float, difference: float) -> str:
@@ -203,17 +176,14 @@ def _verdict(p: float, c: float, difference: float) -> str:
     return "better" if difference > 0 else "worse"
 
 
-def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyped-def]
+def _compared(
+    rows: list[dict[str, Any]], values: list[list[float]], answers: list[list[Answer]]
+) -> dict[str, dict[str, Any]]:
     """Compare every tested row with the baseline, by the rule of docs/statistics.md."""
     counts = [len(one) for one in values]
     starts = np.concatenate([[0], np.cumsum(counts)])
     mean = [float(np.mean(one)) for one in values]
-    near, equal = over_items(moved_RN, pairs)
-    weights = np.concatenate(
-        [np.full(len(one), 1 / len(one) / len(TASKS)) for one in sentences_of_pairs().values()]
-    )
-    freedom = freedom_of_items(weights, pairs)
-    near, equal = ((freedom + 1) / freedom * one for one in (near, equal))
+    near, equal, freedom = sampled_items(answers)
     block = [slice(starts[i], starts[i + 1]) for i in range(len(values))]
     several = [i for i, row in enumerate(rows) if row["seeds"] != [None] and counts[i] > 1]
     variance = dict.fromkeys(range(len(rows)), 0.0)
@@ -224,7 +194,7 @@ def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyp
     for i, one, its in zip(several, found, freedoms, strict=True):
         variance[i], of_seeds[i] = one, its
     total = float(sum(counts[i] - 1 for i in several))
-    (base,) = [i for i, row in enumerate(rows) if (row["method"], row["variant"]) == (baseline, "")]
+    base = baseline_among(rows, counts)
     told = []
     for i in range(len(rows)):
         few = rows[i]["seeds"] != [None] and counts[i] < FEWEST_SEEDS
@@ -238,12 +208,22 @@ def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyp
         one, other = variance[i] / counts[i], variance[base] / counts[base]
         seeds_freedom = satterthwaite([(one, of_seeds[i]), (other, of_seeds[base])])
         seeds_freedom = seeds_freedom if math.isinf(seeds_freedom) else min(seeds_freedom, total)
-        error = math.sqrt(items + one + other)
-        its = satterthwaite([(items, freedom), (one + other, seeds_freedom)])
+        repeated, of_repeated = over_repetitions(answers, block, i, base)
+        error = math.sqrt(items + repeated + one + other)
+        its = satterthwaite(
+            [(items, freedom), (repeated, of_repeated), (one + other, seeds_freedom)]
+        )
         difference = mean[i] - mean[base]
-        name = f"{rows[i]['method']} {rows[i]['variant']}".strip()
-        told.append((name, difference, error, its, 2 * stats.t.sf(abs(difference) / error, its)))
+        told.append(
+            (name_of(rows[i]), difference, error, its, 2 * stats.t.sf(abs(difference) / error, its))
+        )
     return _judged(told)
+
+
+def baseline_among(rows: list[dict[str, Any]], counts: list[int]) -> int:
+    """Return the place of simcse; of several, of the one with most seeds."""
+    places = [i for i, row in enumerate(rows) if (row["method"], row["variant"]) == ("simcse", "")]
+    return max(places, key=lambda i: counts[i])
 
 
 def _variance_of_difference(covariance: np.ndarray, one: slice, other: slice) -> float:
@@ -281,6 +261,6 @@ def _judged(told: list[tuple[str, float, float, float, float]]) -> dict[str, dic
 
 
 if __name__ == "__main__":
-    for name, of in comparison(Path(sys.argv[1])).items():
+    for name, of in comparison(Path(sys.argv[1]), *sys.argv[2:]).items():
         interval = f"[{of['ci_low']:+.4f}, {of['ci_high']:+.4f}]"
         print(f"{name:24}{of['difference']:+.2f} {interval} {of['verdict']}, p {of['p']:.3g}")

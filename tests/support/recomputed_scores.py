@@ -1,0 +1,199 @@
+"""Scores of a version's runs, and how far each item moves them, with numpy and scipy alone.
+
+In the slow way if there is one: ranks of the STS tasks and their derivatives come from all
+comparisons of two items. Written from docs/statistics.md and its sources for ``recomputed.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pyarrow import parquet
+from scipy import optimize
+
+SENTENCES = Path(__file__).parents[2] / "bench" / "data" / "sets" / "shared_sentences.npz"
+STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One run's answer to one task."""
+
+    # by repetition, in points; without repetitions one
+    values_Q: np.ndarray
+    # how far each item moves the value, over the number of items
+    moved_N: np.ndarray
+    weight_N: np.ndarray
+    # the two things that an item shares with others; twice the same for an item of its own
+    pairs_N2: np.ndarray
+
+
+def arrays_of(version: Path, file: str) -> dict[str, np.ndarray]:
+    """Read predictions and gold values of one task of a run.
+
+    ``file``: "runs/ID/predictions/STS12.npz".
+    """
+    if (version / "predictions.parquet").is_file():
+        return packed_arrays(version / "predictions.parquet")[file]
+    with np.load(version / file, allow_pickle=False) as stored:
+        return dict(stored)
+
+
+@functools.cache
+def packed_arrays(path: Path) -> dict[str, dict[str, np.ndarray]]:
+    """Read file -> name -> array from a version's one file of predictions; text is left out."""
+    rows = parquet.read_table(path).to_pylist()
+    files: dict[str, dict[str, np.ndarray]] = {}
+    made: dict[int, np.ndarray] = {}  # a row comes after the row that it refers to
+    for number, row in enumerate(rows):
+        if row["dtype"] == "U":
+            continue
+        if row["dtype"] == "d2":
+            low, high = np.frombuffer(row["data"], np.uint8).reshape(2, -1).astype(int)
+            moved = (made[row["same"]] + low + 256 * high + 2**15) % 2**16 - 2**15
+            made[number] = moved.astype(np.int16)
+        elif row["same"] is None:
+            made[number] = np.frombuffer(row["data"], "<" + row["dtype"]).reshape(row["shape"])
+        else:
+            made[number] = made[row["same"]]
+        files.setdefault(row["file"], {})[row["array"]] = made[number]
+    return files
+
+
+def sentences_of_pairs() -> dict[str, np.ndarray]:
+    """Task -> (N, 2) numbers of the sentences.
+
+    Stored is how many sentences ago each was met last, 0 for a new one.
+    """
+    with np.load(SENTENCES, allow_pickle=False) as stored:
+        back, items = stored["back"].tolist(), stored["items"].tolist()
+    numbers: list[int] = []
+    for place, ago in enumerate(back):
+        numbers.append(numbers[place - ago] if ago else place)
+    pairs = np.array(numbers).reshape(-1, 2)
+    return dict(zip(STS, np.split(pairs, np.cumsum(items)[:-1]), strict=True))
+
+
+def signs(values: np.ndarray) -> np.ndarray:
+    """(N, N) 1 if the row's item is above the column's, -1 if below, else 0."""
+    return np.sign(values[:, None] - values[None, :]).astype(np.float32)
+
+
+def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the correlation of ranks in points, and (N,) its derivative by each item's share, over
+    N.
+    """
+    n = len(x_sign)
+    u, v = (
+        sign.mean(axis=1, dtype=np.float64) for sign in (x_sign, y_sign)
+    )  # twice the centred rank, as a share
+    a = (u * v).mean()
+    b = (u * u).mean()
+    c = (v * v).mean()
+
+    def moved(sign: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the effect of more of an item on the mean of ``other`` times the ranks."""
+        return sign.T.astype(np.float64) @ other / n
+
+    of_a = u * v + moved(x_sign, v) + moved(y_sign, u) - 3 * a
+    of_b, of_c = u * u + 2 * moved(x_sign, u) - 3 * b, v * v + 2 * moved(y_sign, v) - 3 * c
+    rho = a / math.sqrt(b * c)
+    return 100 * rho, 100 / n * (of_a / math.sqrt(b * c) - rho / 2 * (of_b / b + of_c / c))
+
+
+def answer_sts(arrays: dict[str, np.ndarray], task: str) -> Answer:
+    """Spearman's correlation over all pairs, which share sentences across the STS sets."""
+    score, moved_N = spearman(
+        *(signs(arrays[x].astype(np.float64)) for x in ("prediction", "gold"))
+    )
+    weight_N = np.full(len(moved_N), 1 / len(moved_N))
+    return Answer(np.array([score]), moved_N, weight_N, sentences_of_pairs()[task])
+
+
+def answer_cxc(arrays: dict[str, np.ndarray], query: str) -> Answer:
+    """Spearman's correlation with equal weight for each query; pairs share captions.
+
+    The published value is a mean over 1,000 draws; this is what it is the mean of, but for terms
+    that vanish with the number of queries.
+    """
+    _, query_N, size_Q = np.unique(arrays[query], return_inverse=True, return_counts=True)
+    weight_N = 1 / (len(size_Q) * size_Q[query_N])
+    of_x, of_y = (_LevelsOf(arrays[name].astype(np.float64)) for name in ("prediction", "gold"))
+    u = of_x.share_below(weight_N) - 0.5
+    v = of_y.share_below(weight_N) - 0.5
+    a, b, c = ((weight_N * one).sum() for one in (u * v, u * u, v * v))
+    of_a = u * v - of_x.share_below(weight_N * v) - of_y.share_below(weight_N * u) - 3 * a
+    of_b = u * u - 2 * of_x.share_below(weight_N * u) - 3 * b
+    of_c = v * v - 2 * of_y.share_below(weight_N * v) - 3 * c
+    rho = a / math.sqrt(b * c)
+    moved_N = 100 * weight_N * (of_a / math.sqrt(b * c) - rho / 2 * (of_b / b + of_c / c))
+    pairs_N2 = np.stack([arrays["caption1"], arrays["caption2"]], axis=1).astype(np.int64)
+    return Answer(np.array([100 * rho]), moved_N, weight_N, pairs_N2)
+
+
+class _LevelsOf:
+    """The items of each value, from the lowest to the highest."""
+
+    def __init__(self, values_N: np.ndarray) -> None:
+        levels, self.level_N = np.unique(values_N, return_inverse=True)
+        self.count = len(levels)
+
+    def share_below(self, part_N: np.ndarray) -> np.ndarray:
+        """(N,) the sum of the parts of lower items, and half of those of equal ones."""
+        of_level = np.zeros(self.count)
+        np.add.at(of_level, self.level_N, part_N)
+        below = np.concatenate([[0.0], np.cumsum(of_level)[:-1]])
+        return (below + of_level / 2)[self.level_N]
+
+
+def answer_transfer(arrays: dict[str, np.ndarray], task: str) -> Answer:
+    """Accuracy, the mean over folds; no item shares anything."""
+    folds = arrays.get("fold", np.zeros(len(arrays["gold"]), int))
+    _, fold_N, size_F = np.unique(folds, return_inverse=True, return_counts=True)
+    weight_N = 1 / (len(size_F) * size_F[fold_N])
+    right_N = (arrays["prediction"] == arrays["gold"]).astype(float)
+    score = float((weight_N * right_N).sum())
+    moved_N = 100 * weight_N * (right_N - score)
+    return Answer(np.array([100 * score]), moved_N, weight_N, _alone(len(right_N)))
+
+
+def answer_clustering(arrays: dict[str, np.ndarray], task: str) -> Answer:
+    """Accuracy under the best matching of clusters and classes, for each of ten clusterings."""
+    gold_N = np.unique(arrays["gold"], return_inverse=True)[1]
+    values, moved = [], []
+    for labels_N in arrays["prediction"].T:
+        cluster_N = np.unique(labels_N, return_inverse=True)[1]
+        together = np.zeros((cluster_N.max() + 1, gold_N.max() + 1))
+        np.add.at(together, (cluster_N, gold_N), 1)
+        of_cluster = dict(zip(*optimize.linear_sum_assignment(-together), strict=True))
+        right_N = np.array([of_cluster.get(one, -1) for one in cluster_N.tolist()]) == gold_N
+        values.append(100 * right_N.mean())
+        moved.append(100 * (right_N - right_N.mean()) / len(gold_N))
+    weight_N = np.full(len(gold_N), 1 / len(gold_N))
+    return Answer(np.array(values), np.mean(moved, axis=0), weight_N, _alone(len(gold_N)))
+
+
+def _alone(items: int) -> np.ndarray:
+    return np.repeat(np.arange(items)[:, None], 2, axis=1)
+
+
+QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
+
+
+def answer(version: Path, run: str, suite: str, protocol: str, task: str) -> Answer:
+    """Return one run's answer to one task."""
+    name = f"{task}@sccl" if suite == "clustering" else task
+    arrays = arrays_of(version, f"runs/{run}/predictions/{name}.npz")
+    if suite == "cxc":
+        return answer_cxc(arrays, QUERIES[protocol])
+    by_suite: dict[str, Callable[[dict[str, np.ndarray], str], Answer]] = {
+        "sts": answer_sts,
+        "transfer": answer_transfer,
+        "clustering": answer_clustering,
+    }
+    return by_suite[suite](arrays, task)
