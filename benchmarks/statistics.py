@@ -60,10 +60,12 @@ class Shape:
 def shape_of_v4() -> Shape:
     from bench.compare.judge import head_column
     from bench.compare.tables import TableOptions, make_tables
+    from bench.publish.versions import version_folders
     from bench.records.run import Run
     from bench.records.store import RunsFolder
 
-    store = RunsFolder(ROOT / "leaderboards" / "v4" / "runs")
+    newest = version_folders(ROOT / "leaderboards")[-1]  # it has v4's rows, too
+    store = RunsFolder(newest / "runs")
     runs = [Run(record, store.folder(record.run_id)) for record in store.records()[0]]
     table = next(
         table

@@ -4,7 +4,7 @@
 tests/golden/test_golden.py computes the same and compares. A change that is meant is a commit of
 its own, which says what moved and why.
 
-* ``compare.json``: every table of leaderboards/v4, as the command line prints it with simcse as
+* ``compare.json``: every table of the newest version, as the command line prints it with simcse as
   baseline.
 * ``plans.json``: each method, setting, variant and paper's backbone: the recipe, and the
   fingerprint if one is known without a network.
@@ -52,13 +52,15 @@ def compare(form: str, *options: str) -> str:
     from click.testing import CliRunner
 
     from bench.cli import main
+    from bench.publish.versions import version_folders
 
+    newest = version_folders(ROOT / "leaderboards")[-1]
     result = CliRunner().invoke(
         main,
         [
             "compare",
             "--runs",
-            str(ROOT / "leaderboards" / "v4" / "runs"),
+            str(newest / "runs"),
             "--format",
             form,
             *options,

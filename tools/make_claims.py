@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.compare.tables import TableOptions, make_tables
+from bench.publish.versions import version_folders
 from bench.records import Run, RunsFolder
 from bench.references import results
 
@@ -195,12 +196,6 @@ def with_tables(text: str, version: Path) -> str:
     return BLOCK.sub(fill, text)
 
 
-def newest_version() -> Path:
-    """Return the folder of the version with the highest number."""
-    folders = (ROOT / "leaderboards").glob("v[0-9]*")
-    return max(folders, key=lambda folder: int(folder.name[1:]))
-
-
 if __name__ == "__main__":
-    chosen = Path(sys.argv[1]) if len(sys.argv) > 1 else newest_version()
+    chosen = Path(sys.argv[1]) if len(sys.argv) > 1 else version_folders(ROOT / "leaderboards")[-1]
     PAGE.write_text(with_tables(PAGE.read_text("utf-8"), chosen), "utf-8")

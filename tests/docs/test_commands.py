@@ -49,13 +49,13 @@ WHY = {  # docs/verified.md has the same reasons for the reader
         "tests/docs/test_evaluate_page.py, tests/library"
     ),
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
-    r"--runs leaderboards/v4/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": (
+    r"--runs leaderboards/v\d+/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": (
         "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py"
     ),
     r"(tickets\.(tsv|csv)|mails\.csv)": "files that a page shows; tests/docs/test_own_data.py",
     r"--seeds-for": "runs of several seeds; tests/cli/test_seeds_for.py",
     r"mteb:": "mteb is slow to import; tests/score/suites/test_mteb.py",
-    r"^bench verify leaderboards/v4": "191 runs; tests/publish/test_recomputed.py",
+    r"^bench verify leaderboards/v\d+": "hundreds of runs; tests/publish/test_recomputed.py",
     r"--retrain-free|--items|^bench data check": (
         "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py"
     ),

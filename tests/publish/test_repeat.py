@@ -11,6 +11,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import published_rows
 import pytest
 from commands import SMALL, bench, error_line
 from factories import record
@@ -304,8 +305,8 @@ def test_processes_of_another_type_are_no_command(ranks: object) -> None:
 
 
 def test_a_search_is_repeated_by_its_fields() -> None:
-    file = Path(__file__).parents[2] / "leaderboards" / "v4" / "searches" / "v3-supervised-eh.json"
-    search = read_search(file)
+    searches = published_rows.ROOT / published_rows.VERSION / "searches"
+    search = read_search(searches / "v3-supervised-eh.json")
     assert search is not None
     made = repeat_search(search)
     for option, words in {

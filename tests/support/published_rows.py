@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bench.publish.versions import version_folders
+
 ROOT = Path(__file__).resolve().parents[2]
-VERSION = "leaderboards/v4"
+VERSION = f"leaderboards/{version_folders(ROOT / 'leaderboards')[-1].name}"
 
 
 def unsupervised_rows(runs: str) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ BASELINE = "simcse"
 
 def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
     """Return the tables with differences from a method or ``method+variant``; without one, from the
-    row ``simcse`` of each that has the most seeds. Raises UnknownName if no table has it, BenchError if it means several
+    row ``simcse`` of each. Raises UnknownName if no table has it, BenchError if it means several
     rows of a table."""
     made = [compare_with_baseline(table, baseline) for table in tables]
     if baseline is not None and not any(table.baseline for table in made):
@@ -37,9 +37,9 @@ def compare_with_baseline(table: Table, baseline: str | None) -> Table:
     """Return the table with differences from the baseline's cells, as printed; unchanged if it has
     no such row.
 
-    The baseline is fixed before the scores: the one row that is called so; without a name, the row
-    ``simcse`` without a variant that has the most seeds, if one has more than the others. Raises
-    BenchError if the name means several rows.
+    The baseline is fixed before the scores: the row that is called so, or without a name the row
+    ``simcse`` without a variant; of several, the one with more seeds than any other. If none has
+    more, a table has no baseline without a name, and BenchError is raised for a name.
     """
     base = _default(table) if baseline is None else _named(table, baseline)
     if base is None:
@@ -59,10 +59,17 @@ def compare_with_baseline(table: Table, baseline: str | None) -> Table:
 
 
 def _default(table: Table) -> Row | None:
-    rows = [row for row in _candidates(table) if row.name == BASELINE]
+    rows = _with_most_seeds([row for row in _candidates(table) if row.name == BASELINE])
+    return rows[0] if len(rows) == 1 else None
+
+
+def _with_most_seeds(rows: Sequence[Row]) -> list[Row]:
+    """Keep the rows with the most seeds, unless they differ in setting or backbone: those are no
+    repetitions of one method."""
+    if len({(row.setting, row.backbone) for row in rows}) > 1:
+        return list(rows)
     most = max((len(row.runs) for row in rows), default=0)
-    with_most = [row for row in rows if len(row.runs) == most]
-    return with_most[0] if len(with_most) == 1 else None
+    return [row for row in rows if len(row.runs) == most]
 
 
 def _named(table: Table, name: str) -> Row | None:
@@ -73,7 +80,7 @@ def _named(table: Table, name: str) -> Row | None:
         lambda row: (row.name,),
         lambda row: (row.method, row.backbone),
     ):
-        named = [row for row in rows if name in names_of(row)]
+        named = _with_most_seeds([row for row in rows if name in names_of(row)])
         if len(named) == 1:
             return named[0]
         if named:

@@ -168,8 +168,10 @@ def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
         chosen = compared([*rates, *made[1:]], shlex.split(name)[0])
         assert [one.differs[0][1] in name for one in chosen.rows if one.is_baseline] == [True]
     again = record("simcse", 2, base=65, recipe={"learning_rate": 1e-4})
-    more = compared([*rates, again, *made[1:]])
-    assert [one.runs for one in more.rows if one.is_baseline] == [(rates[0].run_id, again.run_id)]
+    for name in (None, "simcse"):
+        more = compared([*rates, again, *made[1:]], name)
+        (base,) = (one for one in more.rows if one.is_baseline)
+        assert base.runs == (rates[0].run_id, again.run_id), "the one with more seeds"
     variant = record("simcse", 1, base=80, variant="eh")
     assert compared([variant, *made]).baseline == "simcse"
     assert compared([variant], "simcse").baseline == "simcse+eh"
