@@ -10,7 +10,7 @@ from typing import Any
 from bench.base.foreign_text import make_visible
 from bench.base.text import slug
 from bench.board.board import Board
-from bench.compare.formatting import setting_words, variant_words
+from bench.compare.formatting import budget_words, setting_words, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.records.record import Score
 from bench.records.run import Run
@@ -58,6 +58,12 @@ class Group:
     tables: Mapping[str, Table]
     # by run id
     runs: Mapping[str, Run]
+
+    @property
+    def length(self) -> str:
+        """The length of training in words, if the tables name one and the same; else ""."""
+        lengths = {table.length for table in self.tables.values()}
+        return budget_words(lengths.pop()) if len(lengths) == 1 else ""
 
     def points(self, suite: str, column: str | None = None) -> list[Point]:
         """Return the rows of a suite that have a number in ``column``, in the table's order.
@@ -108,10 +114,11 @@ class Group:
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)
+        words = [setting_words(self.setting), backbone, self.length]
         return Figure(
             name=slug(kind, *more, self.setting or "any", backbone or "any", longest=80),
             kind=kind,
-            title=f"{title} ({setting_words(self.setting)}, {backbone})",
+            title=f"{title} ({', '.join(word for word in words if word)})",
             caption=caption,
             data=data,
             **rest,
