@@ -263,7 +263,8 @@ def build_board(
     ``main_budget``: as for ``board_tables``.
 
     A run that no table has is not on the board: a line of ``left_out`` says why. Raises BenchError
-    if none of the runs is finished and has a score, UnknownName for a baseline or a main budget that no table has.
+    if none of the runs is finished and has a score, UnknownName for a baseline or a main budget
+    that no table has.
     """
     senders = senders or {}
     finished = [run for run in runs if run.record.status == "finished"]
@@ -281,7 +282,13 @@ def build_board(
     )
     if all(shown.table.budget != main_budget for shown in tables):
         lengths = {shown.table.budget for shown in tables if shown.table.budget}
-        raise UnknownName("main budget", main_budget, lengths, 'of a table; "" is of most runs')
+        raise UnknownName(
+            "main budget",
+            main_budget,
+            lengths,
+            "among these runs",
+            '--main-budget "" begins with the tables of most runs',
+        )
     in_rows: set[str] = set()
     for table in tables:
         in_rows.update(run for row in table.table.rows for run in row.runs)

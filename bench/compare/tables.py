@@ -93,10 +93,10 @@ def _summarised(
     for record in records:
         groups.setdefault((chosen_on(record), rarer.get(record.run_id, "")), []).append(record)
     untrained = [record for record in groups.get(("", ""), []) if record.setting == "none"]
-    places_of_rarer = set()
+    several_lengths = set()
     for record in records:
         if record.run_id in rarer:
-            places_of_rarer.add((record.setting, record.backbone_name))
+            several_lengths.add((record.setting, record.backbone_name))
     made = []
     for (name, budget), group in sorted(groups.items()):
         tables = summarise(
@@ -110,7 +110,7 @@ def _summarised(
         for table in tables:
             place = (table.setting, table.backbone)
             length = budget
-            if not budget and place in places_of_rarer:
+            if not budget and place in several_lengths:
                 length = usual[place]
             made.append(replace(table, chosen_on=name, budget=budget, length=length))
     return made
