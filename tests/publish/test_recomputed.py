@@ -11,6 +11,7 @@ import published_rows
 import pytest
 import recomputed
 from commands import bench
+from recomputed_scores import answer
 
 VERSION = published_rows.ROOT / published_rows.VERSION
 UNSUPERVISED = ("--setting", "unsupervised,none", "--backbone", "builtin", "--baseline", "simcse")
@@ -40,6 +41,19 @@ def test_each_family_of_verdicts_comes_out_again() -> None:
                 assert here[key] == pytest.approx(said[one][key], abs=1e-6), (place, one, key)
             assert here["df"] == pytest.approx(said[one]["df"], rel=1e-5)
             assert here["p"] == pytest.approx(said[one]["p"], rel=1e-5, abs=1e-12)
+
+
+@pytest.mark.nightly
+def test_a_value_of_cxc_is_near_the_correlation_that_its_draws_estimate() -> None:
+    """The mean of 1,000 draws, and one correlation with equal weight for each query."""
+    for table in tested_tables():
+        if table["suite"] != "cxc":
+            continue
+        for row in table["rows"]:
+            values = row["cells"]["CxC-STS"]["values"]
+            for run, value in zip(row["runs"], values, strict=True):
+                found = answer(VERSION, run, "cxc", table["protocol"], "CxC-STS")
+                assert float(found.values_Q[0]) == pytest.approx(value, abs=0.1)
 
 
 @pytest.mark.nightly

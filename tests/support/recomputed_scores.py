@@ -116,7 +116,7 @@ def answer_sts(arrays: dict[str, np.ndarray], task: str) -> Answer:
 
 
 def answer_cxc(arrays: dict[str, np.ndarray], query: str) -> Answer:
-    """Spearman's correlation with equal weight for each query; pairs share captions.
+    """Spearman's correlation with equal weight for each query; pairs share the images of captions.
 
     The published value is a mean over 1,000 draws; this is what it is the mean of, but for terms
     that vanish with the number of queries.
@@ -132,8 +132,17 @@ def answer_cxc(arrays: dict[str, np.ndarray], query: str) -> Answer:
     of_c = v * v - 2 * of_y.share_below(weight_N * v) - 3 * c
     rho = a / math.sqrt(b * c)
     moved_N = 100 * weight_N * (of_a / math.sqrt(b * c) - rho / 2 * (of_b / b + of_c / c))
-    pairs_N2 = np.stack([arrays["caption1"], arrays["caption2"]], axis=1).astype(np.int64)
-    return Answer(np.array([100 * rho]), moved_N, weight_N, pairs_N2)
+    return Answer(np.array([100 * rho]), moved_N, weight_N, images_of_pairs(arrays))
+
+
+def images_of_pairs(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """(N, 2) the images of both captions; a caption that is never the first has one of its own."""
+    image_of = dict(zip(arrays["caption1"].tolist(), arrays["image"].tolist(), strict=True))
+    unknown = int(arrays["image"].max()) + 1
+    pairs = []
+    for image, other in zip(arrays["image"].tolist(), arrays["caption2"].tolist(), strict=True):
+        pairs.append((image, image_of.get(other, unknown + other)))
+    return np.array(pairs)
 
 
 class _LevelsOf:

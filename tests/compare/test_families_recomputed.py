@@ -1,0 +1,41 @@
+"""Verdicts on transfer, clustering and CxC, against a computation that imports nothing of bench
+(``recomputed.py``), on made runs. The published ones: tests/publish/test_recomputed.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import recomputed
+from made_runs import made_run, made_runs
+
+from bench.board.board import build_board
+from bench.publish.version_files import board_json
+from bench.records import Run
+
+
+@pytest.mark.parametrize("suite", ["transfer", "clustering", "cxc"])
+def test_the_comparison_comes_out_again(tmp_path: Path, suite: str) -> None:
+    methods = {"simcse": 0.8, "promcse": 0.6, "ct": 0.79}
+    records = made_runs(tmp_path / "runs", methods, suites=(suite,))
+    records.append(made_run(tmp_path / "runs", "cls", None, noise=1.6, suites=(suite,)))
+    found = [Run(one, tmp_path / "runs" / one.run_id) for one in records]
+    board = build_board(found, version="v1", title="made")
+    (tmp_path / "tables.json").write_text(board_json(board), encoding="utf-8")
+    tested = [shown.table for shown in board.tables if shown.table.has_verdicts]
+    assert {table.suite for table in tested} == {suite}
+    for table in tested:
+        again = recomputed.comparison(tmp_path, suite, table.protocol)
+        assert again.keys() == {"promcse", "ct", "cls"}
+        for row in table.rows:
+            if row.is_baseline:
+                continue
+            cell = row.cells[-1]
+            assert cell is not None and cell.against is not None
+            here, there = cell.against, again[row.name]
+            assert there["verdict"] == here.verdict
+            for key in ("difference", "se", "ci_low", "ci_high", "ci_level"):
+                assert there[key] == pytest.approx(getattr(here, key), abs=1e-6), (row.name, key)
+            assert there["df"] == pytest.approx(here.df, rel=1e-5)
+            assert there["p"] == pytest.approx(here.p, rel=1e-5, abs=1e-12)
