@@ -17,7 +17,7 @@ VERSION = published_rows.ROOT / published_rows.VERSION
 UNSUPERVISED = ("--setting", "unsupervised,none", "--backbone", "builtin", "--baseline", "simcse")
 
 
-def tested_tables() -> list[dict[str, Any]]:
+def judged_tables_now() -> list[dict[str, Any]]:
     """Return the published version's unsupervised tables with a verdict, as they are judged now."""
     done = bench("compare", "--runs", VERSION / "runs", *UNSUPERVISED, "--format", "json")
     tables = json.loads(done.stdout)["tables"]
@@ -28,7 +28,7 @@ def tested_tables() -> list[dict[str, Any]]:
 @pytest.mark.slow(seconds=600)
 def test_each_family_of_verdicts_comes_out_again() -> None:
     """Numbers and verdicts as ``bench compare`` has them."""
-    tables = tested_tables()
+    tables = judged_tables_now()
     assert ("sts", "") in {(table["suite"], table["budget"]) for table in tables}
     for table in tables:
         place = (table["suite"], table["protocol"], table["budget"])
@@ -46,7 +46,7 @@ def test_each_family_of_verdicts_comes_out_again() -> None:
 @pytest.mark.nightly
 def test_a_value_of_cxc_is_near_the_correlation_that_its_draws_estimate() -> None:
     """The mean of 1,000 draws, and one correlation with equal weight for each query."""
-    for table in tested_tables():
+    for table in judged_tables_now():
         if table["suite"] != "cxc":
             continue
         for row in table["rows"]:
