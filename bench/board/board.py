@@ -255,16 +255,15 @@ def build_board(
     title: str,
     senders: Mapping[str, str] | None = None,
     note: str | None = None,
-    left_out: Sequence[str] = (),
     baseline: str | None = None,
     main_budget: str = "",
 ) -> Board:
     """Make the board of these runs, in any order. ``senders``: run id -> who submitted it.
     ``main_budget``: as for ``board_tables``.
 
-    A run that no table has is not on the board: a line of ``left_out`` says why. Raises BenchError
-    if none of the runs is finished and has a score, UnknownName for a baseline or a main budget
-    that no table has.
+    A run that no table has is not on the board: a line of its ``left_out`` says why. Raises
+    BenchError if none of the runs is finished and has a score, UnknownName for a baseline or a main
+    budget that no table has.
     """
     senders = senders or {}
     finished = [run for run in runs if run.record.status == "finished"]
@@ -280,15 +279,7 @@ def build_board(
         {run.record.run_id: run.record for run in finished},
         main_budget,
     )
-    if all(shown.table.budget != main_budget for shown in tables):
-        lengths = {shown.table.budget for shown in tables if shown.table.budget}
-        raise UnknownName(
-            "main budget",
-            main_budget,
-            lengths,
-            "among these runs",
-            '--main-budget "" begins with the tables of most runs',
-        )
+    _check_main_budget(tables, main_budget)
     in_rows: set[str] = set()
     for table in tables:
         in_rows.update(run for row in table.table.rows for run in row.runs)
@@ -311,10 +302,23 @@ def build_board(
         answer=board_finding([table.table for table in tables]).text,
         runs=shown,
         senders=by_sender,
-        left_out=(*left_out, *replaced),
+        left_out=tuple(replaced),
         tables=tables,
         made=how_it_was_made(version, dating, by_sender, own_tables),
     )
+
+
+def _check_main_budget(tables: Sequence[BoardTable], main_budget: str) -> None:
+    """Raise UnknownName for a main budget that no table has."""
+    budgets = {shown.table.budget for shown in tables}
+    if main_budget not in budgets:
+        raise UnknownName(
+            "main budget",
+            main_budget,
+            budgets - {""},
+            "among these runs",
+            '--main-budget "" begins with the tables of most runs',
+        )
 
 
 def board_headline(tables: Sequence[Table]) -> str:

@@ -46,7 +46,8 @@ from bench.show.tables.forms import format_tables
 @click.option(
     "--baseline",
     metavar="ROW",
-    help="The row to compare with; of several of that name the one with most seeds. [default: simcse]",
+    help="The row to compare with; of several of that name the one with most seeds. "
+    "[default: simcse]",
 )
 @click.option(
     "--with-paper",

@@ -276,7 +276,6 @@ def _draw(
         title=texts.title,
         note=texts.note,
         senders=gathered.senders,
-        left_out=gathered.left_out,
         baseline=texts.baseline,
         main_budget=texts.main_budget,
     )
@@ -291,7 +290,7 @@ def _draw(
         has_card=bool(texts.address),
         plan=texts.plan,
         searches=tuple(published),
-        left_out=(*made.left_out, *lines),
+        left_out=(*gathered.left_out, *made.left_out, *lines),
     )
     report("drawing figures and pages", 0, 1)
     return made, version_files(made, board_figures(made))

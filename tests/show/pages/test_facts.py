@@ -17,7 +17,7 @@ from bench.records import Run, Training
 def facts(*changes: dict[str, Any]) -> dict[str, str]:
     records = [record(f"m{i}", 1 + i, **one) for i, one in enumerate(changes)]
     runs = [Run(record=one, folder=Path("nowhere")) for one in records]
-    return dict(build_board(runs, version="v7", title="T", left_out=["x: failed"]).made)
+    return dict(build_board(runs, version="v7", title="T").made)
 
 
 def test_the_facts_of_a_board(snapshot: Any) -> None:
