@@ -68,8 +68,8 @@ def board_tables(
 ) -> tuple[BoardTable, ...]:
     """Sort tables, and give each its address and its notes.
 
-    ``judged``: as :func:`judged_tables` makes them; ``records``: by run id. ``main_budget``: the
-    budget of the tables that come first, if there are some; "" is that of most runs.
+    ``judged``: as :func:`judged_tables` makes them; ``records``: by run id. ``main_budget``: tables
+    with this budget come first, if there are some; with "", tables with the budget of most runs.
     """
     made: dict[str, BoardTable] = {}
     for table in _in_order(judged, main_budget):

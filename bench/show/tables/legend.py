@@ -12,8 +12,7 @@ from bench.compare.statistics.table import (
 
 INTERVAL = (
     "95 % CI of a row's own mean, over other items and seeds (one seed: items only, "
-    "unless two other rows have several; "
-    "no predictions: seeds only)"
+    "unless two other rows have several; no predictions: seeds only)"
 )
 
 RIGHT = "right in about 94 of 100 such tables, if rows of few seeds spread like the others"
