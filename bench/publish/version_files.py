@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from bench.base.text import slug
@@ -122,19 +122,20 @@ OF_A_CELL = ("task", "value", "printed", "std")
 
 def _printed_csv(paper: str, table: str) -> str:
     """Write one line for each printed row, with a column for each task: 78.49, or 77.37±0.88."""
+    cells = results(paper=paper, table=table)
+    facts = [field.name for field in fields(cells[0]) if field.name not in OF_A_CELL]
+    tasks = list(dict.fromkeys(cell.task for cell in cells))
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    tasks: dict[str, None] = {}
-    for cell in results(paper=paper, table=table):
-        row_facts = asdict(cell)
-        for name in OF_A_CELL:
-            del row_facts[name]
-        row = rows.setdefault(tuple(map(str, row_facts.values())), row_facts | {"remarks": {}})
-        tasks[cell.task] = None
+    said: dict[tuple[str, ...], dict[str, None]] = {}
+    for cell in cells:
+        shared = [getattr(cell, name) for name in facts]
+        key = tuple(map(str, shared))
+        row = rows.setdefault(key, dict(zip(facts, shared, strict=True)))
         row[cell.task] = cell.value if cell.std is None else f"{cell.printed}±{cell.std:g}"
         for remark in remarks(cell):
-            said = f"{remark.task}: {remark.why}" if remark.task else remark.why
-            row["remarks"][said] = None
-    lines = [row | {"remarks": "; ".join(row["remarks"])} for row in rows.values()]
-    facts = [name for name in lines[0] if name not in tasks and name != "remarks"]
+            words = f"{remark.task}: {remark.why}" if remark.task else remark.why
+            said.setdefault(key, {})[words] = None
+    for key, row in rows.items():
+        row["remarks"] = "; ".join(said.get(key, ()))
     columns = [*facts, *tasks, "remarks"]
-    return csv_lines(columns, ([line.get(name) for name in columns] for line in lines))
+    return csv_lines(columns, ([row.get(name) for name in columns] for row in rows.values()))

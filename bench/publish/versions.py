@@ -76,9 +76,9 @@ class Version(Struct):
     @property
     def main_budget(self) -> str:
         """The budget of its first table; "" if that is the budget of most runs."""
-        for shown in self.tables[:1]:
-            return str(shown["table"].get("budget") or "")
-        return ""
+        if not self.tables:
+            return ""
+        return str(self.tables[0]["table"].get("budget") or "")
 
     def records(self) -> list[RunRecord]:
         """Read the records of its runs."""
