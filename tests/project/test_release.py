@@ -93,11 +93,12 @@ def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("from_wheel", [pytest.param(True, marks=pytest.mark.nightly), False])
 def test_a_users_folder_methods_hides_nothing(
-    built: Path, from_wheel: bool, tmp_path: Path
+    request: pytest.FixtureRequest, from_wheel: bool, tmp_path: Path
 ) -> None:
     """``python -m bench`` looks in the working directory first.
 
-    Daily of what is installed, which in tox is the wheel and else the clone.
+    Daily of what is installed, which in tox is the wheel and else the clone. Only the nightly one
+    builds: a build writes bench/_version.py, which tests beside it import.
     """
     (tmp_path / "methods").mkdir()
     (tmp_path / "methods" / "__init__.py").write_text("raise SystemExit('the wrong folder')")
@@ -106,6 +107,7 @@ def test_a_users_folder_methods_hides_nothing(
     )
     environment = dict(os.environ)
     if from_wheel:
+        built: Path = request.getfixturevalue("built")
         (wheel,) = built.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(tmp_path / "site")
