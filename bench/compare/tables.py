@@ -93,6 +93,10 @@ def _summarised(
     for record in records:
         groups.setdefault((chosen_on(record), rarer.get(record.run_id, "")), []).append(record)
     untrained = [record for record in groups.get(("", ""), []) if record.setting == "none"]
+    longer = []
+    for (name, budget), group in groups.items():
+        if budget and not name:
+            longer += group
     several_lengths = set()
     for record in records:
         if record.run_id in rarer:
@@ -105,6 +109,7 @@ def _summarised(
             tasks=options.tasks,
             others=others,
             untrained=untrained if budget and not name else (),
+            elsewhere=longer if not budget and not name else (),
             code=CODE_HERE,
         )
         for table in tables:

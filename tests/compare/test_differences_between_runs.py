@@ -15,7 +15,7 @@ from bench.compare.formatting import row_name
 from bench.compare.statistics.table import Footnote
 from bench.compare.tables import TableOptions, make_tables
 from bench.records import Code, RunRecord
-from bench.records.record import HowExecuted, RecipeValue
+from bench.records.record import AVERAGE, HowExecuted, RecipeValue
 from bench.records.value_sources import OWN, PAPER, TUNED
 
 
@@ -70,6 +70,32 @@ def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
     assert "unsupervised, 1,000 steps" in table_answer(long)
     (together,) = make_tables(runs, TableOptions(together=True))
     assert len(together.rows) == 7 and together.budget == ""
+
+
+def test_untrained_rows_have_no_table_of_their_own_if_that_of_another_length_has_them() -> None:
+    def scored_on_cxc(made: RunRecord) -> RunRecord:
+        (one,) = (score for score in made.scores if score.task == AVERAGE)
+        return structs.replace(
+            made, scores=(*made.scores, structs.replace(one, suite="cxc", task="CxC-STS"))
+        )
+
+    short = [record("simcse", seed, recipe={"budget": "100steps"}) for seed in (1, 2)]
+    long = scored_on_cxc(record("simcse", 1, recipe={"budget": "1000steps"}))
+    cls = scored_on_cxc(record("cls", None, setting="none"))
+    tables = make_tables(unwritten_runs(*short, long, cls), TableOptions())
+    assert {
+        (table.suite, table.setting, table.budget): {row.name for row in table.rows}
+        for table in tables
+    } == {
+        ("sts", "unsupervised", ""): {"simcse", "cls"},
+        ("sts", "unsupervised", "1000steps"): {"simcse", "cls"},
+        ("cxc", "unsupervised", "1000steps"): {"simcse", "cls"},
+    }
+    without = make_tables(unwritten_runs(*short, cls), TableOptions())
+    assert {(table.suite, table.setting) for table in without} == {
+        ("sts", "unsupervised"),
+        ("cxc", "none"),
+    }
 
 
 @pytest.mark.parametrize(

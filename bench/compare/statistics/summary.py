@@ -43,6 +43,7 @@ def summarise(
     tasks: Sequence[str] = (),
     others: Iterable[RunRecord] = (),
     untrained: Iterable[RunRecord] = (),
+    elsewhere: Iterable[RunRecord] = (),
     code: KnownCode = UNKNOWN_CODE,
 ) -> tuple[Table, ...]:
     """Group finished records into tables.
@@ -52,8 +53,9 @@ def summarise(
     settings and backbones into one table. ``tasks``: only these columns; the table ranks by a
     single one. ``others``: records that are in none of these tables, but may show that their
     backbone has an unsupervised table elsewhere. ``untrained``: further untrained records, which
-    join the unsupervised tables of their backbone and have no table of their own. ``code``: the
-    methods' code on this machine.
+    join the unsupervised tables of their backbone and have no table of their own. ``elsewhere``:
+    records of other lengths; if their unsupervised table is the only one of a backbone, it has the
+    untrained rows, and these tables do not. ``code``: the methods' code on this machine.
     """
     scored = []
     trained = set()
@@ -64,13 +66,12 @@ def summarise(
             scored.append((key, record, scores))
             if record.setting == "unsupervised":
                 trained.add((key, record.backbone_name))
+    tabled = _unsupervised(elsewhere)
     for record in untrained:
         for key, scores in by_protocol(record).items():
             if record.status == "finished" and (key, record.backbone_name) in trained:
                 scored.append((key, record, scores))
-    for record in others:
-        if record.status == "finished" and record.setting == "unsupervised":
-            trained |= {(key, record.backbone_name) for key in by_protocol(record)}
+    trained |= _unsupervised(others)
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
     for key, record, scores in scored:
         if tasks and not any(task in scores for task in tasks):
@@ -81,11 +82,22 @@ def summarise(
             setting, backbone = record.setting, record.backbone_name
         elif (key, record.backbone_name) in trained:
             setting, backbone = "unsupervised", record.backbone_name
+        elif (key, record.backbone_name) in tabled:
+            continue
         else:
             setting, backbone = "none", ""
         groups.setdefault((*key, setting, backbone), []).append((record, scores))
     made = [_table(key, groups[key], tasks, code) for key in sorted(groups, key=_table_order)]
     return tuple(replace(table, together=together) for table in made)
+
+
+def _unsupervised(records: Iterable[RunRecord]) -> set[tuple[tuple[str, str, str], str]]:
+    """Return the protocol and backbone of each unsupervised table that these records have."""
+    found = set()
+    for record in records:
+        if record.status == "finished" and record.setting == "unsupervised":
+            found |= {(key, record.backbone_name) for key in by_protocol(record)}
+    return found
 
 
 def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
