@@ -3,13 +3,14 @@ the differences between its runs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bench.base.same_code import equivalent_code
 from bench.base.text import list_names, seed_ranges
-from bench.compare.formatting import setting_words
+from bench.compare.formatting import budget_words, setting_words
 from bench.compare.statistics.table import INCONCLUSIVE
 from bench.compare.statistics.terms import configuration
 from bench.records.names import data_key
@@ -48,6 +49,18 @@ class Changes:
     rows: tuple[ChangedRow, ...] = ()
 
 
+class _Key(NamedTuple):
+    """What a mean is of."""
+
+    # "promcse+eh"
+    row: str
+    # "unsupervised, builtin, 1,000 steps"
+    where: str
+    score: ScoreKey
+    # what sets the row apart from others of its name
+    differs: str
+
+
 class _Mean(NamedTuple):
     """The mean of one row on one score, and its verdict."""
 
@@ -68,36 +81,75 @@ def changes_since(
 ) -> Changes:
     """Find the rows that are new or have another average or verdict, then those that are gone.
 
-    ``old``: the tables of version ``before``, as in ``tables.json``; ``new``: the tables of the
-    next one; ``records``: the records of all their runs.
+    A row of the same runs is the same row, whatever sets it apart from the others of its table. One
+    more table with a row that was there changes nothing, nor does one table less. ``old``: the
+    tables of version ``before``, as in ``tables.json``; ``new``: the tables of the next one;
+    ``records``: the records of all their runs.
     """
-    was = _means(old)
     now = _means(new)
+    was = _named_as(now, _means(old))
+    runs_before = _scored_runs(was)
+    runs_now = _scored_runs(now)
+    protocols = {(key.score.suite, key.score.protocol) for key in now | was}
+    suites = Counter(suite for suite, _ in protocols)
     changed = []
     for key in now | was:
         row = _changed(key, was.get(key), now.get(key), records)
-        if row is not None:
-            changed.append(row)
+        if row is None:
+            continue
+        if key not in was and runs_before.issuperset(_scored_runs({key: now[key]})):
+            continue
+        if key not in now and runs_now.issuperset(_scored_runs({key: was[key]})):
+            continue
+        if suites[key.score.suite] > 1:
+            row = row._replace(suite=f"{row.suite}, {key.score.protocol}")
+        changed.append(row)
     return Changes(before=before, rows=tuple(changed))
 
 
-def _means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], _Mean]:
-    """Return (row, where, score, what sets the row apart) -> mean.
+def _named_as(now: Mapping[_Key, _Mean], was: Mapping[_Key, _Mean]) -> dict[_Key, _Mean]:
+    """Return ``was`` with the keys of ``now`` for rows of the same runs."""
+    of_runs = {}
+    for key, mean in now.items():
+        of_runs[key._replace(differs=""), frozenset(mean.runs)] = key
+    named = {}
+    others = {}
+    for key, mean in was.items():
+        same = of_runs.get((key._replace(differs=""), frozenset(mean.runs)))
+        if same is None:
+            others[key] = mean
+        else:
+            named[same] = mean
+    for key, mean in others.items():
+        # another row may have its name now
+        free = key if key not in named else key._replace(differs=f"{key.differs} before")
+        named[free] = mean
+    return named
 
-    It has the average of each suite, and each task of a suite without one.
-    """
-    found: dict[tuple[Any, ...], _Mean] = {}
+
+def _scored_runs(means: Mapping[_Key, _Mean]) -> set[tuple[ScoreKey, str]]:
+    """Return each score of each run that is part of these means."""
+    found = set()
+    for key, mean in means.items():
+        found |= {(key.score, run) for run in mean.runs}
+    return found
+
+
+def _means(tables: Sequence[Mapping[str, Any]]) -> dict[_Key, _Mean]:
+    """Return the mean of each row on each suite's average, or on the tasks of a suite without one."""
+    found: dict[_Key, _Mean] = {}
     for table in tables:
         for row in table["rows"]:
             name = f"{row['method']}+{row['variant']}".rstrip("+")
-            where = [setting_words(row["setting"]), row["backbone"], table.get("budget")]
+            length = budget_words(table.get("budget") or "")
+            where = [setting_words(row["setting"]), row["backbone"], length]
             place = ", ".join(part for part in where if part)
             columns = [AVERAGE] if AVERAGE in table["columns"] else table["columns"]
             for task in columns:
                 cell = row["cells"].get(task)
                 if cell:
                     score = ScoreKey(table["suite"], task, table["protocol"], table["text"])
-                    key = (name, place, score, str(row["differs"]))
+                    key = _Key(name, place, score, str(row["differs"]))
                     found[key] = _Mean(
                         cell["mean"], _verdict(cell), len(table["rows"]), row["runs"]
                     )
@@ -112,10 +164,10 @@ def _verdict(cell: Mapping[str, Any]) -> str:
 
 
 def _changed(
-    key: tuple[Any, ...], before: _Mean | None, now: _Mean | None, records: Mapping[str, RunRecord]
+    key: _Key, before: _Mean | None, now: _Mean | None, records: Mapping[str, RunRecord]
 ) -> ChangedRow | None:
     """Say how a mean changed; None if it did not."""
-    name, where, score, _ = key
+    score = key.score
     words: list[str] = []
     if before is None:
         words.append("new")
@@ -133,8 +185,8 @@ def _changed(
     if not words:
         return None
     return ChangedRow(
-        row=name,
-        where=where,
+        row=key.row,
+        where=key.where,
         suite=f"{score.suite} {score.task}",
         before=None if before is None else before.value,
         now=None if now is None else now.value,

@@ -75,9 +75,62 @@ def test_a_budget_of_its_own_is_a_row_of_its_own() -> None:
     )
     found = since(old, [*old, longer, other]).rows
     assert {(row.where, row.suite.split()[0], row.now, row.differs) for row in found} == {
-        ("unsupervised, builtin, 1000steps", "sts", 60.0, "new"),
+        ("unsupervised, builtin, 1,000 steps", "sts", 60.0, "new"),
         ("unsupervised, builtin", "cxc", 10.0, "new"),
     }
+
+
+def test_one_more_table_with_rows_that_were_there_changes_nothing() -> None:
+    """Untrained rows stand in the table of each length."""
+    short = [run(seed, recipe={"budget": "100steps"}) for seed in (1, 2)]
+    untrained = replace(run(1, 30.0, method="cls"), setting="none", seed=None)
+    longer = run(1, 60.0, recipe={"budget": "1000steps"})
+
+    def changed(old: list[RunRecord], new: list[RunRecord]) -> list[tuple[str, str]]:
+        tables = []
+        for records in (old, new):
+            runs = [Run(one, Path("nowhere")) for one in records]
+            tables.append([table_data(table) for table in make_tables(runs, TableOptions())])
+        found = changes_since("v1", *tables, {one.run_id: one for one in (*old, *new)})
+        return [(row.row, row.differs) for row in found.rows]
+
+    before, after = [*short, untrained], [*short, untrained, longer]
+    assert changed(before, after) == [("simcse", "new")]
+    assert changed(after, before) == [("simcse", "no longer shown")]
+
+
+def test_a_row_of_the_same_runs_is_the_same_row() -> None:
+    """It is told apart by its text only since a second row has its name."""
+
+    def table(rows: dict[str, str]) -> dict[str, Any]:
+        made = []
+        for differs, run_id in rows.items():
+            row = {"method": "simcse", "variant": "", "setting": "unsupervised"}
+            row |= {"backbone": "builtin", "differs": differs, "runs": [run_id]}
+            made.append({**row, "cells": {"Avg.": {"mean": 50.0}}})
+        place = {"suite": "sts", "protocol": "p/1", "text": None, "columns": ["STS12", "Avg."]}
+        return {**place, "rows": made}
+
+    def told(before: dict[str, str], now: dict[str, str]) -> list[str]:
+        return [row.differs for row in changes_since("v1", [table(before)], [table(now)], {}).rows]
+
+    assert told({"": "a"}, {"corpus=builtin": "a"}) == []
+    assert told({"": "a"}, {"corpus=builtin": "a", "corpus=wiki": "b"}) == ["new"]
+    assert told({"": "a", "x": "b"}, {"": "b"}) == ["no longer shown"]
+
+
+def test_two_protocols_of_a_suite_are_told_apart() -> None:
+    def table(protocol: str) -> dict[str, Any]:
+        row = {"method": "ct", "variant": "", "setting": "unsupervised", "backbone": "builtin"}
+        row |= {"differs": {}, "runs": ["a"], "cells": {"CxC-STS": {"mean": 50.0}}}
+        place = {"suite": "cxc", "protocol": protocol, "text": None, "columns": ["CxC-STS"]}
+        return {**place, "rows": [row]}
+
+    new = changes_since("v1", [], [table("p/1"), table("q/1")], {}).rows
+    assert [row.suite for row in new] == ["cxc CxC-STS, p/1", "cxc CxC-STS, q/1"]
+    assert [row.suite for row in changes_since("v1", [], [table("p/1")], {}).rows] == [
+        "cxc CxC-STS"
+    ]
 
 
 def test_a_verdict_that_moved_is_a_change() -> None:
