@@ -61,7 +61,10 @@ def _claim(spread: SpreadOfRow, table: Table) -> tuple[GridCell, str] | None:
     """Return the gain that a paper reports for a row's method, with its source, and the seeds that
     find it; None for no gain."""
     row = spread.row
-    if row is None or table.suite != "sts" or row.differs:
+    if row is None or table.suite != "sts":
+        return None
+    # another text is no other method, other values are
+    if {name for name, _ in row.differs} - {"corpus"}:
         return None
     found = claimed_gain(row.method, row.variant, row.setting, BACKBONE)
     if found is None or found[0] <= 0:
