@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def gather(
 ) -> Gathered:
     """Gather finished runs with scores that follow from their predictions.
 
-    ``runs``: their folder, also of a version (leaderboards/v4/runs). ``submissions``: also the runs
+    ``runs``: their folder, also of a version (leaderboards/v5/runs). ``submissions``: also the runs
     in this folder. ``published``: run id -> who submitted it, in the last version. ``spoilers``:
     run id -> why a run is left out although its scores are right. ``leave_out``: suites to publish
     no score of.
@@ -303,25 +304,50 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
         path = f"{folder}/{predictions_name(score.task, score.text, score.suite)}"
         stored[path] = _reduced(score, arrays)
     there = read_record(run.folder / RECORD)
-    if leave_out_suites(there, gathered.without) != run.record:
+    try:
+        on_disk = json.loads(read_plain_file(run.folder / RECORD, RECORD_BYTES))
+        is_read = RunRecord.from_json(on_disk) == there
+    except OSError:
+        is_read = False
+    if not is_read or leave_out_suites(there, gathered.without) != run.record:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
     for path, values in stored.items():
         gathered.predictions.add(path, values)
-    files: dict[str, bytes] = {}
-    for name, limit in ((RECORD, RECORD_BYTES), (CURVE, CURVE_BYTES)):
-        try:
-            files[f"{folder}/{name}"] = read_plain_file(run.folder / name, limit)
-        except FileNotFoundError:  # a method without training has no curve
-            continue
-        except OSError as error:
-            raise DataDamaged(f"{run.folder / name}: {error.strerror or error}") from None
-    if there != run.record:
-        files[f"{folder}/{RECORD}"] = _encode(run.record)
+    content = run.record.to_json()
+    if there == run.record:
+        # as it is on disk: without the fields that later versions added
+        content = on_disk
+    files = {f"{folder}/{RECORD}": record_text(content).encode()}
+    try:
+        files[f"{folder}/{CURVE}"] = read_plain_file(run.folder / CURVE, CURVE_BYTES)
+    except FileNotFoundError:
+        pass  # a method without training has no curve
+    except OSError as error:
+        raise DataDamaged(f"{run.folder / CURVE}: {error.strerror or error}") from None
     return files
 
 
-def _encode(record: RunRecord) -> bytes:
-    return json.dumps(record.to_json(), indent=1, allow_nan=False).encode() + b"\n"
+def record_text(content: Mapping[str, Any]) -> str:
+    """Return the JSON of a record with a line for each field, recipe value and score.
+
+    Indented to the last value, the records would be a fifth of a version.
+    """
+    fields = [f"{json.dumps(name)}: {_lines(value)}" for name, value in content.items()]
+    return "{\n " + ",\n ".join(fields) + "\n}\n"
+
+
+def _lines(value: Any) -> str:
+    """Return JSON with a line for each entry of an object or an array."""
+    if isinstance(value, dict) and value:
+        entries = [f"{json.dumps(key)}: {_line(entry)}" for key, entry in value.items()]
+        return "{\n  " + ",\n  ".join(entries) + "\n }"
+    if isinstance(value, list) and value:
+        return "[\n  " + ",\n  ".join(map(_line, value)) + "\n ]"
+    return _line(value)
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
