@@ -3,6 +3,8 @@ seeds from its own spreads, next to the gains that papers report."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bench.base.text import list_names, plural, slug
 from bench.board.board import Board
 from bench.board.finding import baseline_name, main_table_of
@@ -27,7 +29,7 @@ def gain_sizes_grid(board: Board) -> Grid | None:
         return None
     middle = median_spread(board.spreads, MEDIAN)
     rows: list[list[GridCell | str]] = []
-    for spread in board.spreads:
+    for spread in _one_of_each_method(board.spreads):
         claim = _claim(spread, table)
         if claim is not None:
             rows.append([*_sizes(spread), *claim])
@@ -49,6 +51,21 @@ def gain_sizes_grid(board: Board) -> Grid | None:
         rows,
         notes=notes,
     )
+
+
+def _one_of_each_method(spreads: Sequence[SpreadOfRow]) -> list[SpreadOfRow]:
+    """Return, of several rows of one method and variant, that with most seeds; all of equals."""
+    most: dict[tuple[str, str], int] = {}
+    for spread in spreads:
+        if spread.row is not None:
+            method = (spread.row.method, spread.row.variant)
+            most[method] = max(len(spread.row.runs), most.get(method, 0))
+    kept = []
+    for spread in spreads:
+        row = spread.row
+        if row is not None and len(row.runs) == most[row.method, row.variant]:
+            kept.append(spread)
+    return kept
 
 
 def _sizes(spread: SpreadOfRow) -> list[str]:
