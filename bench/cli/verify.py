@@ -61,12 +61,12 @@ def verify(
     Exit code 1 if anything differs or cannot be computed again.
 
     RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version
-    (leaderboards/v4, or v4). Without any, all runs in the runs folder. Predictions of a version
+    (leaderboards/v5, or v5). Without any, all runs in the runs folder. Predictions of a version
     that are stored elsewhere are fetched by their hash; not with --offline.
 
     \b
     Example:  bench verify simcse-builtin-s42
-              bench verify leaderboards/v4
+              bench verify leaderboards/v5
     """
     folder = None if data is None else DataFolder(data, offline=True)
     encode_again = None

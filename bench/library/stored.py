@@ -21,7 +21,7 @@ def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
     """Read every run of a runs folder, or of several, by id.
 
         bench.load_runs().frame()
-        bench.load_runs(["runs", "leaderboards/v4/runs"]).table()
+        bench.load_runs(["runs", "leaderboards/v5/runs"]).table()
 
     ``folder``: one, or several; None: $BENCH_RUNS, or ./runs. Copies of a run count once; a damaged
     record is left out, with a warning. Raises BenchError if two different runs have one id.

@@ -75,7 +75,7 @@ def verify_runs(
 ) -> Reports:
     """Compute every score and hash again from stored files, as ``bench verify`` does.
 
-        assert bench.verify_runs("leaderboards/v4").agree
+        assert bench.verify_runs("leaderboards/v5").agree
 
     ``what``: ids (or their beginnings), folders, published versions, results; one or several; none:
     all runs in ``runs`` (None: $BENCH_RUNS, or ./runs). ``encode``: also encode from the

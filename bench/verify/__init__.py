@@ -3,7 +3,7 @@ again from the files, without torch and without the model.
 
 from bench.verify import runs_below, verify_run
 
-for folder in runs_below(Path("leaderboards/v4")):
+for folder in runs_below(Path("leaderboards/v5")):
     print(verify_run(folder).differences)
 
 ``bench.verify.scores`` checks scores, ``bench.verify.runs`` the rest of a run,

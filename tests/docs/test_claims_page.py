@@ -1,0 +1,56 @@
+"""docs/claims.md: its tables are those of the newest version, and its printed gains the papers'."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import make_claims
+import published_rows
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+# typed from the papers' tables: the method, then SimCSE, on BERT-base
+PRINTED = {
+    ("PromCSE", "STS average"): (78.49, 76.25),
+    ("DCPCSE with MLM", "STS average"): (78.10, 76.25),
+    ("ConPVP", "STS average"): (78.85, 76.25),
+    ("Focal-InfoNCE", "STS average"): (77.32, 75.68),
+    ("PromCSE", "CxC-STS, another domain"): (71.20, 67.50),
+    ("ConPVP", "clustering average"): (63.86, 57.58),
+}
+
+
+def rows_of(name: str) -> list[list[str]]:
+    (found,) = re.findall(rf"<!-- table: {name} -->\n(.*?)<!-- end of table -->", PAGE, flags=re.S)
+    lines = found.strip().splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.slow
+def test_the_page_has_the_tables_of_the_newest_version() -> None:
+    assert make_claims.with_tables(PAGE, ROOT / published_rows.VERSION) == PAGE
+
+
+def test_printed_gains_are_the_papers() -> None:
+    gains = {(row[0], row[1]): row[2] for row in rows_of("claims")}
+    for claim, (method, simcse) in PRINTED.items():
+        assert float(gains.pop(claim)) == pytest.approx(method - simcse, abs=0.005), claim
+    assert gains == {("DCPCSE with MLM", "transfer average"): "-"}
+
+
+def test_verdicts_follow_from_intervals() -> None:
+    for method, _, _, simcse, here, difference, verdict, detectable, _ in rows_of("claims"):
+        middle, low, high = map(float, re.findall(r"[+-]\d+\.\d\d", difference.replace("−", "-")))
+        assert middle == pytest.approx(float(here) - float(simcse), abs=0.011), method
+        says = "better" if low > 0 else "worse" if high < 0 else "inconclusive"
+        assert verdict == says and float(detectable) > 0
+
+
+def test_each_claimed_method_has_a_number_of_seeds() -> None:
+    claimed = {row[0].split()[0]: row[-1] for row in rows_of("seeds") if row[-2]}
+    assert len(rows_of("seeds")) == len(claimed) + 2, "the median row and the reports have none"
+    assert claimed.keys() == {"promcse", "dcpcse", "conpvp", "focal-infonce"}
+    for seeds in claimed.values():
+        assert seeds == "more than 200" or int(seeds) >= 2
