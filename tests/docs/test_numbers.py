@@ -13,7 +13,6 @@ from typing import Any
 
 import published_rows
 import pytest
-from commands import bench
 from test_commands import PAGES
 
 from bench.references import results

@@ -5,6 +5,7 @@ stored predictions, and no larger than stated.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -23,6 +24,7 @@ TREE_MEGABYTES = 40
 def test_nothing_published_was_altered() -> None:
     done = bench("publish", "--check", "--out", PUBLISHED)
     assert done.exit_code == 0 and VERSIONS, done.output
+    assert re.search(rf"^{VERSIONS[-1].name} +agrees +\d", done.output, flags=re.M), done.output
 
 
 @pytest.mark.slow

@@ -50,6 +50,7 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
 def _result(report: RunReport) -> str:
     if report.differences:
         return "differs"
-    if report.status != "finished" and not report.count("score"):
+    # of a published version the files are compared, and no scores
+    if report.status not in ("finished", "published") and not report.count("score"):
         return "not finished"
     return "agrees" if (report.count() and not report.count("score", UNCHECKED)) else "not checked"
