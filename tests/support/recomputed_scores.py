@@ -161,14 +161,15 @@ class _LevelsOf:
 
 
 def answer_transfer(arrays: dict[str, np.ndarray], task: str) -> Answer:
-    """Accuracy, the mean over folds; no item shares anything."""
+    """Accuracy, the mean over folds, each rounded as SentEval does; no item shares anything."""
     folds = arrays.get("fold", np.zeros(len(arrays["gold"]), int))
     _, fold_N, size_F = np.unique(folds, return_inverse=True, return_counts=True)
     weight_N = 1 / (len(size_F) * size_F[fold_N])
     right_N = (arrays["prediction"] == arrays["gold"]).astype(float)
     score = float((weight_N * right_N).sum())
     moved_N = 100 * weight_N * (right_N - score)
-    return Answer(np.array([100 * score]), moved_N, weight_N, _alone(len(right_N)))
+    rounded = [round(100 * right_N[fold_N == fold].mean(), 2) for fold in range(len(size_F))]
+    return Answer(np.array([np.mean(rounded)]), moved_N, weight_N, _alone(len(right_N)))
 
 
 def answer_clustering(arrays: dict[str, np.ndarray], task: str) -> Answer:
