@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.compare.formatting import signed_number
 from bench.compare.tables import TableOptions, make_tables
 from bench.publish.versions import version_folders
 from bench.records import Run, RunsFolder
@@ -58,9 +59,9 @@ CLAIMS = (
 )
 
 
-def signed(value: float, decimals: int = 2) -> str:
+def signed(value: float) -> str:
     """Write "+1.64" or "−1.64", as papers do."""
-    return f"{value:+.{decimals}f}".replace("-", "−")
+    return signed_number(value).replace("-", "−")
 
 
 def printed_gain(claim: Claim) -> str:

@@ -50,7 +50,7 @@ class Changes:
 
 
 class _Key(NamedTuple):
-    """What a mean is of."""
+    """The row, the place and the score that a mean belongs to."""
 
     # "promcse+eh"
     row: str
@@ -136,7 +136,7 @@ def _scored_runs(means: Mapping[_Key, _Mean]) -> set[tuple[ScoreKey, str]]:
 
 
 def _means(tables: Sequence[Mapping[str, Any]]) -> dict[_Key, _Mean]:
-    """Return the mean of each row on each suite's average, or on the tasks of a suite without one."""
+    """Return the mean of each row on the average of each suite, or on the tasks of one without."""
     found: dict[_Key, _Mean] = {}
     for table in tables:
         for row in table["rows"]:

@@ -4,7 +4,7 @@ Every form of output draws these."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -93,6 +93,15 @@ class RowCost:
     # for all trials of the search that found the values; None: no search did
     tuning_seconds: float | None = None
     tuning_trials: int | None = None
+
+
+def most_seeds(rows: Iterable[Row]) -> dict[tuple[str, str], int]:
+    """Return (name, setting) -> the most runs that one of the rows of that name and setting has."""
+    most: dict[tuple[str, str], int] = {}
+    for row in rows:
+        place = (row.name, row.setting)
+        most[place] = max(len(row.runs), most.get(place, 0))
+    return most
 
 
 @dataclass(frozen=True, kw_only=True)

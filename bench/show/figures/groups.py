@@ -11,7 +11,7 @@ from bench.base.foreign_text import make_visible
 from bench.base.text import slug
 from bench.board.board import Board
 from bench.compare.formatting import budget_words, setting_words, variant_words
-from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.statistics.table import Cell, Row, Table, most_seeds
 from bench.records.record import Score
 from bench.records.run import Run
 from bench.show.figures.sheet import DataRow, Figure
@@ -93,9 +93,7 @@ class Group:
         If several have as many, all stay: taking the best of them would be a choice by test scores.
         """
         points = self.points(suite, column)
-        most: dict[object, int] = {}
-        for point in points:
-            most[point.method] = max(len(point.row.runs), most.get(point.method, 0))
+        most = most_seeds(point.row for point in points)
         return [point for point in points if len(point.row.runs) == most[point.method]]
 
     def figure(

@@ -11,7 +11,7 @@ from bench.board.finding import baseline_name, main_table_of
 from bench.compare.formatting import score, signed_number
 from bench.compare.gain_sizes import COUNTS, MOST_SEEDS, SpreadOfRow, median_spread
 from bench.compare.statistics.differences import POWER
-from bench.compare.statistics.table import Table
+from bench.compare.statistics.table import Table, most_seeds
 from bench.references import REPORTED, claimed_gain, reported_sd
 from bench.show.grid import Grid, GridCell, GridColumn, grid
 
@@ -55,15 +55,11 @@ def gain_sizes_grid(board: Board) -> Grid | None:
 
 def _one_of_each_method(spreads: Sequence[SpreadOfRow]) -> list[SpreadOfRow]:
     """Return, of several rows of one method and variant, that with most seeds; all of equals."""
-    most: dict[tuple[str, str], int] = {}
-    for spread in spreads:
-        if spread.row is not None:
-            method = (spread.row.method, spread.row.variant)
-            most[method] = max(len(spread.row.runs), most.get(method, 0))
+    most = most_seeds(spread.row for spread in spreads if spread.row is not None)
     kept = []
     for spread in spreads:
         row = spread.row
-        if row is not None and len(row.runs) == most[row.method, row.variant]:
+        if row is not None and len(row.runs) == most[row.name, row.setting]:
             kept.append(spread)
     return kept
 
