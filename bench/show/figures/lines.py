@@ -67,14 +67,18 @@ def drawing_of(lines: Lines, across: str, up: str, even: bool = False) -> dict[s
 def method_lines(
     group: Group, suite: str, task: str | None, read: Callable[[Group, str], Line]
 ) -> Lines:
-    """Read a line from each run, and average over the seeds of each method.
+    """Read a line from each run, and average over the seeds of each method that have one.
 
-    Methods are left out if their seeds have not the same x values, at least two.
+    A run has none if its predictions are those of a published version: they are reduced to what the
+    scores need. Methods are left out if their lines have not the same x values, at least two.
     """
     lines: Lines = []
     for point in group.methods(suite, task):
-        seeds = [read(group, run) for run in point.row.runs]
-        if len(seeds[0]) > 1 and all(line.keys() == seeds[0].keys() for line in seeds):
+        read_lines = [read(group, run) for run in point.row.runs]
+        seeds = [line for line in read_lines if line]
+        if not seeds or len(seeds[0]) < 2:
+            continue
+        if all(line.keys() == seeds[0].keys() for line in seeds):
             lines.append((point.label, {x: fmean(line[x] for line in seeds) for x in seeds[0]}))
     return lines
 
@@ -126,10 +130,9 @@ def spectrum(group: Group) -> Figure | None:
         "spectrum",
         "How many directions the vectors use",
         "Singular values of the unit vectors of STS-B test minus their mean, each over the "
-        "largest; "
-        "means over seeds. Coloured: the largest effective rank, the exponential of the entropy of "
-        "these values (Roy and Vetterli 2007). At most nine methods are drawn, those with the "
-        "largest ranks.",
+        "largest; means over the seeds of which they are stored. Coloured: the largest effective "
+        "rank, the exponential of the entropy of these values (Roy and Vetterli 2007). At most "
+        "nine methods are drawn, those with the largest ranks.",
         **drawing_of(lines, "singular value, the largest first", "share of the largest", even=True),
         suites=("geometry",),
         paper_figure="SimCSE, Figure F.1",
