@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import lzma
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,8 @@ class GeneratedPairs:
 @functools.cache
 def generated(split: str = "test") -> GeneratedPairs:
     """Read the pairs of a split: "test" (1,000) or "dev" (300)."""
-    content = (Path(__file__).parent / "data" / f"check-1-{split}.tsv").read_bytes()
+    packed = Path(__file__).parent / "data" / f"check-1-{split}.tsv.xz"
+    content = lzma.decompress(packed.read_bytes())
     rows = [line.split("\t") for line in content.decode().splitlines()[1:]]
     first, second, values, kind = zip(*rows, strict=True)
     gold = np.array(values, dtype=np.float64)
