@@ -69,13 +69,13 @@ def method_lines(
 ) -> Lines:
     """Read a line from each run, and average over the seeds of each method that have one.
 
-    A run has none if its predictions are those of a published version: they are reduced to what the
-    scores need. Methods are left out if their lines have not the same x values, at least two.
+    A run may have none: a published version stores only the arrays that its scores need. A method
+    is left out if its lines have different x values, or fewer than two.
     """
     lines: Lines = []
     for point in group.methods(suite, task):
-        read_lines = [read(group, run) for run in point.row.runs]
-        seeds = [line for line in read_lines if line]
+        every_seed = [read(group, run) for run in point.row.runs]
+        seeds = [line for line in every_seed if line]
         if not seeds or len(seeds[0]) < 2:
             continue
         if all(line.keys() == seeds[0].keys() for line in seeds):
@@ -110,10 +110,9 @@ def learning(group: Group) -> Figure | None:
     return group.figure(
         "learning",
         f"{dev} while training",
-        "Score on the dev set against rows of the corpus seen, means over seeds. Coloured: highest "
-        "at the end. These scores chose the checkpoints; none is a test score. At most nine "
-        "methods "
-        "are drawn, the highest.",
+        "Score on the dev set against rows of the corpus seen, means over the seeds that have it. "
+        "Coloured: highest at the end. These scores chose the checkpoints; none is a test score. "
+        "At most nine methods are drawn, the highest.",
         **drawing_of(lines, "rows of the corpus seen", dev),
     )
 
