@@ -6,12 +6,12 @@ import json
 import random
 from pathlib import Path
 
-WHO = "man woman girl boy dog cat teacher student farmer child".split()
-HOW = "young old tall small quiet happy tired famous".split()
-DOES = "plays sees carries paints buys sells finds washes".split()
-WHAT = "guitar ball book apple car house river letter flower piano".split()
-WHERE = "park school kitchen street garden market station forest".split()
-SMALL_WORDS = "a the in at is not of and with".split()
+WHO = ["man", "woman", "girl", "boy", "dog", "cat", "teacher", "student", "farmer", "child"]
+HOW = ["young", "old", "tall", "small", "quiet", "happy", "tired", "famous"]
+DOES = ["plays", "sees", "carries", "paints", "buys", "sells", "finds", "washes"]
+WHAT = ["guitar", "ball", "book", "apple", "car", "house", "river", "letter", "flower", "piano"]
+WHERE = ["park", "school", "kitchen", "street", "garden", "market", "station", "forest"]
+SMALL_WORDS = ["a", "the", "in", "at", "is", "not", "of", "and", "with"]
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:
@@ -66,8 +66,13 @@ def tiny_encoder(folder: Path, kind: str = "bert", *, dropout: float = 0.1, seed
     """
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCausalLM
-    from transformers import PreTrainedTokenizerFast
+    from transformers import (
+        BertConfig,
+        BertForPreTraining,
+        LlamaConfig,
+        LlamaForCausalLM,
+        PreTrainedTokenizerFast,
+    )
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = list("abcdefghijklmnopqrstuvwxyz0123456789.,'?")
