@@ -81,10 +81,15 @@ def python(
     return _ended((sys.executable, "-c", script, *map(str, words)), cwd, code, seconds, env or {})
 
 
-def _ended(
-    words: tuple[str, ...], cwd: Path, code: int | None, seconds: float, env: Mapping[str, str]
-) -> Done:
-    process = subprocess.Popen(
+def begun(
+    *words: str | Path, cwd: Path, env: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start ``bench`` in a session of its own, and do not wait: a test stops or kills it."""
+    return _begun((BENCH, *map(str, words)), cwd, env or {})
+
+
+def _begun(words: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         words,
         cwd=cwd,
         env=environment(**env),
@@ -95,6 +100,12 @@ def _ended(
         encoding="utf-8",
         start_new_session=True,
     )
+
+
+def _ended(
+    words: tuple[str, ...], cwd: Path, code: int | None, seconds: float, env: Mapping[str, str]
+) -> Done:
+    process = _begun(words, cwd, env)
     try:
         out, err = process.communicate(timeout=seconds)
     except BaseException:

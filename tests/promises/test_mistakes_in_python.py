@@ -1,0 +1,161 @@
+"""A user's mistake in Python: a ``bench.BenchError`` of one line, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from started import python
+from wrong_files import write_wrong_files
+
+CALLS = """
+import json, sys
+from pathlib import Path
+import numpy as np
+import bench
+
+short = dict(backbone="tiny", corpus="corpus.txt", suites="pairs.tsv", budget="2steps",
+             batch_size=8, select_on="last", progress=False)
+
+def train(method="simcse", **changed):
+    return bench.train(method, **short | changed)
+
+def evaluate(model, **changed):
+    return bench.evaluate(model, **dict(suites="pairs.tsv", progress=False) | changed)
+
+def here():
+    return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns)
+                  for path in [Path(), *Path().rglob("*")])
+
+said = []
+for call in json.loads(Path(sys.argv[1]).read_text()):
+    before, kind, message = here(), "nothing was wrong", ""
+    try:
+        eval(call)
+    except bench.BenchError as error:
+        kind, message = "BenchError", str(error)
+    except BaseException as error:
+        kind, message = type(error).__name__, str(error)
+    said.append([kind, message, here() == before])
+print(json.dumps(said))
+"""
+
+TRAINS = 'train(precision="int8")'
+"""A mistake that bench does not see: it trains, in a precision that nobody named."""
+
+BAD_CALLS = {
+    'train("simsce")': ["simsce", "simcse"],
+    "train(int)": ["int", "method"],
+    "train([])": ["method"],
+    "train(batchsize=8)": ["batchsize", "batch_size"],
+    "train(temprature=1)": ["temprature", "temperature"],
+    'train(batch_size="many")': ["batch_size", "many", "whole number"],
+    "train(batch_size=0)": ["batch_size", "0"],
+    'train(temperature=float("nan"))': ["temperature", "nan"],
+    "train(temperature=-1.0)": ["temperature", "-1"],
+    'train(budget="soon")': ["budget", "soon", "steps"],
+    "train(budget=-1)": ["budget", "-1"],
+    'train(seeds="a")': ["seeds", "a"],
+    "train(seeds=[1.5])": ["seeds", "1.5"],
+    "train(seeds=[])": ["seeds"],
+    'train(backbone="/nothing")': ["backbone", "/nothing"],
+    "train(backbone=3)": ["backbone", "3"],
+    'train(corpus="nothing.txt")': ["corpus", "nothing.txt"],
+    "train(corpus=[])": ["corpus", "no rows"],
+    'train(corpus=["a", 3])': ["corpus", "row 2", "3"],
+    'train(corpus=[("a", "b"), ("c",)])': ["corpus", "row 2", "2"],
+    "train(corpus=7)": ["corpus", "7"],
+    'train(suites="chek")': ["suite", "chek", "check"],
+    'train(suites="nan.tsv")': ["nan.tsv", "line 6", "nan"],
+    "train(suites=3)": ["suites", "3"],
+    'train(setting="zero")': ["setting", "zero", "unsupervised"],
+    'train(device="tpu")': ["device", "tpu"],
+    'train(device="cuda:99")': ["device", "cuda:99"],
+    TRAINS: ["precision", "int8"],
+    'train(chunk="many")': ["chunk", "many"],
+    "train(chunk=0)": ["chunk", "0"],
+    'train(runs="file")': ["file"],
+    'train(data="file")': ["data", "file"],
+    'evaluate("/nope")': ["/nope"],
+    "evaluate(3)": ["int", "model"],
+    'evaluate("tiny", suites="stss")': ["stss", "sts"],
+    'evaluate("tiny", pooling="maen")': ["pooling", "maen"],
+    'evaluate("tiny", nam="x")': ["nam", "name"],
+    'evaluate(lambda texts: np.ones((1, 4)), name="one-row")': ["one-row", "(1, 4)"],
+    'evaluate(lambda texts: np.full((len(texts), 4), np.nan), name="nan")': ["nan", "NaN"],
+    'evaluate(lambda texts: "text", name="text")': ["text", "numbers"],
+    'evaluate(lambda texts: 1 / 0, name="fails")': ["fails", "ZeroDivisionError"],
+    'bench.compare_runs("nobody", runs="kept")': ["nobody", "kept"],
+    "bench.compare_runs([3])": ["3", "run"],
+    'bench.compare_runs(bench.load_runs("kept"), baseline="nobody")': ["nobody", "simcse"],
+    'bench.load_run("nobody", runs="kept")': ["nobody", "kept"],
+    'bench.verify_runs("nobody", runs="kept")': ["nobody", "kept"],
+    'bench.publish_runs(runs="nowhere", out="boards")': ["nowhere"],
+    'bench.publish_runs(runs="kept", out="boards", baseline="nobody")': ["nobody", "simcse"],
+    'bench.publish_runs(runs="kept", out="file")': ["file"],
+    'bench.export_run("nobody", "new", runs="kept")': ["nobody", "kept"],
+    'bench.search_recipes("simsce", corpus="corpus.txt")': ["simsce", "simcse"],
+    'bench.search_recipes("simcse", corpus="corpus.txt", trials=0)': ["trials", "0"],
+}
+"""Calls, and the words that the message must have."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, inputs: Path, ten_runs: Path) -> Path:
+    """Return the folder in which all calls are made."""
+    folder = shutil.copytree(inputs, tmp_path_factory.mktemp("calls") / "place")
+    shutil.copytree(ten_runs, folder / "kept")
+    write_wrong_files(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def said(place: Path) -> dict[str, Any]:
+    """Return what each call raised: the kind of error, its message, whether nothing changed."""
+    listed = place.parent / "calls.json"
+    listed.write_text(json.dumps(list(BAD_CALLS)))
+    done = python(CALLS, listed, cwd=place)
+    return dict(zip(BAD_CALLS, json.loads(done.out.splitlines()[-1]), strict=True))
+
+
+@pytest.mark.promise(28)
+@pytest.mark.promise(29)
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(
+            call,
+            marks=pytest.mark.xfail(
+                call == TRAINS,
+                strict=True,
+                raises=AssertionError,
+                reason="bench.train takes any precision, and trains",
+            ),
+        )
+        for call in BAD_CALLS
+    ],
+)
+def test_a_mistake_in_python_is_an_error_of_one_line_that_writes_nothing(
+    call: str, said: dict[str, Any]
+) -> None:
+    kind, message, unchanged = said[call]
+    assert kind == "BenchError", message
+    assert [word for word in BAD_CALLS[call] if word not in message] == [], message
+    assert "\n" not in message
+    assert unchanged
+
+
+@pytest.mark.promise(28)
+@pytest.mark.promise(29)
+@pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="mistakes in arguments of Python are said in options of the command line",
+)
+def test_a_mistake_in_python_is_said_in_terms_of_the_argument(said: dict[str, Any]) -> None:
+    options = [message for _, message, _ in said.values() if re.search(r"(^|\s)--[a-z]", message)]
+    assert options == [], "messages of Python name options of the command line"
