@@ -21,8 +21,9 @@ from pathlib import Path
 main, screen, ends = command.load(), [os.dup(1), os.dup(2)], []
 
 def here():
-    return sorted((str(path), path.lstat().st_size, path.lstat().st_mtime_ns)
-                  for path in [Path(), *Path().rglob("*")])
+    # __pycache__ is Python's own, and changes the time of its folder
+    return sorted((str(path), path.is_dir() or path.lstat().st_mtime_ns)
+                  for path in Path().rglob("*") if "__pycache__" not in path.parts)
 
 for words in json.loads(Path(sys.argv[1]).read_text()):
     before = here()

@@ -143,10 +143,10 @@ def record(run: Path) -> dict[str, Any]:
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """Return the sha256 of every file of a folder but locks, by its path."""
+    """Return the sha256 of every file of a folder but locks and __pycache__, by its path."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return {
         str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
         for path in files
-        if path.name != ".lock"
+        if path.name != ".lock" and "__pycache__" not in path.parts
     }
