@@ -1,26 +1,26 @@
-"""Golden files: outputs that a refactoring must not change.
+"""Golden files: numbers that a change of code must not move.
 
-``python tools/golden.py [NAME ...]`` writes ``tests/golden/`` anew, compressed.
-tests/golden/test_golden.py computes the same and compares. A change that is meant is a commit of
-its own, which says what moved and why.
+``python tools/golden.py [NAME ...]`` writes ``tests/golden/`` anew, compressed; its README says
+what each file holds. The tests there compute the same and compare. A change that is meant is a
+commit of its own, which says what moved and why.
 
-* ``compare.json``: every table of the newest version, as the command line prints it with simcse as
-  baseline.
-* ``plans.json``: each method, setting, variant and paper's backbone: the recipe, and the
-  fingerprint if one is known without a network.
-* ``losses.json``: the loss of each of 20 steps of each trained method, on the built-in backbone.
-* ``scores.json``: the suite ``check`` for encoders that nobody trained.
+Everything is asked for as a stranger would: the command of the package, its functions of Python.
 """
 
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import lzma
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "golden"
 BACKBONES = ("builtin", "bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large")
+# methods that bring their own
+WITHOUT_BACKBONE = ("glove-avg", "infersent")
 FINISHED = ("cls", "first-last-avg", "last-avg", "embedding-last-avg")
 STEPS = 20
-SHORT = {"max_steps": str(STEPS), "batch_size": "8", "max_seq_length": "16", "select_on": "last"}
+SHORT = {"max_steps": STEPS, "batch_size": 8, "max_seq_length": 16, "select_on": "last"}
 # a method may need more than its recipe: a teacher or a generator that is here
 NEEDS = {
     "dclr": {"teacher": "builtin"},
@@ -40,246 +42,395 @@ NEEDS = {
     "rankcse": {"teacher_1": "builtin"},
     "truncated": {"pooling": "cls"},
 }
-# labelled NLI, or word vectors
-NOT_HERE = {
-    ("consert", "supervised"),
-    ("infersent", "supervised"),
-    ("sbert", "supervised"),
-}
+# fitted in one pass over a text, without steps
+FITTED = ("flow", "whitening")
+SENTENCES = [
+    "A man is playing a guitar.",
+    "A person plays the guitar on a stage in front of a small crowd.",
+    "Nobody is playing music.",
+    "Two dogs run across a field of snow, and the larger one carries a stick in its mouth.",
+    "The stock market fell by 3.5 % on Tuesday, its largest loss since 2009.",
+    "How do I change the language of my phone?",
+    "Stop!",
+    "The committee, which had met twice, did not agree on anything; its chair resigned.",
+    "A woman in a red coat waits for the bus.",
+    "She doesn't know (yet) that it isn't going to come.",
+]
+"""Ten sentences of one to more than sixteen tokens, with marks and digits."""
+FIRST = 16
+"""How many coordinates of a vector are kept; its length and its cosines see the others."""
+# the text forms of a suite whose sets are here in several
+TEXTS = {"sts": "tokenised,raw"}
+SUITES = (
+    "check",
+    "sts",
+    "sts-multi",
+    "cxc",
+    "transfer",
+    "transfer-quick",
+    "fewshot",
+    "clustering",
+    "geometry",
+)
 
 
-def compare(form: str, *options: str) -> str:
+def command(*words: str) -> tuple[int, str, str]:
+    """Run ``bench`` in this process, and return its exit code, what it printed, and its errors."""
     from click.testing import CliRunner
 
-    from bench.cli import main
-    from bench.publish.versions import version_folders
-
-    newest = version_folders(ROOT / "leaderboards")[-1]
-    result = CliRunner().invoke(
-        main,
-        [
-            "compare",
-            "--runs",
-            str(newest / "runs"),
-            "--format",
-            form,
-            *options,
-        ],
-    )
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    (script,) = entry_points(group="console_scripts", name="bench")
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(script.load(), words)
+    return done.exit_code, done.stdout, done.stderr
 
 
-def plans(backbones: Collection[str] = BACKBONES) -> dict[str, Any]:
-    """Return "method+variant, setting, backbone" -> recipe, corpus, printed value and fingerprint.
+def methods() -> Iterator[tuple[str, str | None, str]]:
+    """Yield (method, setting, variant), of each method also without a setting."""
+    for about in json.loads(command("methods", "--json")[1]):
+        for setting in (None, *about["settings"]):
+            for variant in ("", *about["variants"]):
+                yield about["name"], setting, variant
 
-    The entry is the message if planning ends with an error.
+
+def named(method: str, variant: str) -> str:
+    return f"{method}+{variant}" if variant else method
+
+
+# tables of the newest version
+
+
+OF_A_ROW = ("seeds", "mean", "sd", "se", "ci_low", "ci_high")
+OF_A_DIFFERENCE = ("difference", "se", "df", "ci_low", "ci_high", "ci_level", "p", "verdict")
+
+
+def compare() -> dict[str, Any]:
+    """Return "suite, protocol, setting, backbone, budget: row of backbone" -> its numbers and
+    verdict, of every table of the newest version.
     """
-    from bench.run.plugins import discover
+    from published_rows import NEWEST, compared
+    from recomputed import name_of
 
-    registry = discover()
-    made: dict[str, Any] = {}
-    for name in registry:
-        cls = registry[name].cls
-        planned_on = backbones if cls.own_backbone is None else BACKBONES[:1]
-        for setting in (None, *cls.settings):
-            for variant in ("", *cls.variants):
-                method = f"{name}+{variant}" if variant else name
-                for backbone in planned_on:
-                    key = f"{method}, {setting or 'no setting'}, {backbone}"
-                    made[key] = _plan(registry, name, setting, variant, backbone)
-    return made
-
-
-def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone: str) -> Any:
-    from functools import partial
-
-    import bench
-    from bench.base.errors import BenchError
-    from bench.records import RunsFolder
-    from bench.run.config import Plan, RunConfig
-    from bench.run.plan import plan_config
-    from bench.session.session import Session
-
-    # fingerprints are known from the package's own files
-    suite = "check" if backbone == "builtin" else "sts"
-    request = RunConfig(
-        methods=(name,),
-        setting=setting,
-        variant=variant,
-        backbones=(backbone,),
-        suites=(suite,),
-        overrides=NEEDS.get(name, {}),
-    )
-    try:
-        session = Session(plan=Plan((request,)), store=RunsFolder(None), only_look=True)
-        planned = session.prepare(partial(plan_config, request, registry))
-    except BenchError as error:
-        return str(error.message).replace(str(Path(bench.__file__).parent), "bench")
-    (run,) = planned.runs
-    return {
-        "setting": run.setting,
-        "corpus": run.corpus.name if run.corpus else None,
-        "printed": run.expect["value"] if run.expect else None,
-        "recipe": dict(sorted(run.recipe.items())),
-        **({} if run.provisional else {"fingerprint": run.fingerprint}),
-    }
-
-
-def losses(
-    report: Callable[[str], None] = lambda line: None, methods: Collection[str] | None = None
-) -> dict[str, list[float]]:
-    """Compute the losses of all methods, or of the named ones."""
-    from bench.training import trainer
-
-    trainer.LOG_EVERY = 1  # type: ignore[misc]
-    with tempfile.TemporaryDirectory() as folder:
-        return dict(_losses(Path(folder), report, methods))
-
-
-def trained() -> list[tuple[str, str, str]]:
-    """Return (method, setting, variant) of everything that trains in steps on the data at hand."""
-    from bench.run.plugins import discover
-
-    registry = discover()
-    found = []
-    for name in registry:
-        cls = registry[name].cls
-        if cls.fitted == "pass":
-            continue
-        for setting in cls.settings:
-            if setting != "none" and (cls.name, setting) not in NOT_HERE:
-                found += [(cls.name, setting, variant) for variant in ("", *cls.variants)]
+    found = {}
+    for table in compared(str(NEWEST / "runs")):
+        place = ", ".join(str(table[key]) for key in ("suite", "protocol", "setting", "backbone"))
+        place += f", {table['budget']}" if table["budget"] else ""
+        for row in table["rows"]:
+            numbers: dict[str, Any] = {key: row[key] for key in OF_A_ROW}
+            numbers["values"] = {task: cell["values"] for task, cell in row["cells"].items()}
+            if row["against"] and row["against"]["verdict"]:
+                numbers |= {f"against {key}": row["against"][key] for key in OF_A_DIFFERENCE}
+            found[f"{place}: {name_of(row)} of {row['backbone']}"] = numbers
     return found
 
 
-def _losses(
-    folder: Path, report: Callable[[str], None], methods: Collection[str] | None
-) -> Iterator[tuple[str, list[float]]]:
-    from dataclasses import replace
-
-    from bench.base.errors import BenchError
-    from bench.data.sets import DataFolder
-    from bench.method import SilentReporter
-    from bench.records import RunsFolder
-    from bench.run.config import RunConfig
-    from bench.run.execute import execute
-    from bench.run.plan import plan_config
-    from bench.run.plugins import discover
-
-    registry, triplets = discover(), _triplets(folder)
-    for name, setting, variant in trained():
-        if methods is not None and name not in methods:
-            continue
-        key = f"{name}{'+' if variant else ''}{variant}, {setting}"
-        values = {**SHORT, **NEEDS.get(name, {})}
-        for corpus in ("builtin", str(triplets)):
-            request = RunConfig(
-                methods=(name,),
-                setting=setting,
-                variant=variant,
-                suites=("check",),
-                corpus=corpus,
-                overrides=values,
-                seeds=(1,),
-            )
-            try:
-                (run,) = plan_config(request, registry, DataFolder(None))
-            except BenchError:
-                continue  # the other corpus, or a variant that another setting has
-            record, _ = execute(
-                replace(run, tasks=(), task_data=()),
-                RunsFolder(folder),
-                RunConfig(device="cpu"),
-                SilentReporter(),
-            )
-            assert record.training is not None and record.training.steps == STEPS, (
-                key,
-                record.error,
-            )
-            lines = [
-                json.loads(line)
-                for line in (folder / record.run_id / "curve.jsonl").read_text().splitlines()
-            ]
-            report(key)
-            yield key, [float(f"{line['loss']:.6g}") for line in lines]
-            break
+# plans
 
 
-def _triplets(folder: Path) -> Path:
-    """Write 320 made triplets of the package's own sentences: each with its neighbour and a distant
-    one.
+def plans(backbones: Collection[str] = BACKBONES, *, variants: bool = True) -> dict[str, Any]:
+    """Return "method+variant, setting, backbone" -> setting, corpus, printed value, and of each
+    value of the recipe [value, source].
+
+    The entry is {"refused": the error} if there is no such plan.
     """
-    sentences = (
-        lzma.decompress((ROOT / "bench" / "builtin" / "data" / "sentences.txt.xz").read_bytes())
-        .decode()
-        .splitlines()[:322]
-    )
-    path = folder / "triplets.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(
-            [
-                ("sent0", "sent1", "hard_neg"),
-                *zip(sentences[:320], sentences[1:321], reversed(sentences[:320]), strict=True),
-            ]
-        )
-    return path
+    found = {}
+    for method, setting, variant in methods():
+        if variant and not variants:
+            continue
+        for backbone in BACKBONES[:1] if method in WITHOUT_BACKBONE else backbones:
+            name = named(method, variant)
+            found[f"{name}, {setting or 'no setting'}, {backbone}"] = _plan(name, setting, backbone)
+    return found
 
 
-def scores(methods: Collection[str] = FINISHED) -> dict[str, Any]:
-    """Compute the scores of all encoders that nobody trained, or of the named ones."""
-    from bench.data.sets import DataFolder
-    from bench.method import SilentReporter
-    from bench.records import RunsFolder
-    from bench.run.config import RunConfig
-    from bench.run.execute import execute
-    from bench.run.plan import plan_config
-    from bench.run.plugins import discover
-
-    with tempfile.TemporaryDirectory() as folder:
-        runs = plan_config(
-            RunConfig(methods=tuple(methods), suites=("check",)), discover(), DataFolder(None)
-        )
-        records = [
-            execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0]
-            for run in runs
-        ]
+def _plan(name: str, setting: str | None, backbone: str) -> Any:
+    words = ["run", name, "--backbone", backbone, "--dry-run", "--json", "--all"]
+    words += ["--suite", "check" if backbone == "builtin" else "sts"]
+    words += ["--setting", setting] if setting else []
+    for key, value in NEEDS.get(name.partition("+")[0], {}).items():
+        words += ["--set", f"{key}={value}"]
+    code, out, errors = command(*words)
+    if code:
+        assert code == 2 and errors.startswith("error: "), (words, code, errors)
+        refused = errors.splitlines()[0].removeprefix("error: ")
+        return {"refused": refused.replace(f"{ROOT}/", "")}
+    plan = json.loads(out)
+    recipe = {key: [of["value"], of["source"]] for key, of in sorted(plan["recipe"].items())}
     return {
-        record.method: {score.task: round(score.value, 4) for score in record.scores}
-        for record in records
+        "setting": plan["setting"],
+        "corpus": plan["corpus"],
+        "printed": plan["printed"] and plan["printed"]["value"],
+        "recipe": recipe,
     }
 
 
-def as_text(value: Any) -> str:
-    """Return a text as it is, or a dictionary with one line an entry, so that a diff names the
-    change.
+# trainings
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What 20 steps of a method gave."""
+
+    losses: list[float]
+    # ten sentences after the last step
+    vectors: dict[str, Any]
+
+
+def trainings(
+    only: Collection[str] | None = None, *, variants: bool = True
+) -> Iterator[tuple[str, Trained]]:
+    """Yield "method+variant, setting" and what came of it, for everything that trains in steps on
+    the text at hand; ``only``: for these methods.
     """
-    if isinstance(value, str):
-        return value
-    return (
-        "{\n"
-        + ",\n".join(f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in value.items())
-        + "\n}\n"
-    )
+    import bench
+
+    with tempfile.TemporaryDirectory() as place:
+        texts = [text(Path(place)) for text in TEXTS_OF_TRAINING]
+        for method, setting, variant in methods():
+            chosen = (only is None or method in only) and (variants or not variant)
+            if not chosen or setting in (None, "none") or method in FITTED:
+                continue
+            for corpus in texts:
+                try:
+                    trained = _train(named(method, variant), setting, corpus, Path(place))
+                except bench.BenchError:
+                    continue  # another text, or a variant that another setting has
+                yield f"{named(method, variant)}, {setting}", trained
+                break
 
 
-FILES: dict[str, Callable[[], Any]] = {
-    "compare.json": lambda: compare("json", "--baseline", "simcse"),
-    "plans.json": plans,
-    "losses.json": losses,
-    "scores.json": scores,
+def _train(name: str, setting: str, corpus: str, place: Path) -> Trained:
+    import bench
+
+    needed = NEEDS.get(name.partition("+")[0], {})
+    if name == "infersent":
+        needed = {"vectors": _word_vectors(place), "lstm_size": 64}
+    with losses_of_steps() as losses:
+        (result,) = bench.train(
+            name,
+            setting=setting,
+            corpus=corpus,
+            suites=str(_pairs(place)),
+            seeds=1,
+            runs=place / "runs",
+            device="cpu",
+            progress=False,
+            settings={**SHORT, **needed},
+        )
+    vectors = bench.load_run(result, device="cpu").encode(SENTENCES)
+    assert len(losses) == STEPS, (name, setting, len(losses))
+    return Trained([rounded(loss, 6) for loss in losses], summary(vectors))
+
+
+@contextmanager
+def losses_of_steps() -> Iterator[list[float]]:
+    """Collect every loss that is differentiated: ``curve.jsonl`` has means over 25 steps."""
+    from torch import Tensor
+
+    losses: list[float] = []
+
+    def backward(loss: Any, *given: Any, **named: Any) -> None:
+        losses.append(loss.item())
+        differentiate(loss, *given, **named)
+
+    differentiate = Tensor.backward
+    Tensor.backward = backward  # type: ignore[method-assign]
+    try:
+        yield losses
+    finally:
+        Tensor.backward = differentiate  # type: ignore[method-assign]
+
+
+def summary(vectors: Any) -> dict[str, Any]:
+    """Return the first coordinates, lengths, and cosines of each two, of some vectors."""
+    import numpy as np
+
+    wide = np.asarray(vectors, dtype=float)
+    length = np.linalg.norm(wide, axis=1)
+    cosines = (wide @ wide.T) / np.outer(length, length)
+    return {
+        "width": wide.shape[1],
+        "first": [[rounded(one, 5) for one in row[:FIRST]] for row in wide],
+        "length": [rounded(one, 5) for one in length],
+        "cosines": [rounded(one, 5) for one in cosines[np.triu_indices(len(wide), 1)]],
+    }
+
+
+def rounded(number: float, digits: int) -> float:
+    return float(f"{number:.{digits}g}")
+
+
+def _sentences(place: Path) -> str:
+    return "builtin"
+
+
+def _own_sentences(count: int) -> list[str]:
+    packed = (ROOT / "bench" / "builtin" / "data" / "sentences.txt.xz").read_bytes()
+    return lzma.decompress(packed).decode().splitlines()[:count]
+
+
+def _triplets(place: Path) -> str:
+    """Write 320 made triplets of the package's own sentences: each with its neighbour and a distant
+    one.
+    """
+    texts = _own_sentences(322)
+    rows = zip(texts[:320], texts[1:321], reversed(texts[:320]), strict=True)
+    return _written(place / "triplets.csv", ("sent0", "sent1", "hard_neg"), rows)
+
+
+def _rated(place: Path) -> str:
+    """Write 320 pairs of neighbours with ratings from 0 to 5."""
+    texts = _own_sentences(322)
+    rows = [(texts[i], texts[i + 1], i % 6) for i in range(320)]
+    return _written(place / "rated.csv", ("sentence1", "sentence2", "score"), rows)
+
+
+def _rated_by_a_model(place: Path) -> str:
+    """Write 320 pairs of neighbours with ratings from 0 to 1."""
+    texts = _own_sentences(322)
+    rows = [(texts[i], texts[i + 1], i % 6 / 5) for i in range(320)]
+    return _written(place / "rated-by-a-model.csv", ("sentence1", "sentence2", "score"), rows)
+
+
+def _labelled(place: Path) -> str:
+    """Write 320 pairs of neighbours with labels of NLI."""
+    texts = _own_sentences(322)
+    rows = [(texts[i], texts[i + 1], i % 3) for i in range(320)]
+    return _written(place / "labelled.csv", ("premise", "hypothesis", "label"), rows)
+
+
+TEXTS_OF_TRAINING = (_sentences, _triplets, _rated, _rated_by_a_model, _labelled)
+
+
+def _word_vectors(place: Path) -> str:
+    """Write vectors of the words of the package's sentences, which their letters draw."""
+    words = sorted({word.lower() for text in _own_sentences(322) for word in text.split()})
+    lines = [" ".join([word, *(f"{one:.4f}" for one in _random_word(word))]) for word in words]
+    path = place / "vectors.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def _pairs(place: Path) -> Path:
+    """Write five rated pairs, so that a run has something to score."""
+    rows = [(SENTENCES[i], SENTENCES[i + 5], i) for i in range(5)]
+    return Path(_written(place / "pairs.csv", ("sentence1", "sentence2", "score"), rows))
+
+
+def _written(path: Path, header: Sequence[str], rows: Any) -> str:
+    if not path.exists():
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([header, *rows])
+    return str(path)
+
+
+def losses(methods: Collection[str] | None = None) -> dict[str, list[float]]:
+    """Compute the losses of all methods, or of the named ones."""
+    return {key: of.losses for key, of in trainings(methods)}
+
+
+# scores
+
+
+def scores(methods: Collection[str] = FINISHED) -> dict[str, Any]:
+    """Compute the scores in ``check`` of all encoders that nobody trained, or of the named ones."""
+    import bench
+
+    with tempfile.TemporaryDirectory() as place:
+        found = {}
+        for method in methods:
+            (result,) = bench.train(
+                method, suites="check", runs=place, device="cpu", progress=False
+            )
+            found[method] = _scores_of(result)
+        return found
+
+
+def suites(data: Path, names: Sequence[str] = SUITES) -> dict[str, float]:
+    """Compute the scores of :func:`random_words` under every protocol of these suites."""
+    import bench
+
+    found: dict[str, float] = {}
+    for name in names:
+        with tempfile.TemporaryDirectory() as place:
+            result = bench.evaluate(
+                random_words,
+                suites=[name],
+                data=data,
+                text=TEXTS.get(name, "any"),
+                name="random words",
+                runs=place,
+                progress=False,
+            )
+            found |= _scores_of(result)
+    return found
+
+
+def _scores_of(result: Any) -> dict[str, float]:
+    """Return "suite, protocol, text, task" -> score; the text only of a set that has several."""
+    found = {}
+    for score in result.scores:
+        text = getattr(score, "text", None)
+        key = ", ".join(filter(None, [score.suite, score.protocol, text, score.task]))
+        found[key] = round(score.value, 4)
+    return found
+
+
+def random_words(sentences: Sequence[str]) -> Any:
+    """Return the sum of the vectors of each sentence's words, which their letters draw."""
+    import numpy as np
+
+    return np.stack([sum(map(_random_word, ["", *text.split()])) for text in sentences])
+
+
+@functools.cache
+def _random_word(word: str) -> Any:
+    import numpy as np
+
+    return np.random.default_rng(zlib.crc32(word.encode())).normal(size=32)
+
+
+# files
+
+
+def as_text(value: dict[str, Any]) -> str:
+    """Return a dictionary with one line an entry, so that a diff names the change."""
+    lines = [f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in value.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def held(name: str) -> dict[str, Any]:
+    """Read a golden file."""
+    return dict(json.loads(lzma.decompress((FOLDER / f"{name}.xz").read_bytes())))
+
+
+def write(name: str, value: dict[str, Any]) -> None:
+    text = as_text(value).encode()
+    (FOLDER / f"{name}.xz").write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
+    print(f"{name}: {len(value)} entries")
+
+
+def write_trainings() -> None:
+    found = {}
+    for key, trained in trainings():
+        print(key, flush=True)
+        found[key] = trained
+    write("losses.json", {key: of.losses for key, of in found.items()})
+    write("vectors.json", {key: of.vectors for key, of in found.items()})
+
+
+def write_scores() -> None:
+    data = Path(os.environ.get("BENCH_SHARED") or ROOT.parent / "shared") / "data"
+    write("scores.json", {**scores(), "random words": suites(data)})
+
+
+WRITERS: dict[str, Callable[[], None]] = {
+    "compare": lambda: write("compare.json", compare()),
+    "plans": lambda: write("plans.json", plans()),
+    "trainings": write_trainings,
+    "scores": write_scores,
 }
 
 
-def held(name: str) -> str:
-    """Return the text of a golden file."""
-    return lzma.decompress((FOLDER / f"{name}.xz").read_bytes()).decode()
-
-
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for wanted in sys.argv[1:] or FILES:
-        (FOLDER / f"{wanted}.xz").write_bytes(
-            lzma.compress(as_text(FILES[wanted]()).encode(), preset=9 | lzma.PRESET_EXTREME)
-        )
-        print(wanted)
+    sys.path.insert(0, str(ROOT / "tests" / "support"))
+    for wanted in sys.argv[1:] or WRITERS:
+        WRITERS[wanted]()

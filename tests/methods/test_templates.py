@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from formula import NUMBERED, Formula
-from harness import AWKWARD, double
+from harness import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.backbones import load, resolve
 from bench.method import Backbone, Features
 from bench.methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
-from bench.methods.templates import Template, blank_before, empty, gaps, wrap_sentences
+from bench.methods.templates import Template, blank_before, wrap_sentences
 
 BLANKS = "This sentence : ' {s} ' means{m}."
 PLAIN = 'This sentence of "{s}" means{m}.'
@@ -187,22 +186,3 @@ def test_a_batch_has_the_features_of_its_rows_one_by_one(model, longest, mixed):
             assert found[key].dtype == torch.int64
             if rows:
                 assert found[key].tolist() == value, key
-
-
-def test_the_bias_table_of_a_tiny_bert_is_that_of_promptberts_code(reference_b):
-    known = reference_b["tiny_bert"]
-    f, known = Formula(known), known["promptbert"]
-    first = known["first_shifted_index"]
-    ids = known["template_ids"]
-    template = Template(tuple(ids[:first]), tuple(ids[first:]), 5, 0, (1, 1))
-    table = f(empty(template, torch.arange(8), 0))
-    torch.testing.assert_close(table, double(known["delta_rows_0_to_7"]), rtol=0, atol=1e-10)
-    inner = [row["input_ids"][first : -len(template.after)] for row in known["sentences"]]
-    features = wrap_sentences(inner, [template] * 2, NUMBERED)  # type: ignore[arg-type]
-    lengths, row = gaps(features, template)
-    assert lengths[row].tolist() == [one["delta_row"] for one in known["sentences"]]
-    h = f(features)
-    debiased = h - f(empty(template, lengths, 0))[row]
-    for found, key in ((h, "h_mask"), (debiased, "debiased")):
-        wanted = double([one[key] for one in known["sentences"]])
-        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)

@@ -1,5 +1,5 @@
 """Rows of the published version, as ``bench compare --format json`` has them: numbers on pages of
-docs are checked with these.
+docs and golden numbers are checked with these. What names a version takes the newest from here.
 """
 
 from __future__ import annotations
@@ -11,24 +11,28 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.publish.versions import version_folders
-
 ROOT = Path(__file__).resolve().parents[2]
-VERSION = f"leaderboards/{version_folders(ROOT / 'leaderboards')[-1].name}"
+NEWEST = max((ROOT / "leaderboards").glob("v[0-9]*"), key=lambda folder: int(folder.name[1:]))
+VERSION = f"leaderboards/{NEWEST.name}"
 
 
-def unsupervised_rows(runs: str) -> list[dict[str, Any]]:
-    """Return the rows of the unsupervised STS table of those runs on the built-in backbone."""
-    words = ["compare", "--runs", runs, "--suite", "sts", "--baseline", "simcse"]
+def compared(runs: str, *options: str) -> list[dict[str, Any]]:
+    """Return the tables of those runs with simcse as baseline, as the command prints them."""
+    words = ["compare", "--runs", runs, "--baseline", "simcse", "--format", "json", *options]
     done = subprocess.run(
-        [sys.executable, "-m", "bench", *words, "--format", "json"],
+        [sys.executable, "-m", "bench", *words],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
     )
-    for table in json.loads(done.stdout)["tables"]:
+    return list(json.loads(done.stdout)["tables"])
+
+
+def unsupervised_rows(runs: str) -> list[dict[str, Any]]:
+    """Return the rows of the unsupervised STS table of those runs on the built-in backbone."""
+    for table in compared(runs, "--suite", "sts"):
         if (table["setting"], table["backbone"], table["budget"]) == (
             "unsupervised",
             "builtin",

@@ -5,8 +5,7 @@
 
 From the predictions and gold values in the version's folder: every score and average, how far
 each item moves them, the variances over items and over seeds, Student's t, the rule. Written from
-docs/statistics.md and its sources, in the slow way if there is one: sharing of sentences pair by
-pair. The only file of bench that it reads is the list of the sentences of each pair.
+docs/statistics.md and its sources. The only file of bench that it reads is the list of the sentences of each pair.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from recomputed_scores import Answer, answer, sentences_of_pairs
-from scipy import optimize, special, stats
+from scipy import optimize, sparse, special, stats
 
 ALPHA = 0.05
 FEWEST_SEEDS, MOST_BORROWED = 3, 2.0
@@ -27,19 +26,14 @@ FEWEST_SEEDS, MOST_BORROWED = 3, 2.0
 
 def over_items(moved_RN: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (R, R) covariances twice: over pairs that share a sentence, and over equal pairs."""
-    having: dict[int, list[int]] = {}
-    for item, both in enumerate(pairs.tolist()):
-        for one in set(both):
-            having.setdefault(one, []).append(item)
-    same: dict[tuple[int, ...], list[int]] = {}
-    for item, both in enumerate(pairs.tolist()):
-        same.setdefault(tuple(sorted(both)), []).append(item)
-    near, equal = np.zeros_like(moved_RN), np.zeros_like(moved_RN)
-    for item, both in enumerate(pairs.tolist()):
-        near[:, item] = moved_RN[:, sorted({other for one in both for other in having[one]})].sum(
-            axis=1
-        )
-        equal[:, item] = moved_RN[:, same[tuple(sorted(both))]].sum(axis=1)
+    item_N, one_N = np.arange(len(pairs)), np.ones(len(pairs))
+    shape = len(pairs), int(pairs.max()) + 1
+    # an item has its two sentences; a product of two items' rows is above 0 if they share one
+    has_NS = sum(sparse.csr_array((one_N, (item_N, end_N)), shape) for end_N in pairs.T)
+    share_NN = ((has_NS @ has_NS.T) > 0).astype(float)
+    kind_N = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    is_NK = sparse.csr_array((one_N, (item_N, kind_N)))
+    near, equal = moved_RN @ share_NN, moved_RN @ is_NK @ is_NK.T
     return moved_RN @ near.T, moved_RN @ equal.T
 
 
@@ -96,7 +90,14 @@ def comparison(
 
     ``budget``: None is the first table of the suite and protocol.
     """
-    table = unsupervised_table(version, suite, protocol, budget)
+    return compared(version, unsupervised_table(version, suite, protocol, budget))
+
+
+def compared(version: Path, table: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Compute row -> result for a table: its suite, protocol and columns, its rows with method,
+    variant, seeds and runs are read, and of CxC the values.
+    """
+    suite, protocol = table["suite"], table["protocol"]
     tasks = [name for name in table["columns"] if name != "Avg."]
     values: list[list[float]] = []
     answers: list[list[Answer]] = []
@@ -104,13 +105,17 @@ def comparison(
         of_row = []
         for run in row["runs"]:
             answered = [answer(version, run, suite, protocol, task) for task in tasks]
-            scores = [round(float(one.values_Q.mean()), 2) for one in answered]
-            of_row.append(round(sum(scores) / len(scores), 2))
+            of_row.append(average([float(one.values_Q.mean()) for one in answered]))
             answers.append(answered)
         if suite == "cxc":  # the value is a mean over draws, which bench verify draws again
             of_row = row["cells"][tasks[0]]["values"]
         values.append(of_row)
     return _compared(table["rows"], values, answers)
+
+
+def average(values: list[float]) -> float:
+    """Return the average of a run's tasks as papers print it: of rounded numbers, rounded."""
+    return round(sum(round(one, 2) for one in values) / len(values), 2)
 
 
 def unsupervised_table(

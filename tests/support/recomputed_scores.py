@@ -1,7 +1,8 @@
 """Scores of a version's runs, and how far each item moves them, with numpy and scipy alone.
 
-In the slow way if there is one: ranks of the STS tasks and their derivatives come from all
-comparisons of two items. Written from docs/statistics.md and its sources for ``recomputed.py``.
+Written from docs/statistics.md and its sources for ``recomputed.py``. Ranks and their derivatives
+come from sums over the items below, which tests/golden/test_recomputed.py compares with sums over
+all pairs of items.
 """
 
 from __future__ import annotations
@@ -79,38 +80,31 @@ def sentences_of_pairs() -> dict[str, np.ndarray]:
     return dict(zip(STS, np.split(pairs, np.cumsum(items)[:-1]), strict=True))
 
 
-def signs(values: np.ndarray) -> np.ndarray:
-    """(N, N) 1 if the row's item is above the column's, -1 if below, else 0."""
-    return np.sign(values[:, None] - values[None, :]).astype(np.float32)
-
-
-def spearman(x_sign: np.ndarray, y_sign: np.ndarray) -> tuple[float, np.ndarray]:
+def spearman(x_N: np.ndarray, y_N: np.ndarray) -> tuple[float, np.ndarray]:
     """Return the correlation of ranks in points, and (N,) its derivative by each item's share, over
-    N.
+    N. ``by_all_comparisons`` of tests/golden/test_recomputed.py is the same in the slow way.
     """
-    n = len(x_sign)
-    u, v = (
-        sign.mean(axis=1, dtype=np.float64) for sign in (x_sign, y_sign)
-    )  # twice the centred rank, as a share
+    n = len(x_N)
+    of_x, of_y = (_LevelsOf(one.astype(np.float64)) for one in (x_N, y_N))
+    # twice the centred rank, as a share
+    u, v = (2 * of.share_below(np.full(n, 1 / n)) - 1 for of in (of_x, of_y))
     a = (u * v).mean()
     b = (u * u).mean()
     c = (v * v).mean()
 
-    def moved(sign: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def moved(of: _LevelsOf, other: np.ndarray) -> np.ndarray:
         """Return the effect of more of an item on the mean of ``other`` times the ranks."""
-        return sign.T.astype(np.float64) @ other / n
+        return other.mean() - 2 * of.share_below(other / n)
 
-    of_a = u * v + moved(x_sign, v) + moved(y_sign, u) - 3 * a
-    of_b, of_c = u * u + 2 * moved(x_sign, u) - 3 * b, v * v + 2 * moved(y_sign, v) - 3 * c
+    of_a = u * v + moved(of_x, v) + moved(of_y, u) - 3 * a
+    of_b, of_c = u * u + 2 * moved(of_x, u) - 3 * b, v * v + 2 * moved(of_y, v) - 3 * c
     rho = a / math.sqrt(b * c)
     return 100 * rho, 100 / n * (of_a / math.sqrt(b * c) - rho / 2 * (of_b / b + of_c / c))
 
 
 def answer_sts(arrays: dict[str, np.ndarray], task: str) -> Answer:
     """Spearman's correlation over all pairs, which share sentences across the STS sets."""
-    score, moved_N = spearman(
-        *(signs(arrays[x].astype(np.float64)) for x in ("prediction", "gold"))
-    )
+    score, moved_N = spearman(arrays["prediction"], arrays["gold"])
     weight_N = np.full(len(moved_N), 1 / len(moved_N))
     return Answer(np.array([score]), moved_N, weight_N, sentences_of_pairs()[task])
 
