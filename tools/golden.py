@@ -59,6 +59,8 @@ SENTENCES = [
 """Ten sentences of one to more than sixteen tokens, with marks and digits."""
 FIRST = 16
 """How many coordinates of a vector are kept; its length and its cosines see the others."""
+# of a suite that takes minutes, some of its tasks
+TASKS = {"clustering": ("AgNews", "SearchSnippets", "StackOverflow", "Tweet")}
 # the text forms of a suite whose sets are here in several
 TEXTS = {"sts": "tokenised,raw"}
 SUITES = (
@@ -353,7 +355,7 @@ def suites(data: Path, names: Sequence[str] = SUITES) -> dict[str, float]:
         with tempfile.TemporaryDirectory() as place:
             result = bench.evaluate(
                 random_words,
-                suites=[name],
+                suites=[f"{name}:{task}" for task in TASKS.get(name, ())] or [name],
                 data=data,
                 text=TEXTS.get(name, "any"),
                 name="random words",

@@ -1,5 +1,5 @@
 """Verdicts on transfer, clustering and CxC, against a computation that imports nothing of bench
-(``recomputed.py``), on made runs. The published ones: tests/publish/test_recomputed.py.
+(``recomputed.py``), on made runs. The published ones: tests/golden/test_version.py.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"(tickets\.(tsv|csv)|mails\.csv)": "files that a page shows; tests/docs/test_own_data.py",
     r"--seeds-for": "runs of several seeds; tests/cli/test_seeds_for.py",
     r"mteb:": "mteb is slow to import; tests/score/suites/test_mteb.py",
-    r"^bench verify leaderboards/v\d+": "hundreds of runs; tests/publish/test_recomputed.py",
+    r"^bench verify leaderboards/v\d+": "hundreds of runs; tests/golden/test_version.py",
     r"--retrain-free|--items|^bench data check": (
         "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py"
     ),

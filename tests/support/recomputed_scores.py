@@ -1,7 +1,7 @@
 """Scores of a version's runs, and how far each item moves them, with numpy and scipy alone.
 
 Written from docs/statistics.md and its sources for ``recomputed.py``. Ranks and their derivatives
-come from sums over the items below, which tests/golden/test_recomputed.py compares with sums over
+come from sums over the items below, which tests/golden/test_version.py compares with sums over
 all pairs of items.
 """
 
@@ -82,7 +82,7 @@ def sentences_of_pairs() -> dict[str, np.ndarray]:
 
 def spearman(x_N: np.ndarray, y_N: np.ndarray) -> tuple[float, np.ndarray]:
     """Return the correlation of ranks in points, and (N,) its derivative by each item's share, over
-    N. ``by_all_comparisons`` of tests/golden/test_recomputed.py is the same in the slow way.
+    N. ``by_all_comparisons`` of tests/golden/test_version.py is the same in the slow way.
     """
     n = len(x_N)
     of_x, of_y = (_LevelsOf(one.astype(np.float64)) for one in (x_N, y_N))
