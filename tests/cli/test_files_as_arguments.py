@@ -57,8 +57,12 @@ def test_data_among_the_models_is_for_the_option_suite(
 
 
 def test_options_on_the_pages_are_in_the_help() -> None:
-    """Every option of a command in README and docs is in the help of its verb."""
+    """Every option of a command in README and docs is in the help of its verb.
+
+    docs/promises.md also names what is promised and not there yet.
+    """
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages.remove(ROOT / "docs" / "promises.md")
     hidden = {}
     help_of = cache(lambda verb: bench(verb, "--help").stdout)
     for page in pages:
