@@ -150,21 +150,7 @@ def diagnose_machine(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "cache": str(default_cache()),
         "disk free": format_bytes(shutil.disk_usage(disk).free),
     }
-    if device.startswith("cuda"):
-        facts["attention dropout"] = _attention_dropout(device, facts["precision"])
     return facts | {"next": _useful_command(facts, data, runs)}
-
-
-def _attention_dropout(device: str, precision: str) -> str:
-    """Measure the dropout of attention on a GPU: some kernels round it (BERT's is 0.1)."""
-    import torch
-
-    from bench.method.attention_dropout import describe_attention_dropout
-
-    kinds = {"bf16": torch.bfloat16, "fp16": torch.float16}
-    return describe_attention_dropout(
-        0.1, torch.device(device), kinds.get(precision, torch.float32)
-    )
 
 
 def _data_states(folder: DataFolder) -> list[dict[str, Any]]:

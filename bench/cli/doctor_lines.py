@@ -55,10 +55,7 @@ def _device_text(facts: Mapping[str, Any]) -> str:
     precision = facts["precision"]
     if separator and kind == "cpu":
         return f"CPU only: {model}; trains in {precision}"
-    line = f"{facts['device']}; trains in {precision}, scores in fp32"
-    if "attention dropout" in facts:
-        line += f"; attention dropout: {facts['attention dropout']}"
-    return line
+    return f"{facts['device']}; trains in {precision}, scores in fp32"
 
 
 def _short_path(path: str) -> str:

@@ -12,7 +12,6 @@ from bench.base.text import format_duration, plural, seed_ranges
 from bench.cli.options import print_columns, print_grid, print_json, say
 from bench.cli.plan_facts import (
     backbone_name,
-    compile_facts,
     device_text,
     notes_of,
     plan_sentence,
@@ -55,8 +54,6 @@ def print_plan(
         device = device_text(config.device, rows[0].first.precision)
         facts = [("score", scores_text(rows)), ("device", device), ("in all", total_text(rows))]
         notes = []
-    if config.compile:
-        facts += compile_facts(rows, config.device)
     facts += space_facts(rows, prepared.to_fetch, offline=config.offline)
     print_columns([*facts, *notes], indent=2, blank=True)
     recipe = _recipe_grid(rows, everything)

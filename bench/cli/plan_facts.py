@@ -10,7 +10,6 @@ from bench.cli.plan_rows import PlanRow
 from bench.data.sets import Pending, data_sets
 from bench.method.budget import budget_of
 from bench.run.cards import CARDS, card_named
-from bench.run.compile_cost import SAVED, compile_cost
 from bench.run.estimates import disk_bytes
 from bench.run.planned import PlannedRun
 from bench.session.needs import pending_size
@@ -191,26 +190,6 @@ def total_text(rows: Sequence[PlanRow]) -> str:
     if has_unknown_times:
         parts.append("not counting rows whose time is unknown")
     return ", ".join(parts)
-
-
-def compile_facts(rows: Sequence[PlanRow], device: str) -> Facts:
-    """Return a line on what ``--set compile=true`` costs, and from how many steps on it pays."""
-    costs = []
-    for row in rows:
-        cost = compile_cost(row.first, device)
-        if cost is not None:
-            costs.append(cost)
-    if not costs:
-        return [("compile", "what it costs and saves here was not measured")]
-    most = max(costs, key=lambda cost: cost.steps)
-    return [
-        (
-            "compile",
-            f"up to {plural(most.shapes, 'shape')}, some {format_duration(most.seconds)}; "
-            f"pays from about {most.steps:,} steps on, if it saves {SAVED:.0%} of a step "
-            "(assumed: not measured on a GPU)",
-        )
-    ]
 
 
 def space_facts(rows: Sequence[PlanRow], to_fetch: Sequence[Pending], *, offline: bool) -> Facts:

@@ -133,8 +133,7 @@ MAIN_OPTIONS = (
         multiple=True,
         metavar="KEY=VALUE",
         help="Change a recipe value; KEY=A,B,C makes a run for each. compile=true compiles the "
-        "encoder, step=graph replays a CUDA graph of the step, unpadded=true leaves out "
-        "padding. May be repeated.",
+        "encoder. May be repeated.",
     ),
     grouped_option(
         WHAT,

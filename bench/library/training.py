@@ -48,8 +48,6 @@ def train(
     text: str = "tokenised",
     chunk: int | Literal["auto"] | None = None,
     compile: bool = False,
-    step: Literal["eager", "static", "graph"] = "eager",
-    unpadded: bool = False,
     device: str = "auto",
     fresh: bool = False,
     offline: bool = False,
@@ -79,12 +77,10 @@ def train(
     that name none. ``budget``: "500steps", "10m", "2epochs". ``precision``: "auto", "fp32", "bf16".
     ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
     ``chunk``: rows of a batch in memory at a time, with the same gradient, or "auto". ``compile``:
-    torch compiles the encoder. ``step``: "graph" replays a CUDA graph of the step. ``unpadded``:
-    rows are trained on without padding. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh``
-    repeats finished runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones with
-    weights in a pickle. ``plugins``: further Python files and classes, with suites or methods.
-    ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: show lines and
-    bars.
+    torch compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats
+    finished runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones with weights
+    in a pickle. ``plugins``: further Python files and classes, with suites or methods. ``runs``:
+    the folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: show lines and bars.
 
     Every other keyword is a value of the recipe: ``batch_size=128``, ``temperature=0.1``; a list,
     ``temperature=[0.05, 0.1]``, is a run for each. ``settings`` are such values as a dictionary.
@@ -109,8 +105,6 @@ def train(
         text=text,
         chunk=chunk,
         compile=compile,
-        step=step,
-        unpadded=unpadded,
         device=device,
         fresh=fresh,
         offline=offline,

@@ -65,10 +65,6 @@ class Context:
     auto_batch: bool = False
     # torch compiles the encoder's forward while training
     compiled: bool = False
-    # "eager"; "static": on static buffers; "graph": recorded once as a CUDA graph, and replayed
-    step: str = "eager"
-    # rows go through the encoder without padding while training
-    unpadded: bool = False
     # seconds between two saved states; work after the last one is repeated
     save_seconds: float = 60.0
 
@@ -92,7 +88,7 @@ class TrainReport:
     tokens: int = 0
     # of the GPUs, dev scores included; None: nothing counts them
     joules: float | None = None
-    # chunk, ranks, compiled, step, unpadded: how it was executed
+    # chunk, ranks, compiled: how it was executed
     execution: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -35,12 +35,10 @@ from bench.method.features import (
 )
 from bench.method.host_memory import HostMemory
 from bench.method.json_files import read_run_json
-from bench.method.masks import with_whole_mask
 from bench.method.optimizer import adamw
 from bench.method.passes import by_rows, compute_exactly
 from bench.method.ranks import ALONE, Alone
 from bench.method.recipe import Recipe
-from bench.method.unpadded import Packing
 
 ENCODER_INPUTS = {"input_ids", "inputs_embeds", "attention_mask", "position_ids", "token_type_ids"}
 CPU_TOKENS = 1024
@@ -88,8 +86,6 @@ class TorchMethod(Method, nn.Module):
     encode_tokens: int | None = None
     # rows whose activations are held at once while training; None: all
     chunk: int | None = None
-    # set by the training loop with unpadded=true
-    packing: Packing | None = None
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -166,11 +162,7 @@ class TorchMethod(Method, nn.Module):
         """
         unused = "input_ids" if "inputs_embeds" in features else ""
         inputs = {key: features[key] for key in features if key in ENCODER_INPUTS - {unused}}
-        if self.packing is not None and self.training:
-            states = self.packing.states(inputs)
-            if states is not None:
-                return states
-        return self.encoder(**with_whole_mask(inputs, self.encoder)).last_hidden_state
+        return self.encoder(**inputs).last_hidden_state
 
     def embed(self, features: Features) -> Tensor:
         """Return the vectors that are scored, (n, dim)."""

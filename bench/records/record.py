@@ -243,9 +243,6 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     # number of rows of a batch that had their activations in memory at once
     chunk: Count | None = None
     compiled: bool | None = None
-    # "graph" or "static", if updates were not the plain ones; "graph, then static"
-    step: str | None = None
-    unpadded: bool | None = None
     # the precision of vectors, if the weights are not float32: "float32 on weights in bf16"
     scored_in: str | None = None
     # suite, or a score by other code than the rest of its suite -> the code that scored it

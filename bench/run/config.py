@@ -75,9 +75,6 @@ class RunConfig:
     on: str = "here"  # see parse_target
     chunk: int | Literal["auto"] | None = None  # rows of a batch that are held at once
     compile: bool = False  # torch compiles the encoder while training
-    # how an update is computed: "static" on static buffers, "graph" as a CUDA graph of them
-    step: Literal["eager", "static", "graph"] = "eager"
-    unpadded: bool = False  # rows go through the encoder without padding while training
     fresh: bool = False
     offline: bool = False
     wait_seconds: float = 0.0  # for another process that works on a run
@@ -158,9 +155,6 @@ class RunConfig:
 
 FIELDS = tuple(item.name for item in fields(RunConfig))
 
-STEPS = ("eager", "static", "graph")
-"""Values of ``RunConfig.step``."""
-
 
 def split_variant(name: str) -> tuple[str, str]:
     """Return ("promcse", "eh") for "promcse+eh", and ("promcse", "") for "promcse"."""
@@ -203,7 +197,7 @@ def as_typed(value: Any) -> str:
 
 
 SHARED = (
-    *("device", "on", "chunk", "compile", "step", "unpadded"),
+    *("device", "on", "chunk", "compile"),
     *("fresh", "offline", "data", "runs", "plugins"),
 )
 """Fields that belong to the command: the same in all runs of a plan."""
@@ -225,12 +219,6 @@ class Plan:
                 raise BenchError(
                     f"all runs of a plan need the same value of {name}", "set it in [common]"
                 )
-        if any(config.compile and config.unpadded for config in self.runs):
-            raise BenchError(
-                "compile=true and unpadded=true do not go together: without padding, nearly every "
-                "batch would be compiled anew",
-                "one of the two",
-            )
 
     @classmethod
     def read(cls, file: Path) -> Plan:

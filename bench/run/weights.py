@@ -65,8 +65,6 @@ def build_for_run(
         ranks=ranks if trains_in_steps else None,
         auto_batch=config.chunk == "auto",
         compiled=config.compile,
-        step=config.step,
-        unpadded=config.unpadded,
         save_seconds=config.save_seconds,
     )
     method = build_method(cls, run.backbone, run.recipe, context, learns=learns(cls, run.setting))

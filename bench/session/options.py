@@ -9,13 +9,10 @@ from typing import Any
 
 from bench.base.errors import BenchError
 from bench.data.corpora.records import LINES, PARQUET, format_of
-from bench.run.config import FIELDS, STEPS, Plan, RunConfig, with_recipes
+from bench.run.config import FIELDS, Plan, RunConfig, with_recipes
 from bench.run.plugins import from_file
 from bench.score.suites import split_names, use_files
 from bench.session.values import comma_list, parse_overrides, parse_switch
-
-SWITCHES = ("compile", "unpadded")
-"""Keys of ``--set`` that are no recipe values, and true or false."""
 
 
 def plan_from_options(
@@ -31,7 +28,8 @@ def plan_from_options(
     values = {key: value for key, value in typed.items() if key in FIELDS}
     values |= _named_backbones(typed.get("backbones", ()))
     overrides = parse_overrides(typed.get("pairs", ()))
-    values |= _take_execution(overrides)
+    if "compile" in overrides:  # no recipe value: it is the same for all runs of a command
+        values["compile"] = parse_switch("compile", overrides.pop("compile"))
     if overrides:
         values["overrides"] = overrides
     for key, suffix in (("plugins", ".py"), ("recipes", ".toml")):
@@ -49,25 +47,6 @@ def plan_from_options(
     plan = Plan.read(plan_file).with_values(**values)
     use_files([Path(file) for file in plan.runs[0].plugins])
     return plan
-
-
-def _take_execution(overrides: dict[str, str]) -> dict[str, Any]:
-    """Take values that say how runs are executed out of those of ``--set``, and return them.
-
-    They are the same for all runs of a command. Raises BenchError.
-    """
-    values: dict[str, Any] = {}
-    for key in SWITCHES:
-        if key in overrides:
-            values[key] = parse_switch(key, overrides.pop(key))
-    if "step" in overrides:
-        values["step"] = overrides.pop("step")
-        if values["step"] not in STEPS:
-            raise BenchError(
-                f"--set step={values['step']}: expected one of {', '.join(STEPS)}",
-                "it is the same for all runs of a command",
-            )
-    return values
 
 
 def _named_methods(targets: Sequence[str], named: Sequence[str] | None) -> tuple[str, ...]:

@@ -2,9 +2,8 @@
 
 The corpus is a memory map of token ids (:mod:`bench.data.corpora`): a batch slices its rows, and
 nothing is tokenised here. On a CPU a batch is made when the loop asks for it. For a GPU a thread
-makes the next ones meanwhile, pads them to lengths that repeat (kernels are chosen, and graphs
-compiled, once for each shape) and pins them, so that the host need not wait for the copy. Neither
-changes which rows a batch has, or their content.
+makes the next ones meanwhile, pads them to multiples of 8 tokens, and pins them, so that the
+host need not wait for the copy. Neither changes which rows a batch has, or their content.
 """
 
 from __future__ import annotations

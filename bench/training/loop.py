@@ -18,11 +18,6 @@ import torch
 from bench.base.errors import Interrupted, OutOfMemory
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, TrainReport, check_choice
-from bench.method.attention_dropout import (
-    attention_dropouts,
-    check_attention_dropout,
-    without_rounded_dropout,
-)
 from bench.method.batch import Batch
 from bench.method.checks import check_last_batch
 from bench.method.passes import float32_products, use_attention
@@ -31,7 +26,7 @@ from bench.training.batches import batches
 from bench.training.memory import MEMORY_ERRORS, explain_out_of_memory, is_out_of_memory
 from bench.training.spread import check_spread
 from bench.training.states import resume, save_is_due, save_state
-from bench.training.trainer import HALF, Trainer
+from bench.training.trainer import Trainer
 
 
 def train_method(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
@@ -47,24 +42,10 @@ def train_method(method: TorchMethod, corpus: TokenisedCorpus, context: Context)
         if context.device == "cpu" and context.precision == "bf16":
             # saves 10 to 20 % of a bf16 step; in float32 the two are equally fast
             stack.enter_context(use_attention(method.encoder, "eager"))
-        if context.device != "cpu":
-            keep_attention_dropout(method, context, stack)
+        # some of cuDNN's kernels round a dropout of 0.1 to sixteenths (pytorch PR 174245), and the
+        # two views of a sentence would differ by another amount than the recipe says
+        torch.backends.cuda.enable_cudnn_sdp(False)
         return run_loop(method, corpus, context)
-
-
-def keep_attention_dropout(
-    method: TorchMethod, context: Context, stack: contextlib.ExitStack
-) -> None:
-    """Leave attention to kernels that draw the encoder's dropout, while ``stack`` is open.
-
-    Raises RunFailed if a measurement on the device shows another probability.
-    """
-    device = torch.device(context.device)
-    method.encoder.to(device)
-    dtype = HALF.get(context.precision, torch.float32)
-    probabilities = attention_dropouts(method.encoder)
-    check_attention_dropout(probabilities, device, dtype)
-    stack.enter_context(without_rounded_dropout(probabilities))
 
 
 def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:

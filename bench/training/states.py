@@ -72,8 +72,6 @@ def restore(trainer: Trainer, state: Mapping[str, Any]) -> None:
     """Restore the content of :func:`content_of`."""
     trainer.method.load_state_dict(state["trained"], strict=False)
     trainer.optimizer.load_state_dict(state["optimizer"])
-    if trainer.static is not None:
-        trainer.static.forget()
     # a new one: after an unfinished step the old one refuses the next
     trainer.scaler = trainer.new_scaler()
     trainer.scaler.load_state_dict(state["scaler"])

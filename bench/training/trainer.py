@@ -21,17 +21,14 @@ from bench.method.batch import Batch
 from bench.method.host_memory import HostMemory
 from bench.method.ranks import ALONE
 from bench.method.torch_method import TorchMethod
-from bench.method.unpadded import Packing
 from bench.records.names import CHECKPOINT, FAILED_BATCH
 from bench.training.batches import Rows, row_order
 from bench.training.checkpoints import Checkpoints
-from bench.training.compiled import compile_encoder
 from bench.training.curve import TrainingCurve
 from bench.training.failed_batch import write_failed_batch
 from bench.training.gradient import backward
 from bench.training.progress import ENDLESS, Horizon, Progress
 from bench.training.state_files import Damaged
-from bench.training.step_choice import choose_step
 
 KEPT = "what was saved before that step is kept"
 NOT_FINITE = (
@@ -80,22 +77,13 @@ class Trainer:
         self.ranks.start_alike(method)
         method.train()
         method.encoder.train()
-        # says if the encoder is still compiled
-        self.is_compiled: Callable[[], bool] | None = None
         if context.compiled:
-            self.is_compiled = compile_encoder(
-                method.encoder, context.reporter.note, by_shape=self.device.type == "cuda"
-            )
-        method.packing = None
-        if context.unpadded:
-            method.packing = Packing(method.encoder, context.reporter.note)
+            # an attribute of this one object: names of weights stay, and compute_exactly takes it
+            # away for what is scored
+            method.encoder.forward = torch.compile(method.encoder.forward)
         self.optimizer = method.optimizer()
         self.scaler = self.new_scaler()
         self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
-        # the step on static buffers; None: the plain one
-        self.static = choose_step(
-            method, self.optimizer, self.trained, context, HALF.get(context.precision)
-        )
 
     def _seed_dropout(self) -> None:
         """Seed the random numbers of the forward pass; the first rank draws the same as a single
@@ -155,13 +143,8 @@ class Trainer:
             execution["ranks"] = ranks[0]
         if self.progress.chunk is not None:
             execution["chunk"] = self.progress.chunk
-        if self.is_compiled is not None and self.is_compiled():
+        if self.context.compiled:
             execution["compiled"] = True
-        packing = self.method.packing
-        if packing is not None and packing.active and packing.passes:
-            execution["unpadded"] = True
-        if self.static is not None and (kind := self.static.describe()) is not None:
-            execution["step"] = kind
         return execution
 
     def _settle_checkpoint(self) -> None:
@@ -246,11 +229,7 @@ class Trainer:
             group["lr"] = rate
 
         # the gradient, and the update with it
-        if self.static is not None and p.chunk is None and self.static.takes(batch):
-            losses = self.static.do(batch, rate)
-        else:
-            losses = self._update(batch)
-        self.window.append(losses)
+        self.window.append(self._update(batch))
 
         # the counts; a summary waits for the device, and so belongs to the time of a step
         p.step += 1

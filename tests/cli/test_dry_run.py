@@ -191,25 +191,6 @@ def test_a_disk_that_is_too_full_is_one_line_before_anything_is_trained(
     assert again.exit_code == 0 and "nothing repeated" in again.stderr, "what is done needs none"
 
 
-def test_a_plan_says_from_how_many_steps_on_compiling_pays() -> None:
-    command = argv("run simcse --backbone bert-base-uncased --dry-run --device H100")
-    flat = " ".join(bench(*command, "--set", "compile=true").stdout.split())
-    pays = re.search(
-        r"compile up to 4 shapes, some \S+ ?\S*; pays from about ([\d,]+) steps on", flat
-    )
-    assert pays is not None, flat
-    assert "(assumed: not measured on a GPU)" in flat
-    assert "compile" not in bench(*command).stdout
-    on_cpu = bench(*command[:-1], "cpu", "--set", "compile=true").stdout
-    assert "what it costs and saves here was not measured" in " ".join(on_cpu.split())
-
-
-def test_a_switch_is_true_or_false_and_a_step_has_a_name() -> None:
-    for value, wanted in (
-        ("compile=maybe", "--set compile=maybe: expected true or false"),
-        ("step=fast", "--set step=fast: expected one of eager, static, graph"),
-        ("step=eager,graph", "--set step=eager,graph: expected one of eager, static, graph"),
-    ):
-        done = bench(*BERT, "--set", value)
-        assert done.exit_code == 2
-        assert error_line(done).endswith(wanted)
+def test_a_switch_is_true_or_false() -> None:
+    line = error_line(bench(*BERT, "--set", "compile=maybe"))
+    assert line.endswith("--set compile=maybe: expected true or false")

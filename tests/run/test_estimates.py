@@ -15,7 +15,6 @@ from bench.backbones import Reference
 from bench.data.corpora import Corpus
 from bench.method import EncoderShape, TorchMethod, TrainingCost
 from bench.run.cards import STEP_SECONDS
-from bench.run.compile_cost import LAYER_SECONDS, SAVED, compile_cost
 from bench.run.corpora import AbsentCorpus
 from bench.run.estimates import (
     disk_bytes,
@@ -171,18 +170,3 @@ def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> Non
             known_steps(merge_recipe(SIMCSE, None, "", {"budget": budget}, trained=True), rows)
             == steps
         ), budget
-
-
-def test_when_compiling_pays_by_hand() -> None:
-    """32 tokens are four lengths on a GPU; a last batch with fewer rows has them, too."""
-    run = _half(run_of(rows=640_000))
-    step = max(STEP_SECONDS, 6 * LAYERS * 64 * 2 * 25.6 / (0.20 * 989e12))
-    cost = compile_cost(run, "cuda:H100")
-    assert cost is not None
-    assert (cost.shapes, cost.seconds) == (4, 4 * 12 * LAYER_SECONDS)
-    assert cost.steps == pytest.approx(cost.seconds / (SAVED * step), abs=1)
-    uneven = compile_cost(_half(run_of(rows=640_001)), "cuda:H100")
-    assert uneven is not None and uneven.shapes == 8
-    whole = compile_cost(_half(run_of(rows=640_001, drop_last="true")), "cuda:H100")
-    assert whole is not None and whole.shapes == 4
-    assert compile_cost(run, "cpu") is None
