@@ -33,7 +33,6 @@ def _cost(runs: Sequence[RunRecord]) -> RowCost:
         trainable_parts=_parts([cost.trainable_parts for cost in costs]),
         train_seconds=_mean([cost.train_seconds for cost in costs]),
         peak_memory_bytes=_mean([cost.peak_memory_bytes for cost in costs]),
-        energy_joules=_mean([cost.energy_joules for cost in costs]),
     )
 
 

@@ -86,8 +86,6 @@ class TrainReport:
     sentences: int
     # tokens of these rows, without padding
     tokens: int = 0
-    # of the GPUs, dev scores included; None: nothing counts them
-    joules: float | None = None
     # chunk, ranks, compiled: how it was executed
     execution: Mapping[str, Any] = field(default_factory=dict)
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from bench.base.energy import SHARED_CARD
 from bench.base.errors import BenchError
 from bench.base.text import format_bytes, plural
 from bench.run.batch import JobBatch
@@ -139,7 +138,6 @@ def work_off(
     """
     cards = cards_of(device)
     most = process_limit(batch.target, cards)
-    is_shared = device.startswith("cuda") and most > len(cards)
     waiting = [(run_id, 1) for run_id in batch.runs]
     working: list[Worker] = []
     ended: dict[str, str] = {}
@@ -147,7 +145,7 @@ def work_off(
         while waiting and len(working) < most:
             run_id, attempt = waiting.pop(0)
             card = least_used(cards, working)
-            working.append(start_worker(batch, run_id, card, attempt, is_shared))
+            working.append(start_worker(batch, run_id, card, attempt))
         for worker in list(working):
             code = worker.process.poll()
             if code is None:
@@ -180,14 +178,12 @@ def least_used(cards: Sequence[str], working: Sequence[Worker]) -> str:
     return min(cards, key=lambda card: used[card])
 
 
-def start_worker(batch: JobBatch, run_id: str, card: str, attempt: int, is_shared: bool) -> Worker:
+def start_worker(batch: JobBatch, run_id: str, card: str, attempt: int) -> Worker:
     """Start the process of a run; its output is appended to the run's log."""
     node = socket.gethostname()
     environment = {**os.environ, "BENCH_JOB": f"local {batch.name} {node} {attempt}"}
     if card:
         environment["CUDA_VISIBLE_DEVICES"] = card
-    if is_shared:
-        environment[SHARED_CARD] = "1"
     with _log_of(batch.folder / "logs" / f"{run_id}.log") as log:
         log.write(f"\nattempt {attempt} on card {card or 'as here'}\n".encode())
         log.flush()

@@ -162,7 +162,6 @@ def train_weights(
             train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
             peak_memory_bytes=devices.peak_memory_bytes(method.context.device),
             host_memory_bytes=devices.host_memory_bytes(),
-            energy_joules=None if report.joules is None else round(report.joules, 1),
         ),
         training=Training(
             steps=report.steps,

@@ -38,7 +38,6 @@ def save_state(trainer: Trainer) -> None:
     training is not saved.
     """
     trainer.check_sound()
-    trainer.count_energy()
     began = time.monotonic()
     rng = trainer.ranks.gather(rng_state(trainer.device))
     trainer.ranks.first(partial(_write, trainer, rng))

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from bench.backbones.model import Backbone
-from bench.base.energy import EnergyMeter
 from bench.base.errors import RunFailed
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Method, TrainReport, seed_for
@@ -70,8 +69,6 @@ class Trainer:
         self.saved_at = time.monotonic()
         self.save_took = 0.0
 
-        self.meter = EnergyMeter(context.device)
-
         self._seed_dropout()
         method.to(self.device)
         self.ranks.start_alike(method)
@@ -97,13 +94,6 @@ class Trainer:
         """Return a scaler of the loss, which does something with fp16 alone."""
         return torch.amp.GradScaler(self.device.type, enabled=self.context.precision == "fp16")
 
-    def count_energy(self) -> None:
-        """Add the energy that the GPUs of all ranks used since the last call."""
-        counted = self.ranks.gather(self.meter.take())
-        used = [joules for joules in counted if joules is not None]
-        if used:
-            self.progress.joules = (self.progress.joules or 0.0) + sum(used)
-
     def finish(self) -> TrainReport:
         """Make the best checkpoint the run's, load it, and report the training.
 
@@ -118,7 +108,6 @@ class Trainer:
             self.count_idle()
         if p.idle > 1:
             self.context.reporter.note(f"the loss was exactly 0 in {p.idle} of {p.step} steps")
-        self.count_energy()
         self.ranks.first(self._settle_checkpoint)
         self.method.load(self.context.folder / CHECKPOINT)
         return TrainReport(
@@ -129,7 +118,6 @@ class Trainer:
             dev_seconds=p.dev_seconds,
             sentences=p.rows,
             tokens=p.tokens,
-            joules=p.joules,
             execution=self._execution(),
         )
 

@@ -37,10 +37,7 @@ def test_every_token_of_the_rows_that_were_seen_is_counted(
     )
 
 
-def test_memory_is_what_the_process_holds_and_energy_is_not_guessed(record: RunRecord) -> None:
+def test_memory_is_what_the_process_holds(record: RunRecord) -> None:
     assert record.cost.host_memory_bytes == record.cost.peak_memory_bytes  # on a CPU they are one
     assert 1e8 < record.cost.host_memory_bytes < 1e11
-    assert (
-        record.cost.energy_joules is None
-        and replace(record.provenance.execution, suites={}) == HowExecuted()
-    )
+    assert replace(record.provenance.execution, suites={}) == HowExecuted()

@@ -103,12 +103,12 @@ class Batch:
 
 
 def test_workers_end_as_they_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed one is started again on a card; each knows its card and that it shares it."""
+    """A killed one is started again on a card; each knows its card."""
     monkeypatch.setattr(local, "cards_of", lambda device: ("3",))
     monkeypatch.setattr(local, "LOOK_EVERY", 0.01)
     killed = f"echo x >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) = 2 ] || kill -9 $$"
     lines = {
-        "good": "echo card $CUDA_VISIBLE_DEVICES shared $BENCH_SHARED_CARD job $BENCH_JOB",
+        "good": "echo card $CUDA_VISIBLE_DEVICES job $BENCH_JOB",
         "bad": "echo no >&2; exit 1",
         "killed": killed,
         "hopeless": "kill -9 $$",
@@ -123,7 +123,7 @@ def test_workers_end_as_they_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "hopeless": "failed",
     }
     log = (tmp_path / "logs" / "good.log").read_text()
-    assert "card 3 shared 1 job local b" in log
+    assert "card 3 job local b" in log
     assert (tmp_path / "logs" / "hopeless.log").read_text().count("attempt") == 2
     assert len(said) == 4 and any(line.endswith("logs/bad.log") for line in said)
 

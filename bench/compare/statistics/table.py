@@ -88,8 +88,6 @@ class RowCost:
     trainable_parts: Mapping[str, float] | None = None
     train_seconds: float | None = None
     peak_memory_bytes: float | None = None
-    # of the GPU while training
-    energy_joules: float | None = None
     # for all trials of the search that found the values; None: no search did
     tuning_seconds: float | None = None
     tuning_trials: int | None = None

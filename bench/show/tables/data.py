@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
-from bench.compare.statistics.table import Cell, Row, RowCost, Table
+from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.grid import csv_lines
 
 SCHEMA = "bench.compare/3"
@@ -147,14 +147,6 @@ def _facts(value: Any) -> dict[str, Any]:
     return facts
 
 
-def _cost_facts(cost: RowCost) -> dict[str, Any]:
-    """Return the costs of a row; energy only if a GPU counted it."""
-    facts = _facts(cost)
-    if cost.energy_joules is None:
-        del facts["energy_joules"]
-    return facts
-
-
 def table_data(table: Table) -> dict[str, Any]:
     """Return a table as plain JSON values: ``$defs/table`` of the schema."""
     sender = {"submitted_by": table.sender} if table.sender else {}
@@ -187,7 +179,7 @@ def _row(row: Row, table: Table) -> dict[str, Any]:
         "runs": list(row.runs),
         **_head(row, table),
         "cells": {task: _cell(cell) for task, cell in zip(table.columns, row.cells, strict=True)},
-        "cost": None if row.cost is None else _cost_facts(row.cost),
+        "cost": None if row.cost is None else _facts(row.cost),
         "footnotes": list(row.footnotes),
         "values": row.values,
     }

@@ -26,7 +26,7 @@ from bench.show.grid import (
 )
 from bench.show.tables.legend import sign_legend
 
-COSTS = ("params", "train", "energy", "tuning", "memory")
+COSTS = ("params", "train", "tuning", "memory")
 
 
 def score_grid(
@@ -124,22 +124,18 @@ def _ranked(row: Row, table: Table) -> list[GridCell]:
 def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     """Return the costs of a row by the names of COSTS, each as a short text and as a number.
 
-    The text is "" if the cost was not recorded. Examples: "5.3M" parameters, "13m32s", "84.1kJ", a
-    search of "2h36m/12" trials, "1.4G".
+    The text is "" if the cost was not recorded. Examples: "5.3M" parameters, "13m32s", a search
+    of "2h36m/12" trials, "1.4G".
     """
     cost = row.cost or RowCost()
     seconds = cost.train_seconds
     trained = "" if seconds is None else format_duration(seconds)
-    energy = ""
-    if cost.energy_joules is not None:
-        energy = f"{short_count(cost.energy_joules)}J"
     tuned = ""
     if cost.tuning_seconds is not None:
         tuned = f"{format_duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}"
     return {
         "params": (short_count(cost.trainable_parameters), cost.trainable_parameters),
         "train": (trained, seconds),
-        "energy": (energy, cost.energy_joules),
         "tuning": (tuned, cost.tuning_seconds),
         "memory": (short_count(cost.peak_memory_bytes), cost.peak_memory_bytes),
     }
@@ -177,8 +173,6 @@ def legend(table: Table, candidate: str = SIGNS[MAY_BE_BEST]) -> list[str]:
         lines.append(
             "params: trained; train: training time; memory: peak, in bytes; means over seeds"
         )
-    if any(cost.energy_joules is not None for cost in costs):
-        lines.append("energy: of the GPU while training, by its own counter; means over seeds")
     if any(cost.tuning_seconds is not None for cost in costs):
         lines.append("tuning: search time / number of trials, once for all seeds")
     return lines
