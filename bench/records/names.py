@@ -12,8 +12,6 @@ FOREIGN = ("mteb", OWN_DATA)
 """Suites with task names that others chose: mteb has an STS12, too."""
 CHECKPOINT = "checkpoint"
 CURVE = "curve.jsonl"
-FAILED_BATCH = "failed-batch.tsv"
-"""The rows of the batch that made the loss NaN or infinite."""
 
 
 def data_key(task: str, text: str | None, suite: str = "") -> str:

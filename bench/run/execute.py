@@ -29,7 +29,7 @@ from bench.base.signals import stop_signals
 from bench.base.user_code import located
 from bench.method import Reporter
 from bench.records.damage import checkpoint_problem
-from bench.records.names import CHECKPOINT, FAILED_BATCH, FOREIGN, LOCK, RECORD
+from bench.records.names import CHECKPOINT, FOREIGN, LOCK, RECORD
 from bench.records.record import RunRecord
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
@@ -252,7 +252,7 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
             f"scores of the old weights were removed: --suite {','.join(gone)} scores the new ones"
         )
     folder = store.folder(run.run_id)
-    for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
+    for name in ("run.json", "curve.jsonl", TRACEBACK):
         (folder / name).unlink(missing_ok=True)
     for name in (CHECKPOINT, "state", VECTORS, "predictions", *FOREIGN):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -42,8 +42,6 @@ class Progress:
     train_seconds: float = 0.0
     device_seconds: float = 0.0
     dev_seconds: float = 0.0
-    # steps with a loss of exactly 0
-    idle: int = 0
 
 
 ENDLESS = 10**9

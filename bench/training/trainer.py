@@ -20,11 +20,10 @@ from bench.method.batch import Batch
 from bench.method.host_memory import HostMemory
 from bench.method.ranks import ALONE
 from bench.method.torch_method import TorchMethod
-from bench.records.names import CHECKPOINT, FAILED_BATCH
+from bench.records.names import CHECKPOINT
 from bench.training.batches import Rows, row_order
 from bench.training.checkpoints import Checkpoints
 from bench.training.curve import TrainingCurve
-from bench.training.failed_batch import write_failed_batch
 from bench.training.gradient import backward
 from bench.training.progress import ENDLESS, Horizon, Progress
 from bench.training.state_files import Damaged
@@ -34,6 +33,8 @@ NOT_FINITE = (
     "look at these rows if it is the first step; "
     "otherwise lower --set learning_rate=, or use --precision fp32"
 )
+SHOWN = 8
+"""Rows of a batch that an error names."""
 LOG_EVERY = 25
 """Steps between two lines of curve.jsonl; also between two waits for the device."""
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -103,11 +104,6 @@ class Trainer:
         p = self.progress
         if p.best_score is None:
             self.check_sound()
-        if self.window:
-            # patience ended the training between two lines of the curve
-            self.count_idle()
-        if p.idle > 1:
-            self.context.reporter.note(f"the loss was exactly 0 in {p.idle} of {p.step} steps")
         self.ranks.first(self._settle_checkpoint)
         self.method.load(self.context.folder / CHECKPOINT)
         return TrainReport(
@@ -152,7 +148,6 @@ class Trainer:
                 str(problem), "the same command goes on from the last good state"
             ) from None
         self.checkpoints.finish(p.best_step)
-        (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
 
     def _dev_score(self, score_of: Callable[[Method], float]) -> float:
         """Return the dev score. In a training each sentence of the dev set is tokenised once."""
@@ -259,7 +254,6 @@ class Trainer:
     def _summarise(self, rate: float) -> None:
         """Make the next line of the curve: the means since the last one."""
         self.check_finite()
-        self.count_idle()
         self.entry = {"step": self.progress.step}
         for name in self.window[0]:
             values = torch.stack([losses[name] for losses in self.window])
@@ -277,34 +271,14 @@ class Trainer:
         for step, loss in enumerate(losses, self.progress.step - len(losses) + 1):
             if math.isfinite(loss):
                 continue
-            file = self.context.folder / FAILED_BATCH
-            if self.ranks.lead:
-                _, rows = next(self.order(step - 1))
-                write_failed_batch(file, rows, self.corpus, self.method)
+            _, rows = next(self.order(step - 1))
+            numbers = ", ".join(str(row + 1) for row in rows[:SHOWN].tolist())
+            more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
             raise RunFailed(
-                f"the loss became {loss} at step {step}; "
-                f"the rows of its batch are in {file}; {KEPT}",
+                f"the loss became {loss} at step {step}, on rows {numbers}{more} of the corpus; "
+                f"{KEPT}",
                 NOT_FINITE,
             )
-
-    def count_idle(self) -> None:
-        """Count the steps of the window with a loss of exactly 0, and say so at the first: nothing
-        is learned in them.
-
-        A rank may see the loss of its own rows alone: a step counts if the loss is 0 on every rank.
-        """
-        p = self.progress
-        losses = torch.stack([of_step["loss"] for of_step in self.window]).abs().tolist()
-        largest = [max(of_ranks) for of_ranks in zip(*self.ranks.gather(losses), strict=True)]
-        for step, loss in enumerate(largest, p.step - len(losses) + 1):
-            if loss != 0:
-                continue
-            if p.idle == 0:
-                self.context.reporter.note(
-                    f"the loss is exactly 0 at step {step}: nothing is learned from a batch "
-                    "without anything to compare, such as a single row or equal scores"
-                )
-            p.idle += 1
 
     def check_sound(self) -> None:
         """Raises RunFailed for a loss or a weight that is not finite: such weights are not stored

@@ -1,27 +1,22 @@
-"""Batches that are too small for a loss, losses that are exactly 0, and slices that draw again what
+"""Batches that are too small for a loss, and slices that draw again what
 they drew.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from models import TOY_ROWS, Columns, toy, toy_recipe
+from models import toy_recipe
 
 from bench.base.errors import BenchError
-from bench.method import Context, SilentReporter
 from bench.method import passes as module
-from bench.method.batch import Batch, Loss
 from bench.method.checks import check_last_batch
 from bench.method.passes import by_rows, with_same_draws
-from bench.method.ranks import Alone
 from bench.methods.simcse import SimCSE
 from bench.methods.unsee import UNSEE
-from bench.training.loop import train_method
 
 
 @pytest.mark.parametrize(
@@ -46,71 +41,6 @@ def test_a_last_batch_that_is_too_small_is_refused_before_the_first_step(
         return
     with pytest.raises(BenchError, match=said):
         check_last_batch(UNSEE, recipe, rows)
-
-
-class Notes(SilentReporter):
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def note(self, text: str) -> None:  # type: ignore[override]
-        self.said.append(text)
-
-
-@pytest.mark.parametrize(("empty", "lines"), [(0, 0), (1, 1), (3, 2)])
-def test_a_loss_of_exactly_0_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: int, lines: int
-) -> None:
-    notes = Notes()
-    method = toy(tmp_path, Context(folder=tmp_path, reporter=notes), max_steps=6, epochs=2)
-    real = method.forward
-
-    def forward(batch: Batch) -> Loss:
-        loss = real(batch)
-        return Loss(loss.total * 0) if batch.step < empty else loss
-
-    monkeypatch.setattr(type(method), "forward", lambda self, batch: forward(batch))
-    train_method(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
-    said = [line for line in notes.said if "exactly 0" in line]
-    assert len(said) == lines
-    if lines:
-        assert said[0].startswith("the loss is exactly 0 at step 1: nothing is learned")
-    if lines > 1:
-        assert said[1] == "the loss was exactly 0 in 3 of 6 steps"
-
-
-def test_a_loss_of_0_is_said_if_patience_ends_the_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The steps since the last line of the curve, at most 24, are counted, too."""
-    notes = Notes()
-    context = Context(folder=tmp_path, reporter=notes, dev_score=lambda method: 1.0)
-    method = toy(tmp_path, context, max_steps=20, epochs=9, eval_steps=1, patience=2)
-    real = method.forward
-    monkeypatch.setattr(type(method), "forward", lambda self, batch: Loss(real(batch).total * 0))
-    report = train_method(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
-    assert report.steps == 3
-    said = [line for line in notes.said if "exactly 0" in line]
-    assert said[0].startswith("the loss is exactly 0 at step 1")
-    assert said[1:] == ["the loss was exactly 0 in 3 of 3 steps"]
-
-
-@pytest.mark.parametrize(("other", "lines"), [(0.0, 2), (0.5, 0)])
-def test_a_loss_of_0_counts_if_it_is_0_on_every_rank(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: float, lines: int
-) -> None:
-    notes = Notes()
-    method = toy(tmp_path, Context(folder=tmp_path, reporter=notes), max_steps=3)
-    real = method.forward
-    monkeypatch.setattr(type(method), "forward", lambda self, batch: Loss(real(batch).total * 0))
-
-    def gather(self: Alone, value: Any) -> list[Any]:
-        if isinstance(value, list):  # the losses; also the states of the generators are gathered
-            return [value, [other] * len(value)]
-        return [value]
-
-    monkeypatch.setattr(Alone, "gather", gather)
-    train_method(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
-    assert len([line for line in notes.said if "exactly 0" in line]) == lines
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> torch.Generator:
