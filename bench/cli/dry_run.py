@@ -40,8 +40,7 @@ def print_plan(
 ) -> None:
     """Print the plan and its fetches; write nothing. ``everything``: default values too."""
     config = session.config
-    chunk = config.chunk if isinstance(config.chunk, int) else None
-    rows = plan_rows(prepared.runs, session.store, config.device, chunk)
+    rows = plan_rows(prepared.runs, session.store, config.device, config.chunk)
     if as_json:
         print_json(_plan_objects(rows, prepared.to_fetch, config.device))
         return

@@ -47,12 +47,10 @@ def grouped_option(group: str, *names: str, **settings: Any) -> Callable[..., An
     return click.option(*names, cls=GroupedOption, group=group, **settings)
 
 
-def parse_chunk(text: str) -> int | str:
-    """Read the rows of ``--chunk``, or "auto". Raises BenchError."""
-    if text == "auto":
-        return text
+def parse_chunk(text: str) -> int:
+    """Read the rows of ``--chunk``. Raises BenchError."""
     if not text.isdigit() or int(text) == 0:
-        raise BenchError(f"--chunk {text}: expected a number of rows, or auto", "--chunk 16")
+        raise BenchError(f"--chunk {text}: expected a number of rows", "--chunk 16")
     return int(text)
 
 
@@ -164,8 +162,8 @@ MAIN_OPTIONS = (
         HOW,
         "--chunk",
         type=parse_chunk,
-        metavar="N|auto",
-        help="Rows of a batch in memory at a time, with the same gradient; auto: as many as fit.",
+        metavar="N",
+        help="Rows of a batch in memory at a time, with the same gradient.",
     ),
     grouped_option(
         HOW,

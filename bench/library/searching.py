@@ -137,7 +137,7 @@ def search_recipes(
     setting: Setting | None = None,
     variant: str = "",
     precision: str = "auto",
-    chunk: int | Literal["auto"] | None = None,
+    chunk: int | None = None,
     device: str = "auto",
     offline: bool = False,
     allow_pickle: bool = False,

@@ -46,7 +46,7 @@ def train(
     budget: str | None = None,
     precision: str = "auto",
     text: str = "tokenised",
-    chunk: int | Literal["auto"] | None = None,
+    chunk: int | None = None,
     compile: bool = False,
     device: str = "auto",
     fresh: bool = False,
@@ -76,8 +76,7 @@ def train(
     ``setting``: None is the one with a recipe for the backbone. ``variant``: the variant of methods
     that name none. ``budget``: "500steps", "10m", "2epochs". ``precision``: "auto", "fp32", "bf16".
     ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
-    ``chunk``: rows of a batch in memory at a time, with the same gradient, or "auto". ``compile``:
-    torch compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats
+    ``chunk``: rows of a batch in memory at a time, with the same gradient. ``compile``: torch compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats
     finished runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones with weights
     in a pickle. ``plugins``: further Python files and classes, with suites or methods. ``runs``:
     the folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: show lines and bars.

@@ -61,8 +61,6 @@ class Context:
     chunk: int | None = None
     # the processes that train together; None: this one alone
     ranks: Alone | None = None
-    # hold fewer rows at once if a batch does not fit into memory
-    auto_batch: bool = False
     # torch compiles the encoder's forward while training
     compiled: bool = False
     # seconds between two saved states; work after the last one is repeated

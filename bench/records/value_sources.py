@@ -16,8 +16,6 @@ NOT_OF_A_PAPER = (
     "--budget",
     "ours",
     "harness default",
-    "--auto-batch",
-    "--chunk auto",
     "the backbone's own value",
     "builtin's own value",
 )

@@ -25,7 +25,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -73,7 +73,7 @@ class RunConfig:
 
     device: str = "auto"
     on: str = "here"  # see parse_target
-    chunk: int | Literal["auto"] | None = None  # rows of a batch that are held at once
+    chunk: int | None = None  # rows of a batch that are held at once
     compile: bool = False  # torch compiles the encoder while training
     fresh: bool = False
     offline: bool = False

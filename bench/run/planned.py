@@ -10,7 +10,7 @@ from bench.backbones import Reference
 from bench.base.errors import DataMissing
 from bench.data.corpora import Corpus
 from bench.method.contract import Method
-from bench.method.recipe import Recipe, Value
+from bench.method.recipe import Recipe
 from bench.records.fingerprint import fingerprint_of
 from bench.run.plugins import Plugin
 from bench.run.recipe_files import CustomRecipe
@@ -84,13 +84,6 @@ def determinants(run: PlannedRun) -> dict[str, Any]:
         **run.determines,
         "places": {key: name for key, name in places.items() if name is not None},
     }
-
-
-def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
-    """Return a new run: this one with another recipe value."""
-    return with_fingerprint(
-        replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None)
-    )
 
 
 def learns(cls: type[Method], setting: str) -> bool:

@@ -104,10 +104,10 @@ def process_count(target: Target, device: str) -> int:
     return target.gpus or count
 
 
-def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None:
+def check_chunks(planned: Sequence[PlannedRun], chunk: int | None) -> None:
     """Raise BenchError if a method that trains cannot split a batch."""
     from bench.training.gradient import check_chunk
 
     for run in planned:
-        if isinstance(chunk, int) and run.corpus is not None and run.plugin.cls.fitted != "pass":
+        if chunk is not None and run.corpus is not None and run.plugin.cls.fitted != "pass":
             check_chunk(run.plugin.cls, chunk)

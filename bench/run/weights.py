@@ -61,9 +61,8 @@ def build_for_run(
         reporter=reporter,
         should_stop=should_stop,
         offline=config.offline,
-        chunk=config.chunk if isinstance(config.chunk, int) else None,
+        chunk=config.chunk,
         ranks=ranks if trains_in_steps else None,
-        auto_batch=config.chunk == "auto",
         compiled=config.compile,
         save_seconds=config.save_seconds,
     )

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING
 
 from bench.backbones import Reference, fetch_backbone
 from bench.base.devices import device_line
-from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
+from bench.base.errors import BenchError, RunFailed, RunLocked
 from bench.base.terminal import warn
 from bench.compare.formatting import heads
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder, Later, fetched_folder
 from bench.data.sets.fetch import Fetcher
-from bench.method import Value
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
 from bench.run.estimates import check_disk
 from bench.run.execute import execute
 from bench.run.other_ranks import follow_first_rank
 from bench.run.plan import plan_configs
-from bench.run.planned import PlannedRun, with_value
+from bench.run.planned import PlannedRun
 from bench.run.plugins import Registry, discover
 from bench.run.settle import check_chunks, settle_config
 from bench.session.needs import PreparedRuns, announce_fetches, note_backbone
@@ -195,37 +194,13 @@ class Session:
     def _end_of(self, run: PlannedRun, config: RunConfig) -> RunEnd:
         """Execute a run, and show its end if it has a record."""
         try:
-            record, worked = self._execute(run, config)
+            record, worked = execute(run, self.store, config, self.reporter, self.ranks)
         except (RunFailed, RunLocked) as error:
             if self.ranks is not None and self.ranks.broken:
                 raise
             return RunEnd(run, error=error)
         self.reporter.done(describe_end(record, worked))
         return RunEnd(run, record=record)
-
-    def _execute(self, run: PlannedRun, config: RunConfig) -> tuple[RunRecord, bool]:
-        """Return the record of a run, and whether there was anything to do.
-
-        With ``--chunk auto``, a run with a batch that does not fit into memory and cannot be split
-        becomes one with a batch half as large.
-        """
-        try:
-            return execute(run, self.store, config, self.reporter, self.ranks)
-        except OutOfMemory:
-            if config.chunk != "auto" or self.ranks is not None:
-                raise
-            size = run.recipe["batch_size"]
-            if size == 1 or run.plugin.cls.is_split():
-                raise
-        half = size // 2
-        smaller = with_value(
-            run, "batch_size", Value(half, "--chunk auto", f"{size} did not fit into memory")
-        )
-        self.reporter.note(
-            f"batch_size {size} does not fit; trying {half}, a different recipe (fewer negatives)"
-        )
-        self.reporter.start(smaller.run_id)
-        return self._execute(smaller, config)
 
 
 def known_methods(files: Sequence[Path | str]) -> Registry:

@@ -10,7 +10,6 @@ weights and dropout; a run that was interrupted ends with the same weights as on
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Generator, Iterator
 
 import torch
@@ -77,46 +76,31 @@ def train_to_end(trainer: Trainer) -> TrainReport:
     context = trainer.context
 
     # go on from the last saved state, if there is one
-    resumed = resume(trainer)
-    if not resumed and context.auto_batch:
-        save_state(trainer)  # the state to go back to after a step that does not fit into memory
+    resume(trainer)
 
-    done = False
-    while not done:
-        with contextlib.closing(remaining_batches(trainer)) as feed:
-            fits = True
-            while fits:
-                # every eval_steps steps: a dev score; the checkpoint is kept if it is strictly
-                # better
-                if trainer.score_is_due():
-                    score_dev_set(trainer)
+    with contextlib.closing(remaining_batches(trainer)) as feed:
+        while True:
+            # every eval_steps steps: a dev score; the checkpoint is kept if it is strictly better
+            if trainer.score_is_due():
+                score_dev_set(trainer)
 
-                # every LOG_EVERY steps, and with a dev score: a line of the curve
-                trainer.log()
+            # every LOG_EVERY steps, and with a dev score: a line of the curve
+            trainer.log()
 
-                # from time to time, and before a stop: a state to resume from. The signal of any
-                # rank and the clock of rank 0 decide, so that all ranks do the same.
-                stop = ranks.any(context.should_stop())
-                if stop or ranks.share(save_is_due(trainer)):
-                    save_state(trainer)
+            # from time to time, and before a stop: a state to resume from. The signal of any rank
+            # and the clock of rank 0 decide, so that all ranks do the same.
+            stop = ranks.any(context.should_stop())
+            if stop or ranks.share(save_is_due(trainer)):
+                save_state(trainer)
 
-                # the end: after the last step, when the budget is spent, or when patience is out
-                done = trainer.is_done()
-                if done:
-                    break
-                if stop:
-                    raise interruption(trainer)
+            # the end: after the last step, when the budget is spent, or when patience is out
+            if trainer.is_done():
+                return trainer.finish()
+            if stop:
+                raise interruption(trainer)
 
-                # one step: forward, backward, clip, update
-                fits = try_step(trainer, feed)
-
-        if not fits:
-            # go back to the last state, and hold fewer rows of a batch at a time
-            free_memory()
-            hold_fewer_rows(trainer)
-            resume(trainer)
-
-    return trainer.finish()
+            # one step: forward, backward, clip, update
+            do_step(trainer, feed)
 
 
 def remaining_batches(trainer: Trainer) -> Generator[Batch]:
@@ -132,15 +116,14 @@ def remaining_batches(trainer: Trainer) -> Generator[Batch]:
     )
 
 
-def try_step(trainer: Trainer, feed: Iterator[Batch]) -> bool:
-    """Do one step. Returns False if it does not fit into memory."""
+def do_step(trainer: Trainer, feed: Iterator[Batch]) -> None:
+    """Do one step. Raises OutOfMemory, with a ``--chunk`` to go on with, if it does not fit."""
     try:
         trainer.step(feed)
     except MEMORY_ERRORS as error:
         if not is_out_of_memory(error):
             raise
-        return False
-    return True
+        raise out_of_memory(trainer) from None
 
 
 def score_dev_set(trainer: Trainer) -> None:
@@ -163,36 +146,14 @@ def interruption(trainer: Trainer) -> Interrupted:
     return Interrupted(f"stopped at {trainer.where()}; the same command goes on from there")
 
 
-def free_memory() -> None:
-    """Free the memory of a failed step.
-
-    Its error must be gone by now: it refers to the step's tensors.
-    """
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-
-
-def hold_fewer_rows(trainer: Trainer) -> None:
-    """Halve the rows that are held at a time, after a step that did not fit into memory.
-
-    Raises OutOfMemory without --chunk auto, for a batch that cannot be cut, and if a single row
-    does not fit.
-    """
-    trainer.optimizer.zero_grad(set_to_none=True)
+def out_of_memory(trainer: Trainer) -> OutOfMemory:
+    """Return the error of a step that does not fit into memory."""
     progress = trainer.progress
     method = trainer.method
-    step = progress.step + 1
-    size = trainer.recipe.batch_size
-    at_once = min(progress.chunk or size, size)
-    can_cut = trainer.context.auto_batch and method.is_split() and trainer.ranks.count == 1
-    if at_once == 1 or not can_cut:
-        hint = "a smaller batch_size, max_seq_length or backbone"
-        if at_once > 1:
-            hint = f"--chunk auto (holds as many rows at a time as fit), or {hint}"
-        raise OutOfMemory(f"out of memory: step {step} with {at_once} rows at a time", hint)
-    progress.chunk = at_once // 2
-    trainer.context.reporter.note(
-        f"step {step} does not fit into memory: "
-        f"{progress.chunk} of its {size} rows are held at a time"
-    )
+    at_once = min(progress.chunk or trainer.recipe.batch_size, trainer.recipe.batch_size)
+    message = f"out of memory: step {progress.step + 1} with {at_once} rows at a time"
+    hint = "a smaller batch_size, max_seq_length or backbone"
+    if at_once > 1 and method.is_split() and trainer.ranks.count == 1:
+        half = 2 ** (at_once.bit_length() - 2)
+        hint = f"--chunk {half}: the same command with it goes on from the last state; or {hint}"
+    return OutOfMemory(message, hint)

@@ -149,28 +149,12 @@ def test_a_vanished_corpus_is_one_line_and_the_state_waits_for_it(text: Path, ti
     assert done.exit_code == 0 and "goes on from step 6 of 10" in done.stderr
 
 
-def test_a_batch_that_does_not_fit_is_one_line_that_names_chunk_auto(text: Path, tiny: str) -> None:
+def test_a_batch_that_does_not_fit_is_one_line_that_names_a_chunk(text: Path, tiny: str) -> None:
     done = bench_run(text, tiny, "--set", "batch_size=16", "--set", "room=5")
     assert done.exit_code == 1
     error, hint = errors(done)
     assert error == "error: out of memory: step 1 with 16 rows at a time"
-    assert hint.startswith("try: --chunk auto")
-
-
-@pytest.mark.slow
-def test_auto_batch_of_a_loss_in_one_piece_is_another_run_and_says_so(
-    text: Path, tiny: str
-) -> None:
-    options = argv("--set batch_size=16 --set room=5")
-    done = bench_run(text, tiny, *options, "--chunk", "auto", method="in-one-piece")
-    assert done.exit_code == 0 and "a different recipe" in done.stderr, done.stderr
-    records = RunsFolder(text.parent / "runs").records()[0]
-    by_size = {record.recipe["batch_size"].value: record for record in records}
-    statuses = {size: record.status for size, record in by_size.items()}
-    assert statuses == {16: "failed", 8: "failed", 4: "finished"}
-    assert by_size[4].recipe["batch_size"].source == "--chunk auto"
-    asked = bench_run(text, tiny, *options, "--set", "batch_size=4", method="in-one-piece")
-    assert "was done already, nothing repeated" in asked.stderr
+    assert hint.startswith("try: --chunk 8: the same command with it goes on")
 
 
 def test_a_gpu_that_failed_ends_the_command_and_the_other_seeds_are_not_tried(

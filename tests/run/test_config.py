@@ -26,7 +26,7 @@ CONFIGS = st.builds(
     seeds=st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple),
     corpus=st.none() | WORDS,
     overrides=st.dictionaries(st.sampled_from(["temperature", "dropout"]), WORDS),
-    chunk=st.none() | st.just("auto") | st.integers(1, 9),
+    chunk=st.none() | st.integers(1, 9),
     allow_pickle=st.booleans(),
     save_seconds=st.floats(0, 1e6),
 )

@@ -17,11 +17,11 @@ from bench.backbones import resolve
 from bench.backbones.folder import weights_hash
 from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder, Later
-from bench.method import Method, Value
+from bench.method import Method
 from bench.run.config import RunConfig
 from bench.run.corpora import stsb_train
 from bench.run.plan import plan_config
-from bench.run.planned import PlannedRun, with_value
+from bench.run.planned import PlannedRun
 from bench.run.plugins import Plugin, Registry
 
 NO_DATA = DataFolder(None)
@@ -75,17 +75,6 @@ class Varied(Method):
 
 def with_plugin(cls: type[Method], sha256: str = "0" * 64) -> Registry:
     return Registry({cls.name: Plugin(cls.name, cls, "here", "", sha256)}, ())
-
-
-def test_a_changed_recipe_value_makes_the_run_that_asking_for_it_makes(
-    registry: Registry, corpus: str
-) -> None:
-    (run,) = planned(registry, corpus=corpus)
-    (asked,) = planned(registry, corpus=corpus, overrides={"batch_size": "7"})
-    made, usual = with_value(run, "batch_size", Value(7, "--chunk auto")), Value(64, "before")
-    assert made.fingerprint == asked.fingerprint != run.fingerprint and made.run_id == asked.run_id
-    assert made.recipe.values_with_source()["batch_size"] == Value(7, "--chunk auto")
-    assert with_value(made, "batch_size", usual).fingerprint == run.fingerprint
 
 
 def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str) -> None:

@@ -14,8 +14,7 @@ from commands import argv, bench, error_line
 from run_log import started_runs
 
 import bench as library
-from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
-from bench.method import Value
+from bench.base.errors import BenchError, RunFailed, RunLocked
 from bench.records import RunsFolder
 from bench.run.config import Plan, RunConfig
 from bench.session import session as module
@@ -129,31 +128,6 @@ def test_ranks_that_no_longer_agree_end_the_session(run_all: Any) -> None:
         run_all(execute, runs, ranks=SimpleNamespace(broken=True))
     ends, _ = run_all(execute, runs, ranks=SimpleNamespace(broken=False))
     assert len(ends) == 2
-
-
-def test_a_batch_that_does_not_fit_is_halved_if_chunk_is_auto(
-    run_all: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def smaller(run: Any, key: str, value: Value) -> Any:
-        assert key == "batch_size" and value.source == "--chunk auto"
-        return planned(f"{run.run_id}-{value.value}", batch_size=value.value)
-
-    def execute(run: Any, seconds: float) -> int:
-        if run.recipe["batch_size"] > 2:
-            raise OutOfMemory("too large")
-        return int(run.recipe["batch_size"])
-
-    monkeypatch.setattr(module, "with_value", smaller)
-    ends, lines = run_all(execute, [planned("a")], chunk="auto")
-    assert [end.record for end in ends] == [2]
-    assert "start a-4-2" in lines and any("batch_size 4 does not fit" in line for line in lines)
-    for unchanged in (
-        {"runs": [planned("a")]},
-        {"runs": [planned("a", split=True)], "chunk": "auto"},
-        {"runs": [planned("a")], "chunk": "auto", "ranks": SimpleNamespace(broken=False)},
-    ):
-        (end,), _ = run_all(execute, **unchanged)
-        assert isinstance(end.error, OutOfMemory)
 
 
 WRONG = {

@@ -27,7 +27,6 @@ def train(
     scores: Sequence[float] | None = None,
     method: Toy | None = None,
     save_seconds: float = 60.0,
-    auto_batch: bool = False,
     chunk: int | None = None,
     **values: Any,
 ) -> Any:
@@ -40,7 +39,7 @@ def train(
         seen.append(method.dense.weight.detach().clone())
         return scores[len(seen) - 1]
 
-    how: Any = {"save_seconds": save_seconds, "auto_batch": auto_batch, "chunk": chunk}
+    how: Any = {"save_seconds": save_seconds, "chunk": chunk}
     context = Context(folder=folder, dev_score=dev_score if scores is not None else None, **how)
     method = method or Toy()
     method.build(recipe=toy_recipe(**values))
@@ -164,7 +163,7 @@ def test_out_of_memory_names_the_step_and_what_helps(tmp_path: Path, kind: str) 
     wanted = r"out of memory: step 1 with 8 rows at a time \(try:"
     with pytest.raises(OutOfMemory, match=wanted) as caught:
         train(tmp_path, None, holding(3, kind), batch_size=8)
-    assert str(caught.value.hint).startswith("--chunk auto") and caught.value.exit_code == 1
+    assert str(caught.value.hint).startswith("a smaller batch_size") and caught.value.exit_code == 1
 
 
 class InParts(Toy):
@@ -191,12 +190,22 @@ class InParts(Toy):
         return Loss(views[0].mean(), {"half": views[0].mean() / 2})
 
 
+def test_out_of_memory_names_a_chunk_for_a_batch_that_can_be_cut(tmp_path: Path) -> None:
+    for chunk, hint in ((None, "--chunk 4:"), (4, "--chunk 2:")):
+        with pytest.raises(OutOfMemory) as caught:
+            train(tmp_path, None, holding(3, cls=InParts), batch_size=8, chunk=chunk)
+        assert str(caught.value.hint).startswith(hint)
+    report, _, _ = train(tmp_path, None, holding(3, cls=InParts), batch_size=8, chunk=2)
+    assert report.execution == {"chunk": 2}
+
+
 def test_a_row_that_does_not_fit_alone_ends_the_training(tmp_path: Path) -> None:
-    with pytest.raises(OutOfMemory, match="step 1 with 1 rows at a time"):
-        train(tmp_path, None, holding(0, cls=InParts), batch_size=8, auto_batch=True)
+    with pytest.raises(OutOfMemory, match="step 1 with 1 rows at a time") as caught:
+        train(tmp_path, None, holding(0, cls=InParts), batch_size=8, chunk=1)
+    assert str(caught.value.hint).startswith("a smaller batch_size")
 
 
-def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_path: Path) -> None:
+def test_the_same_training_in_chunks_goes_on_where_memory_ran_out(tmp_path: Path) -> None:
     class Filling(InParts):
         def prepare(self, batch: Batch) -> None:
             self.dense.bias.data += 0.25  # like a momentum copy: at each try of a step
@@ -209,8 +218,9 @@ def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_
 
     values = {"batch_size": 4, "epochs": 3}
     _, _, wanted = train(tmp_path / "roomy", None, holding(8, cls=Roomy), **values)
-    filling = holding(8, cls=Filling)
-    report, _, method = train(tmp_path / "small", None, filling, auto_batch=True, **values)
+    with pytest.raises(OutOfMemory, match="step 4 with 4 rows"):
+        train(tmp_path / "small", None, holding(8, cls=Filling), save_seconds=0.0, **values)
+    report, _, method = train(tmp_path / "small", None, holding(8, cls=Filling), chunk=2, **values)
     assert report.execution == {"chunk": 2} and report.steps == 6
     torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
     torch.testing.assert_close(method.dense.bias, wanted.dense.bias, rtol=0, atol=1e-6)
