@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import torch
+
 STEPS = 24
 TRIALS = 6
 """Trials of a search, besides the unchanged recipe."""
@@ -88,8 +90,10 @@ def steps_done(folder: Path) -> float:
     """Return the share of training steps that a saved state has."""
     if any((folder / "runs").glob("*/predictions/*.npz")):
         return 1.0
-    states = folder.glob("runs/*/state/step-*.pt")
-    return max((int(path.name.split("-")[1]) for path in states), default=0) / STEPS
+    steps = [0]
+    for file in folder.glob("runs/*/state/state.pt"):
+        steps.append(torch.load(file, weights_only=True)["progress"]["step"])
+    return max(steps) / STEPS
 
 
 def scores_done(folder: Path, tasks: int) -> float:

@@ -33,7 +33,6 @@ from bench.method.features import (
     take,
     widened,
 )
-from bench.method.host_memory import HostMemory
 from bench.method.json_files import read_run_json
 from bench.method.optimizer import adamw
 from bench.method.passes import by_rows, compute_exactly
@@ -367,22 +366,6 @@ class TorchMethod(Method, nn.Module):
         tensors = self._stored_state()
         state = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
         write_checkpoint(folder, state, self._facts())
-
-    def saved_copy(self, memory: HostMemory) -> Callable[[Path], None] | None:
-        """Copy everything that :meth:`save` writes into ``memory``.
-
-        Returns a function that writes the copy into a folder, on any thread, while the training
-        goes on; or None if the method has a ``save`` of its own.
-        """
-        if getattr(self.save, "__func__", None) is not TorchMethod.save:
-            return None
-        facts = self._facts()
-        finish = memory.copy(self._stored_state())
-
-        def write(folder: Path) -> None:
-            write_checkpoint(folder, finish(), facts)
-
-        return write
 
     def _facts(self) -> dict[str, Any]:
         """Return what ``method.json`` says besides the number of tensors."""

@@ -1,20 +1,15 @@
 """The best checkpoint of a training on the disk.
 
-During a training it is ``state/best-00000125/``; at the end it becomes ``checkpoint/``. A state
-names the step and the hashes of its best checkpoint. At most two exist, the newest and the one that
-the newest state names: each may take gigabytes. If that state is damaged and the one before names a
-checkpoint that is gone, training starts again from the beginning.
-
-Writing and hashing one takes seconds: a thread can do it while the training goes on. Everything
-else that reads or changes these files waits for it.
+During a training it is ``state/best-00000125/``; at the end it becomes ``checkpoint/``. The saved
+state names its step and the hashes of its files. At most two exist, the newest and the one that the
+state names: each may take gigabytes.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +19,7 @@ from bench.base.errors import RunFailed
 from bench.base.files import share_files
 from bench.base.hashes import folder_sha256
 from bench.records.names import CHECKPOINT
-from bench.training.state_files import NO_SPACE, Damaged, saved_states
+from bench.training.state_files import NO_SPACE, Damaged
 
 
 class Checkpoints:
@@ -35,100 +30,44 @@ class Checkpoints:
     def __init__(self, folder: Path) -> None:
         self.used = folder / CHECKPOINT
         self.state = folder / "state"
-        self._thread = ThreadPoolExecutor(1, "checkpoints")
-        # the hashes of the checkpoint that the thread writes
-        self._later: Future[dict[str, str]] | None = None
+        # the step of the checkpoint that the saved state names; 0: none
+        self.saved = 0
 
     def keep(self, step: int, write: Callable[[Path], object]) -> dict[str, str]:
         """Keep a new best checkpoint, which ``write`` puts into a folder.
 
-        Returns the hash of each file.
-
-        At most two are kept: this one, and the one that the newest state names. Raises RunFailed if
-        it cannot be written.
+        Returns the hash of each file. Raises RunFailed if it cannot be written.
         """
-        self.wait()
-        self._later = None
-        return self._keep(step, write)
-
-    def keep_later(self, step: int, write: Callable[[Path], object]) -> None:
-        """Begin to keep a new best checkpoint on a thread, and return at once.
-
-        Nothing that ``write`` reads may change until :meth:`wait` has returned. Raises the error of
-        the checkpoint before.
-        """
-        self.wait()
-        self._later = self._thread.submit(self._keep, step, write)
-
-    def wait(self) -> dict[str, str] | None:
-        """Wait until the checkpoint that was begun last is on the disk.
-
-        Returns the hash of each of its files, or None if none was begun. Raises RunFailed if it
-        could not be written.
-        """
-        return None if self._later is None else self._later.result()
-
-    def close(self) -> None:
-        """End the thread, once it has written what was begun."""
-        self._thread.shutdown()
-
-    def _keep(self, step: int, write: Callable[[Path], object]) -> dict[str, str]:
         folder = self._best(step)
         replace_folder(folder, write)
-        needed = [step]
-        for newest in saved_states(self.state)[:1]:
-            needed.append(newest.step)
-        self._remove_others(needed)
+        self._remove_all_but(step, self.saved)
         return folder_sha256(folder)
+
+    def keep_only(self, step: int) -> None:
+        """Remove all checkpoints but that of ``step``, which the saved state names (0: none)."""
+        self.saved = step
+        self._remove_all_but(step)
 
     def check(self, step: int, files: Mapping[str, str]) -> None:
         """Raises Damaged if the best checkpoint, of ``step``, does not have the hashes that its
         state names.
         """
-        self.wait()
         if folder_sha256(self._best(step)) != files:
             raise Damaged(f"the best checkpoint, of step {step}, was cut short or altered")
 
     def finish(self, step: int) -> None:
         """Make the best checkpoint, of ``step``, the run's checkpoint."""
-        self.wait()
         copy = partial(shutil.copytree, self._best(step), copy_function=link_or_copy)
         replace_folder(self.used, copy)
 
-    def forget_after(self, step: int) -> None:
-        """Remove checkpoints of later steps, which are trained again, and unfinished ones that a
-        crash left.
-        """
-        self.wait()
-        self._later = None
-        for of_step, folder in self._all():
-            if of_step > step or folder.suffix:
-                shutil.rmtree(folder, ignore_errors=True)
-
-    def forget_all_but(self, states: Iterable[int]) -> None:
-        """Keep the checkpoints that states of these steps name: for each, the newest that is not
-        newer than the state.
-        """
-        self.wait()
-        self._remove_others(states)
-
-    def _remove_others(self, states: Iterable[int]) -> None:
-        every = self._all()
-        needed = set()
-        for step in states:
-            not_newer = [best for best, _ in every if best <= step]
-            if not_newer:
-                needed.add(max(not_newer))
-        for of_step, folder in every:
-            if of_step not in needed:
+    def _remove_all_but(self, *steps: int) -> None:
+        kept = {self._best(step) for step in steps}
+        for folder in self.state.glob("best-*"):
+            if folder not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _best(self, step: int) -> Path:
         return self.state / f"best-{step:08d}"
-
-    def _all(self) -> list[tuple[int, Path]]:
-        """Return (step, folder) of each best checkpoint."""
-        return [(int(path.stem.removeprefix("best-")), path) for path in self.state.glob("best-*")]
 
 
 def link_or_copy(source: str, to: str) -> None:

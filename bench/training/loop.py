@@ -64,10 +64,7 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
     note = check_spread(method, trainer.ranks, len(corpus))
     if note is not None:
         context.reporter.note(note)
-
-    # its thread ends with the training, however that ends
-    with contextlib.closing(trainer.checkpoints):
-        return train_to_end(trainer)
+    return train_to_end(trainer)
 
 
 def train_to_end(trainer: Trainer) -> TrainReport:

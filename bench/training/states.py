@@ -14,7 +14,7 @@ import torch
 
 from bench.method import seed_for
 from bench.training.progress import Progress
-from bench.training.state_files import Damaged, newest_good, read_state, write_state
+from bench.training.state_files import STATE, Damaged, read_state, write_state
 from bench.training.trainer import Trainer
 
 SAVING = 0.1
@@ -46,12 +46,10 @@ def save_state(trainer: Trainer) -> None:
 
 
 def _write(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
-    # a state may name only a checkpoint that is whole on the disk
-    trainer.wait_for_checkpoint()
     if trainer.progress.logged:
         trainer.curve.sync()
-    steps = write_state(trainer.checkpoints.state, trainer.progress.step, content_of(trainer, rng))
-    trainer.checkpoints.forget_all_but(steps)
+    write_state(trainer.checkpoints.state, content_of(trainer, rng))
+    trainer.checkpoints.keep_only(trainer.progress.best_step)
 
 
 def content_of(trainer: Trainer, rng: list[dict[str, Any]]) -> dict[str, Any]:
@@ -101,31 +99,42 @@ def _restore_rng(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
     )
 
 
-def resume(trainer: Trainer) -> bool:
-    """Restore the trainer from the newest good state, and undo what came after it.
-
-    Returns False if there is none.
-    """
-    note = trainer.context.reporter.note
-    trainer.ranks.first(trainer.wait_for_checkpoint)
-    # set by the command, or what did fit before
+def resume(trainer: Trainer) -> None:
+    """Restore the trainer from the saved state, if there is one, and undo what came after it."""
+    # set by the command
     chunk = trainer.progress.chunk
-    find = partial(newest_good, trainer.checkpoints.state, partial(_check, trainer), note)
-    file = trainer.ranks.first(find)
-    if file is not None:
-        restore(trainer, read_state(file))
+    folder = trainer.checkpoints.state
+    if trainer.ranks.first(partial(_is_usable, trainer)):
+        state = read_state(folder)
+        assert state is not None
+        restore(trainer, state)
         trainer.progress.chunk = chunk or trainer.progress.chunk
-        note(f"goes on from {trainer.where()}")
+        trainer.context.reporter.note(f"goes on from {trainer.where()}")
     if trainer.progress.ranks[-1:] != [trainer.ranks.count]:
         trainer.progress.ranks.append(trainer.ranks.count)
     trainer.ranks.first(partial(_undo_later, trainer))
     trainer.context.reporter.phase("train", trainer.horizon.steps)
-    return file is not None
 
 
 def _undo_later(trainer: Trainer) -> None:
-    trainer.checkpoints.forget_after(trainer.progress.step)
+    trainer.checkpoints.keep_only(trainer.progress.best_step)
     trainer.curve.go_back_to(trainer.progress.logged)
+
+
+def _is_usable(trainer: Trainer) -> bool:
+    """Say if there is a state to go on from; a damaged one is removed, and a line says so."""
+    folder = trainer.checkpoints.state
+    try:
+        state = read_state(folder)
+        if state is not None:
+            _check(trainer, state)
+    except Damaged as problem:
+        (folder / STATE).unlink(missing_ok=True)
+        trainer.context.reporter.note(
+            f"the training state cannot be used: {problem}; training starts again"
+        )
+        return False
+    return state is not None
 
 
 def _check(trainer: Trainer, state: dict[str, Any]) -> None:

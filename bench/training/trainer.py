@@ -17,7 +17,6 @@ from bench.base.errors import RunFailed
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Method, TrainReport, seed_for
 from bench.method.batch import Batch
-from bench.method.host_memory import HostMemory
 from bench.method.ranks import ALONE
 from bench.method.torch_method import TorchMethod
 from bench.records.names import CHECKPOINT
@@ -63,8 +62,6 @@ class Trainer:
         # the newest value of everything that was ever logged
         self.latest: dict[str, Any] = {}
         self.checkpoints = Checkpoints(context.folder)
-        # of the weights that are written while the training goes on
-        self.host_memory = HostMemory()
         self.curve = TrainingCurve(context.folder)
         # when the last state was written, and how many seconds that took
         self.saved_at = time.monotonic()
@@ -136,7 +133,6 @@ class Trainer:
 
         Without a dev score it is the last step's; others are checked by their hashes.
         """
-        self.wait_for_checkpoint()
         p = self.progress
         try:
             if p.best_score is None:
@@ -144,9 +140,7 @@ class Trainer:
                 p.best_files = self.checkpoints.keep(p.step, self.method.save)
             self.checkpoints.check(p.best_step, p.best_files)
         except Damaged as problem:
-            raise RunFailed(
-                str(problem), "the same command goes on from the last good state"
-            ) from None
+            raise RunFailed(str(problem), "the same command goes on from the last state") from None
         self.checkpoints.finish(p.best_step)
 
     def _dev_score(self, score_of: Callable[[Method], float]) -> float:
@@ -158,29 +152,9 @@ class Trainer:
             return self.method.dev_score(score_of)
 
     def keep_checkpoint(self) -> None:
-        """Keep the weights as the best checkpoint: on a thread, unless the method has a ``save`` of
-        its own.
-
-        Raises RunFailed if this one, or the one before, cannot be written.
-        """
+        """Keep the weights as the best checkpoint. Raises RunFailed if they cannot be written."""
         p = self.progress
-        # the next copy takes the memory of the last one
-        self.checkpoints.wait()
-        write = self.method.saved_copy(self.host_memory)
-        if write is None:
-            p.best_files = self.checkpoints.keep(p.step, self.method.save)
-        else:
-            p.best_files = {}
-            self.checkpoints.keep_later(p.step, write)
-
-    def wait_for_checkpoint(self) -> None:
-        """Wait until the best checkpoint is on the disk; its hashes are then in the progress.
-
-        Raises RunFailed if it could not be written.
-        """
-        files = self.checkpoints.wait()
-        if files is not None:
-            self.progress.best_files = files
+        p.best_files = self.checkpoints.keep(p.step, self.method.save)
 
     def is_done(self) -> bool:
         """Return True after the last step, and if as many dev scores as ``patience`` in a row were

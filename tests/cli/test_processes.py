@@ -44,7 +44,7 @@ def test_killed_and_stopped_and_gone_on_with_is_the_same_as_undisturbed(
         def reached() -> bool:
             curves = [read_curve(file.parent) for file in runs.glob("*/curve.jsonl")]
             late = any(entry["step"] >= step for curve in curves for entry in curve)
-            return late and any(runs.glob("*/state/step-*.pt"))
+            return late and any(runs.glob("*/state/state.pt"))
 
         until = time.monotonic() + 120
         while not reached():

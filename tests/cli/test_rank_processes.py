@@ -84,8 +84,9 @@ def fails(
 
 
 def step_of(runs: Path) -> int:
-    steps = [int(file.name.split("-")[1]) for file in runs.glob("*/state/step-*.pt")]
-    return max(steps, default=0)
+    for file in runs.glob("*/state/state.pt"):
+        return int(torch.load(file, weights_only=True)["progress"]["step"])
+    return 0
 
 
 def rank_process(launcher: int, rank: int) -> int | None:

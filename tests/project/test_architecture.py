@@ -367,7 +367,6 @@ TORCH_ONLY = (
     "bench.method.batch",
     "bench.method.building",
     "bench.method.features",
-    "bench.method.host_memory",
     "bench.method.optimizer",
     "bench.method.passes",
     "bench.method.ranks",

@@ -42,7 +42,7 @@ def logs(runs: Path) -> str:
 
 def saved(runs: Path) -> int:
     """Count the runs with a saved state."""
-    return len({path.parent for path in runs.glob("*/state/step-*.pt")})
+    return len({path.parent for path in runs.glob("*/state/state.pt")})
 
 
 def workers(runs: Path) -> list[int]:

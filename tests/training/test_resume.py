@@ -18,7 +18,7 @@ from bench.methods.simcse import SimCSE
 from bench.records.curve import read_curve
 from bench.training.checkpoints import Checkpoints
 from bench.training.loop import run_loop
-from bench.training.state_files import saved_states, write_state
+from bench.training.state_files import STATE, read_state, write_state
 from bench.training.trainer import Trainer
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
@@ -180,7 +180,8 @@ def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
         Interrupted, match=f"stopped at step {step} of 37; the same command goes on"
     ):
         run_loop(first.method, first.corpus, first.method.context)
-    assert [state.step for state in saved_states(tmp_path / "state")] == [step]
+    state = read_state(tmp_path / "state")
+    assert state is not None and state["progress"]["step"] == step
     assert [entry["step"] for entry in read_curve(tmp_path)] == [10, 20][: score_number - 1]
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
@@ -197,8 +198,7 @@ def damage(path: Path, how: str) -> None:
     if how == "other tensors":
         state = torch.load(path, weights_only=True)
         state["trained"].pop("head.dense.bias")
-        path.unlink()
-        write_state(path.parent, state["progress"]["step"], state)
+        write_state(path.parent, state)
         return
     whole = path.read_bytes()
     middle = len(whole) // 2
@@ -212,42 +212,34 @@ def damage(path: Path, how: str) -> None:
     )
 
 
-DAMAGES = ["cut", "garbage", "empty", "one bit", "other tensors"]
+DAMAGES = ["cut", "garbage", "empty", "other tensors"]
 
 
 @pytest.mark.slow
-@pytest.mark.matrix(every=4)
+@pytest.mark.matrix(every=2)
 @pytest.mark.parametrize("how", DAMAGES)
-@pytest.mark.parametrize("stops", [(12, 11), (12,)], ids=["one before", "no other"])
-def test_a_damaged_state_gives_way_to_the_one_before_or_training_starts_anew(
-    tiny, tmp_path, whole, how, stops
-):
-    stopped(tiny, tmp_path, *stops)
-    newest, *before = saved_states(tmp_path / "state")
-    assert [newest.step, *(one.step for one in before)] == ([23, 12] if before else [12])
-    damage(newest.path, how)
+def test_training_starts_again_if_its_state_is_damaged(tiny, tmp_path, whole, how):
+    stopped(tiny, tmp_path, 12)
+    damage(tmp_path / "state" / STATE, how)
     last = Training(tiny, tmp_path).run()
     assert last.outcome() == whole.outcome() and last.same_optimizer(whole)
-    problem, *goes_on = last.notes
-    if before:
-        assert problem.endswith("goes on from the one before, or starts again")
-        assert goes_on[0] == "goes on from step 12 of 37"
-    else:
-        assert problem.endswith("goes on from the one before, or starts again") and not goes_on
+    (problem,) = last.notes
+    assert problem.endswith("training starts again")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["cut", "one bit"])
-def test_a_damaged_checkpoint_costs_the_states_that_name_it(tiny, tmp_path, whole, how):
+def test_a_damaged_checkpoint_costs_the_state_that_names_it(tiny, tmp_path, whole, how):
     """The best step stays the best: a later one may not take its place only because it was lost."""
     stopped(tiny, tmp_path, 12, 11)
-    states = [torch.load(s.path, weights_only=True) for s in saved_states(tmp_path / "state")]
-    best = [state["progress"]["best_step"] for state in states]
-    damage(tmp_path / "state" / f"best-{best[0]:08d}" / "trained.safetensors", how)
+    state = read_state(tmp_path / "state")
+    assert state is not None
+    best = state["progress"]["best_step"]
+    damage(tmp_path / "state" / f"best-{best:08d}" / "trained.safetensors", how)
     last = Training(tiny, tmp_path).run()
     assert last.outcome() == whole.outcome()
-    lost = [note for note in last.notes if "the best checkpoint, of step" in note]
-    assert len(lost) == best.count(best[0])
+    (lost,) = last.notes
+    assert "the best checkpoint, of step" in lost
 
 
 def test_a_checkpoint_that_is_damaged_before_the_end_is_never_used(tiny, tmp_path):
@@ -274,7 +266,7 @@ def test_two_best_checkpoints_exist_at_most(tiny, tmp_path):
     for step in range(1, 9):
         folder.keep(step, lambda place: (place.mkdir(), (place / "weights").write_text("1")))
         if step == 3:
-            write_state(tmp_path / "state", step, {})
+            folder.keep_only(3)
         kept[step] = sorted(path.name[-1] for path in (tmp_path / "state").glob("best-*"))
     assert kept[2] == ["2"] and kept[3] == ["3"] and kept[4] == ["3", "4"] and kept[8] == ["3", "8"]
     folder.finish(8)
