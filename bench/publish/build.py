@@ -9,7 +9,7 @@ published versions: none of them reads a clock or the network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -27,13 +27,11 @@ from bench.publish.described import with_descriptions
 from bench.publish.gather import Gathered, Report, gather
 from bench.publish.index import index_files
 from bench.publish.searches import find_searches
-from bench.publish.spoilers import find_spoilers
 from bench.publish.suites import own_data_lines
 from bench.publish.version_files import version_files
 from bench.publish.versions import PLANS, Version, refuse_altered, seal, versions
 from bench.records.packed import NAME, Packed
 from bench.records.paths import refuse_paths
-from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.show.figures import board_figures, missing_library
 from bench.show.tables.data import table_data
@@ -112,11 +110,10 @@ def publish_version(
         last = before[-1] if before else None
         texts = _version_texts(options, last, out)
 
-        def collect(spoilers: Mapping[str, str]) -> Gathered:
-            published = last.senders if last else {}
-            return gather(runs, submissions, data, report, published, spoilers, options.leave_out)
-
-        gathered, made, files = _draw_all(collect, texts, RunsFolder(runs), last, report)
+        senders = last.senders if last else {}
+        gathered = gather(runs, submissions, data, report, senders, options.leave_out)
+        report("comparing", 0, 1)
+        made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
         folder = None
         if options.preview or _is_news(made, last):
             folder = out / made.version
@@ -211,31 +208,6 @@ def _check_address(option: str, text: str | None) -> None:
         )
 
 
-def _draw_all(
-    collect: Callable[[Mapping[str, str]], Gathered],
-    texts: _Texts,
-    store: RunsFolder,
-    last: Version | None,
-    report: Report,
-) -> tuple[Gathered, Board, dict[str, bytes]]:
-    """Gather the runs and draw them; runs that keep the others from being drawn are left out.
-
-    ``collect``: gathers the runs, given run id -> why for those that are to be left out.
-    """
-    gathered = collect({})
-    report("comparing", 0, 1)
-    try:
-        return gathered, *_draw(gathered, texts, store, last, report)
-    except BenchError:
-        raise
-    except Exception:  # a record may be wrong in ways that nobody thought of
-        spoilers = _find_spoilers(gathered, replace(texts, baseline=None))
-        if not spoilers or _is_ours(spoilers, gathered):
-            raise
-    gathered = collect(spoilers)
-    return gathered, *_draw(gathered, texts, store, last, report)
-
-
 def _is_news(made: Board, last: Version | None) -> bool:
     """Say if runs, senders, title or note differ from the last version."""
     if last is None:
@@ -305,30 +277,6 @@ def _changes(made: Board, last: Version) -> Changes:
         [table_data(shown.table) for shown in made.tables],
         {**records, **made.records},
     )
-
-
-def _is_ours(spoilers: Mapping[str, str], gathered: Gathered) -> bool:
-    """Say if every run fails in the same way, so that the fault is in bench and not in a record."""
-    alike = len(set(spoilers.values())) == 1
-    return alike and len(spoilers) == len(gathered.runs) >= 3
-
-
-def _find_spoilers(gathered: Gathered, texts: _Texts) -> dict[str, str]:
-    """Return run id -> why it cannot be drawn, for the runs that keep the version from being
-    drawn."""
-
-    def draw(runs: Sequence[Run]) -> object:
-        made = build_board(
-            runs,
-            version=texts.version,
-            title=texts.title,
-            note=texts.note,
-            senders=gathered.senders,
-        )
-        return version_files(with_descriptions(made, texts.plugins), board_figures(made))
-
-    submitted = [run for run in gathered.runs if run.record.run_id in gathered.submitted]
-    return find_spoilers(gathered.runs, submitted, draw)
 
 
 def _read_plan(file: Path) -> bytes | None:

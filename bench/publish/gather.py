@@ -103,15 +103,13 @@ def gather(
     data: DataFolder | None = None,
     report: Report = lambda activity, done, of: None,
     published: Mapping[str, str | None] = {},
-    spoilers: Mapping[str, str] = {},
     leave_out: Collection[str] = (),
 ) -> Gathered:
     """Gather finished runs with scores that follow from their predictions.
 
     ``runs``: their folder, also of a version (leaderboards/v5/runs). ``submissions``: also the runs
-    in this folder. ``published``: run id -> who submitted it, in the last version. ``spoilers``:
-    run id -> why a run is left out although its scores are right. ``leave_out``: suites to publish
-    no score of.
+    in this folder. ``published``: run id -> who submitted it, in the last version. ``leave_out``:
+    suites to publish no score of.
 
     Raises BenchError if there are no runs at all, or if a folder cannot be read.
     """
@@ -123,9 +121,6 @@ def gather(
     gathered.add_suites_left_out()
     for i, run in enumerate(finished):
         report("scoring again and copying predictions", i, len(finished))
-        if run.record.run_id in spoilers:
-            gathered.leave_out(run, f"it cannot be drawn: {spoilers[run.record.run_id]}")
-            continue
         try:
             gathered.files[run.record.run_id] = _read_verified(run, gathered)
             gathered.runs.append(run)

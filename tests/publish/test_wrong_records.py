@@ -1,9 +1,8 @@
-"""A record that is wrong in a way that nobody thought of costs that run alone, whoever made it."""
+"""A record that is wrong costs that run alone, whoever made it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,50 +13,8 @@ from published import Publish
 
 from bench.base.errors import BenchError
 from bench.board.repeat import repeat
-from bench.publish import build
-from bench.publish.spoilers import find_spoilers
-from bench.publish.version_files import version_files
 from bench.records.record import RunRecord
-from bench.records.run import Run
 from bench.records.store import RunsFolder
-
-
-def drawn(bad: Sequence[str], together: Sequence[str] = ()) -> object:
-    """Draws runs but those in ``bad``, and not those in ``together`` at once."""
-
-    def draw(runs: Sequence[Run]) -> None:
-        ids = {run.record.run_id for run in runs}
-        if ids & set(bad) or (together and set(together) <= ids):
-            raise TypeError("unhashable")
-
-    return draw
-
-
-def test_the_runs_that_cannot_be_drawn_are_found() -> None:
-    runs = [Run(record("simcse", seed), Path()) for seed in range(1, 5)]
-    a, b, c, d = (run.record.run_id for run in runs)
-    assert find_spoilers(runs, [], drawn([b])) == {b: "TypeError: unhashable"}
-    assert find_spoilers(runs, [], drawn([])) == {}
-    assert set(find_spoilers(runs, [], drawn([], [a, c]))) == {a}
-    assert set(find_spoilers(runs, runs[2:], drawn([], [a, d]))) == {d}  # never an own one
-    assert find_spoilers(runs[:2], runs[:2], drawn([], [a, b])) == {b: "TypeError: unhashable"}
-
-
-def test_one_own_run_that_cannot_be_drawn_is_left_out(
-    quick: Publish, runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spoiler = made_run(runs, "ct", 1, suites=("check",)).run_id
-
-    def files(board: object, figures: object) -> dict[str, bytes]:
-        assert spoiler not in board.records, "nobody thought of it"
-        return version_files(board, figures)
-
-    monkeypatch.setattr(build, "version_files", files)
-    made = quick()
-    (line,) = made.board.left_out
-    assert line.startswith(f"{spoiler}: cannot be published: it cannot be drawn: AssertionError")
-    assert len(made.board.runs) == 4 and (out / "v1" / "index.html").is_file()
-
 
 TYPES = [None, True, -1, 10**18, 1.5, "x", [], ["a"], [None], {}, {"a": 1}, {"a": {"b": [1]}}]
 DEEP = json.loads("[" * 200 + "]" * 200)
