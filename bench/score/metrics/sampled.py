@@ -91,8 +91,8 @@ def _dot(a_n: NDArray[np.float64], b_n: NDArray[np.float64]) -> float:
     """Compute the sum of products on one thread; ranks are integers, so their order is no matter.
 
     ``a @ b`` wakes the second thread of OpenBLAS above 10,000 numbers, for each of thousands of
-    draws: two to three times the processor's time on an idle machine, and some 40 times the time
-    on one whose other core is busy.
+    draws: twice the processor's time on an idle machine, and several times the clock's on a busy
+    one, where the thread that is awake waits for the other.
     """
     return float(np.einsum("i,i", a_n, b_n))
 
