@@ -110,6 +110,7 @@ def test_a_process_that_connects_is_found(tmp_path: Path, no_network: dict[str, 
     assert "192.0.2.1" in connections(tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.promise(1)
 def test_the_demo_has_its_first_score_without_a_network(
     empty: Path, tmp_path: Path, no_network: dict[str, str]

@@ -116,6 +116,7 @@ def results_of(run: Path) -> dict[str, float]:
     return {one.task_name: 100 * float(one.get_score()) for one in model.task_results}
 
 
+@pytest.mark.nightly
 @pytest.mark.promise(13)
 def test_tasks_of_mteb_have_mtebs_numbers_and_mtebs_result_files(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -256,6 +256,7 @@ def stored_numbers(run: Path) -> int:
     return sum(one.size for file in files for one in load_file(file).values())
 
 
+@pytest.mark.nightly
 @pytest.mark.promise(6)
 def test_with_lora_the_weights_of_the_adapter_alone_are_trained(
     tiny: Path, inputs: Path, tmp_path: Path

@@ -67,6 +67,7 @@ def test_a_stranger_s_method_is_one_file(inputs: Path, tmp_path: Path) -> None:
     assert "dcl" in table and f"{mean:.2f}" in table
 
 
+@pytest.mark.nightly
 @pytest.mark.promise(5)
 def test_check_says_what_is_wrong_with_a_file(tmp_path: Path) -> None:
     (tmp_path / "leaks.py").write_text(LEAKS, encoding="utf-8")
@@ -336,6 +337,7 @@ class {cls}(SimCSE):
 HELPER = "FACTOR = 2.0\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.promise(5)
 def test_an_edit_of_one_variant_in_a_folder_makes_no_other_variant_s_run_undone(
     inputs: Path, tmp_path: Path
