@@ -76,10 +76,11 @@ def train(
     ``setting``: None is the one with a recipe for the backbone. ``variant``: the variant of methods
     that name none. ``budget``: "500steps", "10m", "2epochs". ``precision``: "auto", "fp32", "bf16".
     ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
-    ``chunk``: rows of a batch in memory at a time, with the same gradient. ``compile``: torch compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats
-    finished runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones with weights
-    in a pickle. ``plugins``: further Python files and classes, with suites or methods. ``runs``:
-    the folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: show lines and bars.
+    ``chunk``: rows of a batch in memory at a time, with the same gradient. ``compile``: torch
+    compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats finished
+    runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones with weights in a
+    pickle. ``plugins``: further Python files and classes, with suites or methods. ``runs``: the
+    folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: show lines and bars.
 
     Every other keyword is a value of the recipe: ``batch_size=128``, ``temperature=0.1``; a list,
     ``temperature=[0.05, 0.1]``, is a run for each. ``settings`` are such values as a dictionary.
