@@ -410,11 +410,18 @@ def write(name: str, value: dict[str, Any]) -> None:
     print(f"{name}: {len(value)} entries")
 
 
+def code_versions() -> dict[str, int]:
+    """Return method -> its ``code_version``."""
+    described = json.loads(command("methods", "--json")[1])
+    return {about["name"]: about["code_version"] for about in described}
+
+
 def write_trainings() -> None:
     found = {}
     for key, trained in trainings():
         print(key, flush=True)
         found[key] = trained
+    write("code_versions.json", code_versions())
     write("losses.json", {key: of.losses for key, of in found.items()})
     write("vectors.json", {key: of.vectors for key, of in found.items()})
 

@@ -1,4 +1,4 @@
-"""Import the Python file of ``--plugin`` under its own name, with the files that it imports."""
+"""Import the Python file of ``--plugin`` under its own name, with the files beside it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from pathlib import Path
 from types import ModuleType
 
 from bench.base.errors import BenchError, PluginFailed
-from bench.base.hashes import file_sha256
-from bench.base.import_scope import CodeFile, in_library, package_of_file
-from bench.base.imported_code import files_of_plugin
-from bench.base.user_code import located, watch_exit
+from bench.base.user_code import in_library, located, watch_exit
 
-_loaded: dict[str, tuple[Path, str]] = {}
-"""Module -> its file and the hash of its content, for files that plugins have imported from their
-folders.
-"""
+NAME = "bench_plugin_"
+"""How the name of a plugin file's module begins."""
+
+_files: dict[Path, tuple[Path, ...]] = {}
+"""Plugin file -> itself and the files below its folder that it imported, sorted."""
 
 
 def check_plugin_files(files: Sequence[Path]) -> None:
@@ -38,16 +36,13 @@ def check_plugin_files(files: Sequence[Path]) -> None:
 def import_file(file: Path) -> ModuleType:
     """Run a plugin file anew, and return it as a module. Raises BenchError if it does not import.
 
-    It may import files of its folder and its own package. Such a file is run anew as well if it has
-    changed since an earlier call, or if another plugin's folder has a file of that name.
+    It may import files of its folder and its own package, which are run anew as well: they may
+    have changed, and another plugin's folder may have a file of that name.
     """
     check_plugin_files([file])
     watch_exit()
-    _, package = package_of_file(file)
-    helpers = files_of_plugin(file)[1:]
-    _forget_changed(helpers)
-    _make_importable(helpers)
-    name = f"bench_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
+    folder, package = package_of_file(file)
+    name = f"{NAME}{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
     if package:  # for its relative imports
         name = f"{package}.{name}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -56,6 +51,8 @@ def import_file(file: Path) -> ModuleType:
             f"--plugin {file}: not a Python file", "give a file whose name ends in .py"
         )
     module = importlib.util.module_from_spec(spec)
+    aside = _set_aside(file)
+    _let_find([file.absolute().parent, folder])
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
@@ -63,10 +60,94 @@ def import_file(file: Path) -> ModuleType:
         sys.modules.pop(name, None)
         kind = PluginFailed if isinstance(error, SystemExit) else BenchError
         raise kind(f"--plugin {file} does not import: {located(error)}") from None
-    for helper in helpers:
-        if helper.name in sys.modules:
-            _loaded[helper.name] = (helper.path, file_sha256(helper.path))
+    finally:
+        beside = _modules_beside(file)
+        _imported.update(beside)
+        for earlier, one in aside.items():
+            sys.modules.setdefault(earlier, one)
+    files = {Path(str(one.__file__)).absolute() for one in beside.values() if _has_file(one)}
+    _files[file.resolve()] = tuple(sorted(files | {file.absolute()}))
     return module
+
+
+def files_of_plugin(file: Path) -> tuple[Path, ...]:
+    """Return an imported plugin file, and the files below its folder that it imported, sorted."""
+    return _files[file.resolve()]
+
+
+def hash_plugin(file: Path) -> str:
+    """Return the sha256 of an imported plugin file and of the files below its folder that it
+    imported.
+    """
+    folder, _ = package_of_file(file)
+    digest = hashlib.sha256()
+    for path in files_of_plugin(file):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def hash_package(module: str) -> str:
+    """Return the sha256 of every Python file of the installed package that has a module."""
+    top = sys.modules[module.partition(".")[0]]
+    folders = [Path(place) for place in getattr(top, "__path__", ())]
+    files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    if not folders and _has_file(top):
+        files = [Path(str(top.__file__))]
+    digest = hashlib.sha256(module.encode())
+    for path in files:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def package_of_file(file: Path) -> tuple[Path, str]:
+    """Return the folder above the outermost package of a file, and the package's dotted name.
+
+    Without a package: the file's own folder, and "".
+    """
+    folder = file.absolute().parent
+    parts: list[str] = []
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(parts)
+
+
+_imported: set[str] = set()
+"""The names of all modules beside plugin files that these have imported."""
+
+
+def _set_aside(file: Path) -> dict[str, ModuleType]:
+    """Let the modules beside a plugin file be imported anew, also those of a name that a file
+    beside another plugin has. Returns them.
+    """
+    names = _imported.union(_modules_beside(file))
+    return {name: sys.modules.pop(name) for name in names if name in sys.modules}
+
+
+def _modules_beside(file: Path) -> dict[str, ModuleType]:
+    """Return the imported modules with files below the folder of a plugin file, or in its package.
+
+    Plugin files, modules of libraries and of bench are none of them, wherever they are installed.
+    """
+    folder, package = package_of_file(file)
+    if package:
+        folder = folder / package.partition(".")[0]
+    found = {}
+    for name, module in list(sys.modules.items()):
+        about = vars(module)  # not getattr: a lazy module would import what it stands for
+        places = [about.get("__file__"), *about.get("__path__", ())]
+        place = next((Path(str(place)) for place in places if place), None)
+        if place is None or name.partition(".")[0] in ("bench", "__main__") or NAME in name:
+            continue
+        if place.absolute().is_relative_to(folder) and not in_library(place):
+            found[name] = module
+    return found
+
+
+def _has_file(module: ModuleType) -> bool:
+    """Tell whether a module is a file, and not a folder without ``__init__``."""
+    return getattr(module, "__file__", None) is not None
 
 
 class _BesidePlugins:
@@ -77,78 +158,30 @@ class _BesidePlugins:
     """
 
     def __init__(self) -> None:
-        # first part of a module's name -> the folder with that module
-        self.folders: dict[str, Path] = {}
+        self.folders: list[str] = []
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return the spec of a module in a plugin's folder; None for all others."""
-        if path is not None or name not in self.folders:
+        """Return the spec of a module in a plugin's folder, of the last plugin first; None for
+        libraries.
+        """
+        if path is not None or name in sys.stdlib_module_names:
             return None
-        return PathFinder.find_spec(name, [str(self.folders[name])])
+        spec = PathFinder.find_spec(name)
+        if spec is not None and spec.origin is not None and in_library(Path(spec.origin)):
+            return None
+        for folder in self.folders:
+            spec = PathFinder.find_spec(name, [folder])
+            if spec is not None:
+                return spec
+        return None
 
 
 _finder = _BesidePlugins()
 
 
-def _make_importable(helpers: Sequence[CodeFile]) -> None:
-    """Let Python find these files by name, unless an installed library has the name."""
+def _let_find(folders: Sequence[Path]) -> None:
+    """Let Python find the files in these folders by name, before those of earlier plugins."""
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-    for helper in helpers:
-        top = helper.name.partition(".")[0]
-        depth = helper.name.count(".")
-        if not top.isidentifier() or _is_library(top):
-            continue
-        is_package = helper.path.name.startswith("__init__.")
-        _finder.folders[top] = helper.path.parents[depth + is_package]
+    _finder.folders = list(dict.fromkeys([*map(str, folders), *_finder.folders]))
     importlib.invalidate_caches()
-
-
-def _is_library(top: str) -> bool:
-    """Tell whether Python or an installed library has a module of this name."""
-    if top in sys.stdlib_module_names:
-        return True
-    spec = PathFinder.find_spec(top)
-    return spec is not None and spec.origin is not None and in_library(Path(spec.origin))
-
-
-def _forget_changed(helpers: Sequence[CodeFile]) -> None:
-    """Let the files of a plugin's folder be imported anew if Python holds another version of one.
-
-    All are forgotten, because unchanged ones hold objects of the changed ones.
-    """
-    for helper in helpers:
-        _forget_folders_above(helper)
-    imported = [helper for helper in helpers if _is_imported(helper)]
-    if all(_is_current(helper) for helper in imported):
-        return
-    for helper in imported:
-        sys.modules.pop(helper.name, None)
-        _loaded.pop(helper.name, None)
-
-
-def _forget_folders_above(helper: CodeFile) -> None:
-    """Let a folder without ``__init__`` be looked for anew.
-
-    Another plugin may have a folder of that name.
-    """
-    parent = helper.name.rpartition(".")[0]
-    while parent:
-        module = sys.modules.get(parent)
-        if module is not None and getattr(module, "__file__", None) is None:
-            del sys.modules[parent]
-        parent = parent.rpartition(".")[0]
-
-
-def _is_imported(helper: CodeFile) -> bool:
-    """Tell whether the module of that name came from this file, or from another plugin's folder."""
-    module = sys.modules.get(helper.name)
-    if module is None:
-        return False
-    file = getattr(module, "__file__", None)
-    return helper.name in _loaded or (file is not None and Path(file).absolute() == helper.path)
-
-
-def _is_current(helper: CodeFile) -> bool:
-    """Tell whether the module of that name was imported from this content of this file."""
-    return _loaded.get(helper.name) == (helper.path, file_sha256(helper.path))

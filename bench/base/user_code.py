@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bench.base.errors import BenchError, PluginFailed, one_line
-from bench.base.import_scope import LIBRARY_FOLDERS, own_packages
-from bench.base.import_search import GROUPS
 
+GROUPS = ("bench.methods", "bench.suites")
+"""The entry points where packages register methods and suites."""
+LIBRARY_FOLDERS = frozenset(["site-packages", "dist-packages"])
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 OLD_NAME = "methods"
 """The name of this package's methods before it was ``bench.methods``."""
@@ -94,8 +95,15 @@ def _is_plugin(file: str, module: str) -> bool:
 
 def _is_built_in_method(file: str) -> bool:
     """Tell whether a file is one of this package's methods, wherever it is installed."""
-    folder = own_packages().get("bench.methods")
-    return folder is not None and Path(file).absolute().is_relative_to(folder.absolute())
+    import bench
+
+    folders = [Path(folder).absolute() / "methods" for folder in bench.__path__]
+    return any(Path(file).absolute().is_relative_to(folder) for folder in folders)
+
+
+def in_library(path: Path) -> bool:
+    """Tell whether a file belongs to an installed library or to Python itself."""
+    return not LIBRARY_FOLDERS.isdisjoint(path.parts) or path.is_relative_to(STANDARD_LIBRARY)
 
 
 def _short(file: str) -> str:

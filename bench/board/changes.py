@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bench.base.same_code import equivalent_code
 from bench.base.text import list_names, seed_ranges
 from bench.compare.formatting import budget_words, setting_words
 from bench.compare.statistics.table import INCONCLUSIVE
@@ -209,13 +208,13 @@ def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreK
 
 
 def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
-    """Return the seeds, the recipe, and hashes of the method's code and of the scored data, by
+    """Return the seeds, the recipe, and the method's code, hashes of the scored data, by
     name."""
     facts = {"seeds": seed_ranges(run.seed for run in runs) or "any"}
     for name, value in configuration(runs[0]).items():
         if value != "null":
             facts[name] = value
-    facts["code"] = str({equivalent_code(run.provenance.plugin.sha256) for run in runs})
+    facts["code"] = str({run.provenance.plugin.identity for run in runs})
     facts["data"] = str(sorted(_data_hashes(runs, key)))
     return facts
 

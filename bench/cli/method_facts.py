@@ -31,6 +31,7 @@ def describe_method(plugin: Plugin) -> dict[str, Any]:
         "paper": cls.paper,
         "settings": list(cls.settings),
         "trains": cls.trains,
+        "code_version": cls.code_version,
         "from": f"{plugin.package} {plugin.version}".strip(),
         "about": inspect.cleandoc(cls.__dict__.get("__doc__") or plugin.module.__doc__ or ""),
         "variants": _describe_variants(cls),

@@ -77,6 +77,7 @@ def _list_methods(registry: Registry, as_json: bool) -> None:
                 "settings": plugin.cls.settings,
                 "variants": list(variants_of(plugin.cls)),
                 "summary": plugin.cls.summary,
+                "code_version": plugin.cls.code_version,
                 "package": plugin.package,
             }
         )

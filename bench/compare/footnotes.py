@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.base.same_code import suite_code_of
 from bench.base.text import list_names, plural
 from bench.compare.formatting import protocol_words, row_name
 from bench.compare.statistics.table import (
@@ -25,7 +24,7 @@ from bench.compare.statistics.terms import (
 )
 from bench.data.overlap import seen_tasks
 from bench.records.names import data_key
-from bench.records.record import RunRecord, Score, name_in_suites
+from bench.records.record import RunRecord, Score
 from bench.records.selection import dev_words
 from bench.records.value_sources import is_tuned, kind_of_values, search_of
 
@@ -223,9 +222,8 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
 
 def _code_of(score: Score, record: RunRecord) -> str | None:
     """Return the hash of the code that scored a task; None if it was not recorded."""
-    codes = record.provenance.execution.suites
-    code = codes.get(name_in_suites(*score.key), codes.get(score.suite))
-    return None if code is None else suite_code_of(score.suite, code.sha256)
+    code = record.provenance.execution.suites.get(score.suite)
+    return None if code is None else code.sha256
 
 
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.base.errors import BenchError
-from bench.base.installed_code import hash_of_method
-from bench.base.same_code import equivalent_code
 from bench.compare.costs import with_costs
 from bench.compare.footnotes import refuse_footnotes, with_footnotes
 from bench.compare.grouping import chosen_on, rarer_budgets, usual_budgets
@@ -15,7 +13,6 @@ from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.senders import sender_of
 from bench.compare.statistics.baseline import with_baseline
-from bench.compare.statistics.rows import KnownCode
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import (
     Table,
@@ -24,9 +21,6 @@ from bench.compare.submitted import beside_publishers, judge_submitted, publishe
 from bench.records.copies import distinct_runs
 from bench.records.record import RunRecord
 from bench.records.run import Run
-
-CODE_HERE = KnownCode(hash_of_method, equivalent_code)
-"""The code of the installed methods, and of the files that records name; nothing is imported."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +104,6 @@ def _summarised(
             others=others,
             untrained=untrained if budget and not name else (),
             elsewhere=longer if not budget and not name else (),
-            code=CODE_HERE,
         )
         for table in tables:
             place = (table.setting, table.backbone)

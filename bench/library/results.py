@@ -13,7 +13,6 @@ from rich.console import Console
 from bench.base.errors import DataMissing, UnknownName
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
-from bench.compare.tables import CODE_HERE
 from bench.library.libraries import import_pandas
 from bench.library.plots import plot_tables
 from bench.records.copies import distinct_runs
@@ -117,7 +116,7 @@ class Results(tuple["Result", ...]):
         In a script ``print(results.table())`` shows them.
         """
         records = [result.record for result in distinct_results(self).values()]
-        return Tables(summarise(records, code=CODE_HERE))
+        return Tables(summarise(records))
 
     def frame(self) -> pd.DataFrame:
         """Return a row for each score. Needs pandas.

@@ -49,6 +49,8 @@ class Method:
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     # its own recipe keys; a Value names the source
     defaults: ClassVar[Mapping[str, Any]] = {}
+    # raised when its numbers change: runs of two versions are never one row
+    code_version: ClassVar[int] = 1
     # recipe keys that a recipe has only if they are set
     optional: ClassVar[Mapping[str, Any]] = {}
     # one line of at most 60 characters

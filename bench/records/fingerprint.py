@@ -16,10 +16,6 @@ from typing import Any
 
 from bench.records.record import RunRecord
 
-CODE_NAME = "plugin"
-"""The hash that names a method's code in fingerprints, in ``provenance.determines``: it is there if
-it is not the hash of the code that made the run, but of earlier code with the same numbers."""
-
 
 def fingerprint_of(determines: Mapping[str, Any]) -> str:
     """Return sha256 of everything that determines a result, as JSON with sorted keys."""
@@ -39,7 +35,7 @@ def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None)
     return fingerprint_of(
         {
             "method": record.method,
-            "plugin": record.provenance.plugin.sha256,
+            "plugin": record.provenance.plugin.identity,
             "variant": record.variant,
             "setting": record.setting,
             "seed": record.seed,

@@ -160,13 +160,6 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tokens: Count | None = None
 
 
-def name_in_suites(suite: str, task: str, protocol: str, text: str | None) -> str:
-    """Return the key in ``provenance.execution.suites`` of a score that other code computed than
-    the rest of its suite: "sts STS12 senteval-all/1 raw".
-    """
-    return " ".join([suite, task, protocol, text or ""]).strip()
-
-
 class ScoreKey(NamedTuple):
     """The cell of a table that a score belongs to: two numbers compare only if all four fields
     are equal.
@@ -195,7 +188,16 @@ class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     package: str | None = None
     version: str | None = None
+    # of a plugin's files; None: the code is this package's
     sha256: str | None = None
+    # of a method's class: raised when its numbers change
+    code_version: Annotated[int, Meta(ge=1)] | None = None
+
+    @property
+    def identity(self) -> str:
+        """The words that tell whether two runs of a method have one code."""
+        sha256 = f", sha256 {self.sha256}" if self.sha256 else ""
+        return f"version {self.code_version}{sha256}"
 
 
 class Checkout(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -245,7 +247,7 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     compiled: bool | None = None
     # the precision of vectors, if the weights are not float32: "float32 on weights in bf16"
     scored_in: str | None = None
-    # suite, or a score by other code than the rest of its suite -> the code that scored it
+    # suite of a plugin -> the code that scored it; a suite of bench has its protocols' names
     suites: Mapping[str, Code] = {}
     # keys with values from a file of --recipe
     recipe_file: tuple[str, ...] = ()

@@ -61,7 +61,7 @@ class Searched(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     setting: str
     variant: str
-    plugin: str  # sha256 of its code
+    plugin: str  # the identity of its code (``Code.identity``)
     backbone: str
     revision: str
     corpus: str  # name@sha256

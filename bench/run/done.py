@@ -6,18 +6,15 @@ import shutil
 from functools import partial
 from pathlib import Path
 
-from bench.base import __version__
-from bench.base.installed_code import BUILT_IN
-from bench.base.same_code import suite_code_of
+from bench.base.paths import recorded_path
 from bench.method import Reporter
 from bench.records.damage import prediction_problems
 from bench.records.names import data_key
-from bench.records.record import Code, RunRecord, name_in_suites
+from bench.records.record import Code, RunRecord
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.planned import PlannedRun
-from bench.run.record_of import recorded_code
-from bench.score.suites import KnownTask, Task, built_in_code, suite_plugin
+from bench.score.suites import KnownTask, Task, suite_plugin
 
 
 def has_weights(run: PlannedRun, record: RunRecord) -> bool:
@@ -64,28 +61,32 @@ def is_finished_at_all(run: PlannedRun, store: RunsFolder) -> bool:
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
-    """Return True if the record has a score of the task under this protocol, on this data and by
-    this code of its suite.
-
-    Older records do not name the code of this package's suites.
+    """Return True if the record has a score of the task under this protocol, on this data and, if
+    a plugin defines its suite, by this code.
     """
-    about, now = record.provenance, code_of_suite(task.suite)
+    about = record.provenance
     if record.score(task.suite, task.name, task.protocol, known.form) is None:
         return False
     if about.data.get(data_key(task.name, known.form, task.suite)) != known.sha256:
         return False
-    codes = about.execution.suites
-    then = codes.get(
-        name_in_suites(task.suite, task.name, task.protocol, known.form), codes.get(task.suite)
-    )
-    if then is None:
-        return suite_plugin(task.suite) is None
-    return suite_code_of(task.suite, then.sha256) == suite_code_of(task.suite, now.sha256)
+    return not has_other_code(record, task.suite)
 
 
-def code_of_suite(name: str) -> Code:
-    """Return the code that scores a suite: of a plugin, or of this package."""
+def has_other_code(record: RunRecord, suite: str) -> bool:
+    """Return True if a plugin defines the suite, and the record's scores of it have other code."""
+    now = code_of_suite(suite)
+    then = record.provenance.execution.suites.get(suite, Code())
+    return now is not None and then.sha256 != now.sha256
+
+
+def code_of_suite(name: str) -> Code | None:
+    """Return the code of a plugin's suite; None for one of this package, which has the names of
+    its protocols.
+    """
     plugin = suite_plugin(name)
-    if plugin is not None:
-        return recorded_code(plugin)
-    return Code(package=BUILT_IN, version=__version__, sha256=built_in_code(name))
+    if plugin is None:
+        return None
+    package = plugin.package
+    if package.endswith(".py"):
+        package = recorded_path(package)
+    return Code(package=package, version=plugin.version, sha256=plugin.sha256)

@@ -12,7 +12,6 @@ from bench.backbones import Reference, resolve_recorded
 from bench.base.errors import BenchError, NotAModel
 from bench.base.paths import find_path
 from bench.base.places import recall_place
-from bench.base.same_code import equivalent_code
 from bench.method.context import Context, Reporter, SilentReporter
 from bench.method.contract import Method
 from bench.method.recipe import Recipe, Value
@@ -69,7 +68,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         elif trains and record.training is not None:
             hint = AGAIN_FRESH
         raise NotAModel(f"{record.run_id}: {problem}", hint)
-    changed = equivalent_code(made_by.sha256) not in (None, equivalent_code(plugin.sha256))
+    changed = made_by.identity != plugin.code.identity
     note = f"the code of {plugin.name} has changed since this run was made; its vectors may differ"
     return TrainedRun(
         record,

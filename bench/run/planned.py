@@ -74,7 +74,7 @@ def determinants(run: PlannedRun) -> dict[str, Any]:
     places = run.determines["places"]
     return {
         "method": run.method,
-        "plugin": run.plugin.sha256,
+        "plugin": run.plugin.code.identity,
         "variant": run.variant,
         "setting": run.setting,
         "seed": run.seed,

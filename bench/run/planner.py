@@ -14,14 +14,12 @@ from bench.backbones.direction import is_causal
 from bench.backbones.families import find_architecture
 from bench.base.errors import DataMissing, UnknownName
 from bench.base.hashes import file_sha256
-from bench.base.same_code import name_of_code
 from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_last_batch
 from bench.method.contract import Method
 from bench.method.encoder_values import BOTH_WAYS, check_encoder_values
 from bench.method.recipe import Recipe, Value
-from bench.records.fingerprint import CODE_NAME
 from bench.records.record import BUDGET, CORPUS_PARTS, SET
 from bench.run.config import RunConfig
 from bench.run.corpora import (
@@ -182,7 +180,7 @@ class Planner:
         custom = self.recipes.get(plugin.name)
         if custom is not None:
             check_values(plugin.cls, custom.values, f"--recipe {custom.file}")
-            notes += custom.check(self.config.seeds, plugin.sha256)
+            notes += custom.check(self.config.seeds, plugin.code.identity)
         return custom
 
     def _setting_and_entry(
@@ -272,8 +270,6 @@ class Planner:
         corpus = inputs.corpus
         if corpus is not None and not isinstance(corpus, AbsentCorpus) and is_composed(corpus):
             facts[CORPUS_PARTS] = list(corpus_arguments(corpus))
-        if name_of_code(plugin.sha256) != plugin.sha256:
-            facts[CODE_NAME] = name_of_code(plugin.sha256)
         return facts
 
     def build_recipe(

@@ -9,23 +9,29 @@ registered. A plugin that does not import is named in a warning; the others stil
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from bench.base.class_code import has_changed_since_import, hash_class, is_typed_in
-from bench.base.class_parts import file_of_module
+from bench.base.class_source import (
+    file_of_module,
+    has_changed_since_import,
+    hash_class,
+    is_typed_in,
+)
+from bench.base.entry_points import (
+    distribution_and_version,
+    distribution_of,
+    method_points,
+)
 from bench.base.errors import BenchError, UnknownName
-from bench.base.imported_code import hash_file, hash_module
-from bench.base.installed_code import distribution_and_version, distribution_of, method_points
-from bench.base.plugin_files import check_plugin_files, import_file
+from bench.base.paths import recorded_path
+from bench.base.plugin_files import check_plugin_files, hash_package, hash_plugin, import_file
 from bench.base.user_code import located, place_of_code
 from bench.method.contract import SETTINGS, Method
 from bench.records.record import Code
@@ -42,11 +48,25 @@ class Plugin:
     cls: type[Method]
     package: str  # the distribution, or the file given with --plugin
     version: str
-    sha256: str  # of its code, see code_hash
+    # of its code; None for a method of this package, whose ``code_version`` says it
+    sha256: str | None
 
     @property
     def module(self) -> ModuleType:
         return sys.modules[self.cls.__module__]
+
+    @property
+    def code(self) -> Code:
+        """The code as a record names it: a file as a command of the working directory names it."""
+        package = self.package
+        if package.endswith(".py"):
+            package = recorded_path(package)
+        return Code(
+            package=package,
+            version=self.version,
+            sha256=self.sha256,
+            code_version=self.cls.code_version,
+        )
 
     @property
     def folder(self) -> Path:
@@ -106,7 +126,8 @@ def discover(files: Sequence[Path] = ()) -> Registry:
     warnings: list[str] = []
     for point in method_points():
         try:
-            methods = _plugins_of(point.load(), *distribution_and_version(point))
+            package, version = distribution_and_version(point)
+            methods = _plugins_of(point.load(), package, version, _hash_of_installed)
             if not methods:
                 raise TypeError("it defines no method")
             _add(plugins, methods)
@@ -163,7 +184,7 @@ def register_class(cls: Any) -> Plugin:
             f"importlib.reload({cls.__module__}) and import the class again, or start again",
         )
     try:
-        (plugin,) = _plugins_of(cls, *_origin_of(cls))
+        (plugin,) = _plugins_of(cls, _origin_of(cls), "", hash_class)
     except (TypeError, ValueError) as error:
         raise BenchError(str(error)) from None
     _add(installed, [plugin])
@@ -176,15 +197,13 @@ def _name_for(cls: type) -> str:
     return re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower())
 
 
-def _origin_of(cls: type) -> tuple[str, str, Path | None]:
-    """Return the origin of a class as a record names it, "" for a version, and the file of its
-    code if it was imported from one.
-    """
+def _origin_of(cls: type) -> str:
+    """Return the origin of a class as a record names it: its file, or its name and its script."""
     file = file_of_module(cls.__module__)
     if is_typed_in(cls) or file is None:
         place = "a notebook" if file is None else file.name
-        return f"{TYPED_IN}{cls.__qualname__} ({place})", "", None
-    return str(file), "", file
+        return f"{TYPED_IN}{cls.__qualname__} ({place})"
+    return str(file)
 
 
 def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
@@ -219,7 +238,7 @@ def from_file(file: Path) -> list[Plugin]:
     """
     module = import_file(file)
     try:
-        plugins = _plugins_of(module, str(file), file=file)
+        plugins = _plugins_of(module, str(file), "", lambda _: hash_plugin(file))
     except (TypeError, ValueError) as error:
         sys.modules.pop(module.__name__, None)
         raise BenchError(f"--plugin {file}: {error}") from None
@@ -233,11 +252,11 @@ def from_file(file: Path) -> list[Plugin]:
 
 
 def _plugins_of(
-    loaded: Any, package: str, version: str = "", file: Path | None = None
+    loaded: Any, package: str, version: str, hash_of: Callable[[type[Method]], str | None]
 ) -> list[Plugin]:
     """Return the plugins of a method class, or of the classes that a module defines.
 
-    Raises TypeError and ValueError for a bad class.
+    ``hash_of``: class -> the sha256 of its code. Raises TypeError and ValueError for a bad class.
     """
     classes = [loaded]
     if inspect.ismodule(loaded):
@@ -254,36 +273,16 @@ def _plugins_of(
                 f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, and choose "
                 f"from {', '.join(SETTINGS)}"
             )
-    return [Plugin(cls.name, cls, package, version, code_hash(cls, file)) for cls in methods]
+        if type(cls.code_version) is not int or cls.code_version < 1:
+            raise ValueError(
+                f"{place_of_code(cls)}: code_version is {cls.code_version!r}: write 1, and 2 "
+                "after a change of its numbers"
+            )
+    return [Plugin(cls.name, cls, package, version, hash_of(cls)) for cls in methods]
 
 
-def code_hash(cls: type[Method], file: Path | None = None) -> str:
-    """Hash a method's code: its module and everything that this imports within the reach of
-    ``bench.base.imported_code``.
-
-    ``file``: the plugin file that defines it. An installed module is hashed once: imported code
-    does not change with its files.
-    """
-    if file is not None:
-        return hash_file(file)
-    if is_typed_in(cls):
-        return hash_class(cls)
-    module = sys.modules[cls.__module__]
-    if module not in _hashes:
-        _hashes[module] = _hash_of_installed(module)
-    return _hashes[module]
-
-
-_hashes: WeakKeyDictionary[ModuleType, str] = WeakKeyDictionary()
-
-
-def _hash_of_installed(module: ModuleType) -> str:
-    known = hash_module(module.__name__)
-    if known is not None:
-        return known
-    place = getattr(module, "__file__", None)
-    if place is not None and Path(place).is_file():
-        return hash_file(Path(place))
-    return hashlib.sha256(
-        module.__name__.encode()
-    ).hexdigest()  # made in memory: there is no source
+def _hash_of_installed(cls: type[Method]) -> str | None:
+    """Return the sha256 of the package that defines a class; None for this package."""
+    if cls.__module__.partition(".")[0] == "bench":
+        return None
+    return hash_package(cls.__module__)

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, convert
 
 from bench.base.errors import BenchError
-from bench.base.same_code import equivalent_code
 from bench.method.recipe import Value
 
 NO_SOURCE = "no source"  # the source of a value if the file names none
@@ -144,7 +143,7 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     file: str = ""
 
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
-        """Return notes on the values of a search; ``plugin`` is the hash of the method's code now.
+        """Return notes on the values of a search; ``plugin``: the identity of the method's code now.
 
         Raises BenchError for a seed of the search: its dev score chose the values.
         """
@@ -156,7 +155,7 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
                 "are therefore biased",
                 "--seeds 1-5, or other seeds that the search did not use",
             )
-        if equivalent_code(self.search.get("plugin", plugin)) == equivalent_code(plugin):
+        if self.search.get("plugin", plugin) == plugin:
             return []
         return [f"the code of {self.method} has changed since {name}"]
 

@@ -26,7 +26,6 @@ from bench.records.names import CHECKPOINT
 from bench.records.record import (
     BackboneUsed,
     Checkout,
-    Code,
     CorpusUsed,
     Cost,
     Facts,
@@ -37,8 +36,6 @@ from bench.records.record import (
 )
 from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun
-from bench.run.plugins import Plugin
-from bench.score.suites import SuitePlugin
 
 
 def command_of_run(config: RunConfig) -> str:
@@ -98,14 +95,6 @@ def corpus_used(run: PlannedRun) -> CorpusUsed:
     )
 
 
-def recorded_code(plugin: Plugin | SuitePlugin) -> Code:
-    """Return a plugin's code. A file is named as a command of the working directory names it."""
-    package = plugin.package
-    if package.endswith(".py"):
-        package = recorded_path(package)
-    return Code(package=package, version=plugin.version, sha256=plugin.sha256)
-
-
 def remember_places(run: PlannedRun, runs: Path) -> None:
     """Note in the runs folder where this machine has the folders and files that the record
     names.
@@ -145,7 +134,7 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
             bench_version=__version__,
             git=git_state(run.plugin.folder),
             packages=devices.packages(),
-            plugin=recorded_code(run.plugin),
+            plugin=run.plugin.code,
             platform=devices.platform_facts(config.device),
             data={},
             corpus=corpus_used(run),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -11,18 +10,17 @@ from msgspec.structs import replace
 
 from bench.base import devices
 from bench.base.errors import CorpusError, Interrupted, RunFailed
-from bench.base.same_code import suite_code_of
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
 from bench.method import Method, Reporter
 from bench.records.names import data_key
-from bench.records.record import AVERAGE, Code, CorpusUsed, Cost, RunRecord, Score, name_in_suites
+from bench.records.record import AVERAGE, CorpusUsed, Cost, RunRecord, Score
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
-from bench.run.done import code_of_suite
+from bench.run.done import code_of_suite, has_other_code
 from bench.run.planned import PlannedRun
 from bench.run.record_of import with_execution, with_provenance
 from bench.run.vectors import RunVectors, score_tasks
-from bench.score.suites import KnownTask, RunPlace, TaskResult, average, suite_names, suite_plugin
+from bench.score.suites import KnownTask, RunPlace, TaskResult, average, suite_names
 
 WEIGHTS_IN_WORDS = {"bf16": "bfloat16", "4bit": "4 bits (NF4)"}
 """A value of base_dtype -> its words in records and tables."""
@@ -45,8 +43,8 @@ def score_run(
 
     Raises RunFailed at the end if one could not be scored.
 
-    Scores that another code of their suite gave are replaced together, once all tasks of the suite
-    are scored, so that one code computed everything in an average.
+    Scores that another code of a plugin's suite gave are left out before anything is scored, so
+    that one code computed everything in an average.
     """
     began = time.perf_counter()
     before = record.cost
@@ -56,19 +54,16 @@ def score_run(
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
     place = RunPlace(run.run_id, key, folder)
     failed: list[RunFailed] = []
-    waiting = WaitingScores(record, tasks)
+    record = without_scores_of_other_code(record, tasks)
     for done, (known, result) in enumerate(score_tasks(tasks, vectors, place, device), 1):
         if isinstance(result, RunFailed):
             failed.append(result)
             continue
 
-        # a score that waits for the others of its suite is recorded with them
-        ready = [(known, result)]
-        if known.suite in waiting.suites:
-            ready = waiting.add(known, result)
-            if ready:
-                record = with_earlier_code(record, known.suite)
-        record = _with_scores(record, ready, store)
+        store.write_predictions(
+            record.run_id, result.task, result.text, result.predictions, result.suite
+        )
+        record = with_score(record, known, result)
         seconds = time.perf_counter() - began
         record = replace(record, cost=_cost_of_scoring(before, seconds, vectors, device))
 
@@ -81,8 +76,6 @@ def score_run(
             )
         if done < len(tasks):
             store.write(record)
-    for name in waiting.suites:
-        reporter.note(f"the scores of {name} stay those of its earlier code")
     record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     record = _with_model_facts(record, run, method, vectors)
     record = _with_weights_format(record, run)
@@ -90,26 +83,6 @@ def score_run(
         store.write(record)
         raise _failure(failed, record)
     return record
-
-
-class WaitingScores:
-    """New scores of suites that the record has scores of by other code.
-
-    They wait until all tasks of their suite are scored.
-    """
-
-    def __init__(self, record: RunRecord, tasks: Sequence[KnownTask]) -> None:
-        # suite -> the new scores so far; a suite that is whole is no longer here
-        self.suites: dict[str, list[Scored]] = {name: [] for name in renewed_suites(record, tasks)}
-        self.tasks_of = Counter(known.suite for known in tasks)
-
-    def add(self, known: KnownTask, result: TaskResult) -> list[Scored]:
-        """Add a score; return all of its suite if they are now complete, else none."""
-        scored = self.suites[known.suite]
-        scored.append((known, result))
-        if len(scored) < self.tasks_of[known.suite]:
-            return []
-        return self.suites.pop(known.suite)
 
 
 def _with_weights_format(record: RunRecord, run: PlannedRun) -> RunRecord:
@@ -121,14 +94,12 @@ def _with_weights_format(record: RunRecord, run: PlannedRun) -> RunRecord:
     return with_execution(record, {"scored_in": words})
 
 
-def _with_scores(record: RunRecord, scored: Sequence[Scored], store: RunsFolder) -> RunRecord:
-    """Write the predictions of these scores, and return the record with the scores."""
-    for known, result in scored:
-        store.write_predictions(
-            record.run_id, result.task, result.text, result.predictions, result.suite
-        )
-        record = with_score(record, known, result)
-    return record
+def without_scores_of_other_code(record: RunRecord, tasks: Sequence[KnownTask]) -> RunRecord:
+    """Return the record without the scores of those suites of these tasks that other code scored."""
+    suites = {known.suite for known in tasks}
+    stale = {name for name in suites if has_other_code(record, name)}
+    kept = tuple(one for one in record.scores if one.suite not in stale)
+    return replace(record, scores=kept)
 
 
 def _failure(errors: Sequence[RunFailed], record: RunRecord) -> RunFailed:
@@ -174,37 +145,6 @@ def _with_model_facts(
     return with_provenance(record, backbone=replace(record.provenance.backbone, model=model))
 
 
-Scored = tuple[KnownTask, TaskResult]
-"""A task's data, and its result."""
-
-
-def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
-    """Return the suites of these tasks if the record has scores of them that another code gave."""
-    recorded = {score_run.suite for score_run in record.scores}
-    names = []
-    for name in dict.fromkeys(known.suite for known in tasks):
-        then = record.provenance.execution.suites.get(name)
-        if name not in recorded or (then is None and suite_plugin(name) is None):
-            continue
-        now = code_of_suite(name).sha256
-        if then is None or suite_code_of(name, then.sha256) != suite_code_of(name, now):
-            names.append(name)
-    return names
-
-
-def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
-    """Return the record, with the code of each suite's scores.
-
-    It is needed before some of the scores are replaced by scores of other code.
-    """
-    codes = dict(record.provenance.execution.suites)
-    then = codes.get(name, Code())
-    for score_run in record.scores:
-        if score_run.suite == name and score_run.task != AVERAGE:
-            codes.setdefault(name_in_suites(*score_run.key), then)
-    return with_execution(record, {"suites": codes})
-
-
 def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRecord:
     """Return the record with the score of a task, the hash of its data, and the code of its
     suite.
@@ -212,8 +152,10 @@ def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRe
     name = data_key(result.task, result.text, result.suite)
     record = replace(record, scores=merge_scores(record.scores, result))
     record = with_provenance(record, data={**record.provenance.data, name: known.sha256})
-    codes = {**record.provenance.execution.suites, result.suite: code_of_suite(result.suite)}
-    codes.pop(name_in_suites(result.suite, result.task, result.protocol, result.text), None)
+    code = code_of_suite(result.suite)
+    if code is None:
+        return record
+    codes = {**record.provenance.execution.suites, result.suite: code}
     return with_execution(record, {"suites": codes})
 
 

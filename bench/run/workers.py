@@ -13,8 +13,7 @@ from bench.base import PLACE
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.base.import_scope import package_of_file
-from bench.base.imported_code import files_of_plugin
+from bench.base.plugin_files import files_of_plugin, package_of_file
 from bench.base.text import list_names
 from bench.run.execute import job_here
 from bench.run.planned import PlannedRun
@@ -94,9 +93,9 @@ def copy_plugins(files: Sequence[str], folder: Path) -> tuple[str, ...]:
         container, _ = package_of_file(file)
         target = folder.absolute() / str(number)
         for code in files_of_plugin(file):
-            copy = target / code.path.relative_to(container)
-            write_or_fail(copy, code.path.read_bytes())
-            for init in _inits_between(code.path.parent, container):
+            copy = target / code.relative_to(container)
+            write_or_fail(copy, code.read_bytes())
+            for init in _inits_between(code.parent, container):
                 write_or_fail(target / init.relative_to(container), init.read_bytes())
         copy = target / file.absolute().relative_to(container)
         for recipe in (file.parent / "recipes").glob("*.toml"):

@@ -10,7 +10,6 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataMissing, RunFailed, one_line
 from bench.base.findings import DIFFERS, UNCHECKED, Finding
-from bench.base.same_code import equivalent_code
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter
 from bench.records.record import AVERAGE, Score
@@ -70,9 +69,8 @@ def encode_again(
             outcome = UNCHECKED  # it could not be loaded here, which says nothing about its scores
         yield Finding("encoding", "checkpoint", outcome, why)
         return
-    code_then = run.record.provenance.plugin.sha256
     changed = ""
-    if equivalent_code(trained.plugin.sha256) != equivalent_code(code_then):
+    if trained.plugin.code.identity != run.record.provenance.plugin.identity:
         changed = "; the method's code has changed since"
     for known, result in results.items():
         score = tasks[known]

@@ -12,8 +12,7 @@ import pytest
 from written_plugins import write_plugin
 
 from bench.base.errors import BenchError
-from bench.base.imported_code import hash_file
-from bench.base.plugin_files import import_file
+from bench.base.plugin_files import hash_plugin, import_file
 from bench.run.workers import copy_plugins
 
 
@@ -38,6 +37,30 @@ def test_a_file_next_to_a_plugin_is_imported_again_if_it_has_changed(tmp_path: P
     assert import_file(mine).VALUE == 1
     (tmp_path / "deep_a.py").write_text("VALUE = 12")
     assert import_file(mine).VALUE == 12
+
+
+def test_each_plugin_is_identified_by_itself_and_by_what_it_imported(tmp_path: Path) -> None:
+    """A file that another variant imports, or none, does not count; a comment does."""
+    files = {"one.py": "import shared", "two.py": "import shared.deep", "three.py": "x = 1"}
+    write_plugin(tmp_path, {"shared/__init__.py": "", "shared/deep.py": "", "unused.py": ""})
+    write_plugin(tmp_path, files)
+
+    def hashes() -> list[str]:
+        for file in files:
+            import_file(tmp_path / file)
+        return [hash_plugin(tmp_path / file) for file in files]
+
+    def changed(file: str) -> list[bool]:
+        before = hashes()
+        with (tmp_path / file).open("a") as opened:
+            opened.write("# a word\n")
+        return [one != other for one, other in zip(before, hashes(), strict=True)]
+
+    assert hashes() == hashes()
+    assert changed("one.py") == [True, False, False]
+    assert changed("shared/__init__.py") == [True, True, False]
+    assert changed("shared/deep.py") == [False, True, False]
+    assert changed("unused.py") == [False, False, False]
 
 
 def test_a_function_may_import_a_file_next_to_its_plugin_later(tmp_path: Path) -> None:
@@ -121,8 +144,10 @@ def test_copies_for_other_machines_are_whole_and_have_the_same_identity(tmp_path
         tmp_path / "here" / "single",
         {"mine.py": "from helper_d import VALUE", "helper_d.py": "VALUE = 7"},
     )
+    assert [import_file(file).VALUE for file in (mine, single)] == [6, 7]
+    here = [hash_plugin(file) for file in (mine, single)]
     copies = [Path(copy) for copy in copy_plugins([str(mine), str(single)], tmp_path / "there")]
-    assert [hash_file(copy) for copy in copies] == [hash_file(mine), hash_file(single)]
     assert [import_file(copy).VALUE for copy in copies] == [6, 7]
+    assert [hash_plugin(copy) for copy in copies] == here
     assert (copies[0].parent / "recipes" / "mine.toml").is_file()
     assert not list((tmp_path / "there").rglob("unused.py"))

@@ -16,7 +16,7 @@ import pytest
 from commands import bench
 from pages import code_blocks
 
-from bench.base.imported_code import hash_file
+from bench.base.plugin_files import hash_plugin
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
 from bench.score.suites import registry
@@ -150,7 +150,7 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
         stored = read_arrays(store.predictions_path(name, "Odd", None))
         assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
         made_by = record.provenance.execution.suites["odd"]
-        assert made_by.sha256 == hash_file(Path("odd.py"))
+        assert made_by.sha256 == hash_plugin(Path("odd.py"))
     again = bench(*run)
     assert "nothing repeated" in again.stdout + again.stderr
     said = " ".join(bench(*verify).stdout.split())

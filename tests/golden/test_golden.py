@@ -128,15 +128,30 @@ def test_no_loss_and_no_vector_has_moved() -> None:
     assert list(differences(found)) == []
 
 
+def test_the_numbers_are_those_of_today_s_code_versions() -> None:
+    """After a code_version was raised: python tools/golden.py trainings."""
+    assert golden.held("code_versions.json") == golden.code_versions()
+
+
 def differences(found: dict[str, golden.Trained]) -> Iterator[str]:
     """Yield what has moved in trainings, one line each."""
     losses, vectors = golden.held("losses.json"), golden.held("vectors.json")
     for key, trained in found.items():
-        if not are_equal_losses(losses[key], trained.losses):
-            yield f"{key}: losses {losses[key]} -> {trained.losses}"
+        method = key.partition(",")[0].partition("+")[0]
         steady = not key.startswith(UNSTEADY)
-        if not are_equal_vectors(vectors[key], trained.vectors, 3e-4 if steady else 3e-2):
-            yield f"{key}: vectors"
+        tolerance = 3e-4 if steady else 3e-2
+        equal = are_equal_losses(losses[key], trained.losses)
+        if not equal or not are_equal_vectors(vectors[key], trained.vectors, tolerance):
+            yield f"the numbers of {method} changed ({key}): raise its code_version"
+
+
+def test_a_number_that_moves_asks_for_another_code_version() -> None:
+    key = "simcse, unsupervised"
+    held = golden.held("losses.json")[key], golden.held("vectors.json")[key]
+    assert list(differences({key: golden.Trained(*held)})) == []
+    moved = golden.Trained([2 * loss for loss in held[0]], held[1])
+    (said,) = differences({key: moved})
+    assert said.startswith("the numbers of simcse changed") and "code_version" in said
 
 
 def are_equal_losses(held: list[float], now: list[float]) -> bool:

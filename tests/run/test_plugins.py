@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.method import Method
-from bench.run.plugins import code_hash, discover, from_file
+from bench.run.plugins import discover, from_file
 
 GOOD = """
     import numpy as np
@@ -39,7 +40,7 @@ def test_the_packages_own_methods_are_found_as_any_others_would_be() -> None:
     assert registry.warnings == () and list(registry) == sorted(registry)
     assert {"simcse", "cls", "last-avg", "glove-avg", "pretrained"} <= set(registry)
     found = registry["simcse"]
-    assert found.package == "sentence-bench" and found.version and len(found.sha256) == 64
+    assert found.package == "sentence-bench" and found.version and found.sha256 is None
     assert (found.folder / "recipes" / "simcse.toml").is_file()
     assert found.module.__name__ == "bench.methods.simcse"
 
@@ -185,35 +186,46 @@ def test_a_package_cannot_take_the_name_of_a_built_in_method(
     assert "'zero'" in second and "their-package" in second and "zz-package" in second
 
 
-def test_the_hash_changes_with_the_code_and_with_the_parts_it_shares(
+def test_a_built_in_method_is_identified_by_its_code_version() -> None:
+    code = discover()["simcse"].code
+    assert (code.sha256, code.code_version, code.identity) == (None, 1, "version 1")
+
+
+def test_a_plugin_s_code_has_the_version_of_the_method_that_it_derives_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """
+        from bench.methods.simcse import SimCSE
+
+        class Mine(SimCSE):
+            name = "mine"
+    """
+    file = plugin(tmp_path, text)
+    first = from_file(file)[0].code
+    assert from_file(file)[0].code == first and len(first.sha256 or "") == 64
+    monkeypatch.setattr("bench.methods.simcse.SimCSE.code_version", 2)
+    assert from_file(file)[0].code.identity == first.identity.replace("version 1", "version 2")
+
+
+def test_an_installed_package_is_identified_by_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "hashed_package"
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "parts.py").write_text("def part():\n    return 1\n")
-    (package / "unused.py").write_text("")
-    plugin(package, GOOD + "    from hashed_package.parts import part\n", file="mine.py")
+    plugin(package, GOOD, file="mine.py")
     monkeypatch.syspath_prepend(str(tmp_path))
-
-    def hashed() -> str:
-        for name in [n for n in sys.modules if n.startswith("hashed_package")]:
-            del sys.modules[name]
-        import importlib
-
-        importlib.invalidate_caches()
-        return code_hash(importlib.import_module("hashed_package.mine").Zero)
-
-    first = hashed()
-    assert hashed() == first
-    (package / "unused.py").write_text("x = 1\n")
-    assert hashed() == first
+    cls = importlib.import_module("hashed_package.mine").Zero
+    with_points(monkeypatch, Point("zero", cls))
+    first = discover()["zero"].sha256
+    assert discover()["zero"].sha256 == first
     (package / "parts.py").write_text("def part():\n    return 2\n")
-    second = hashed()
-    assert second != first
-    with (package / "mine.py").open("a") as file:
-        file.write("# a word\n")
-    assert hashed() == second
-    with (package / "mine.py").open("a") as file:
-        file.write("x = 1\n")
-    assert hashed() not in (first, second)
+    assert discover()["zero"].sha256 != first
+
+
+@pytest.mark.parametrize("version", ["0", "'2'", "True"])
+def test_a_code_version_is_a_number_from_one(tmp_path: Path, version: str) -> None:
+    text = GOOD.replace('settings = ("none",)', f'settings = ("none",); code_version = {version}')
+    with pytest.raises(BenchError, match=r"mine\.py:5, in Zero: code_version is .*: write 1"):
+        from_file(plugin(tmp_path, text))

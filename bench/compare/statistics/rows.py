@@ -9,7 +9,7 @@ footnote has the commands that show the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -45,36 +45,11 @@ class RowRuns:
     runs: list[RunRecord]
     differs: Differs
     other_code: str = ""
-    """Which code of the method is shown, how that is known, and the commands that show the others;
+    """Which code of the method is shown, and the commands that show the others;
     "" if there is one code only."""
 
 
-@dataclass(frozen=True)
-class KnownCode:
-    """The code of methods on this machine, as far as it is known."""
-
-    hash_here: Callable[[str, str | None], str | None]
-    """(method, its package in a record) -> hash of the code that is installed now; None if it is
-    not here."""
-    today: Callable[[str | None], str | None]
-    """Recorded hash -> hash of today's code if it computes the same numbers; else the same
-    hash."""
-
-
-def _is_not_here(method: str, package: str | None) -> str | None:
-    return None
-
-
-def _is_itself(sha256: str | None) -> str | None:
-    return sha256
-
-
-UNKNOWN_CODE = KnownCode(_is_not_here, _is_itself)
-
-
-def group_rows(
-    records: Sequence[RunRecord], notes: list[str], code: KnownCode = UNKNOWN_CODE
-) -> list[RowRuns]:
+def group_rows(records: Sequence[RunRecord], notes: list[str]) -> list[RowRuns]:
     """Group these runs into rows. ``notes`` get a line for runs that are left out or dated in the
     future."""
     named: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], list[RunRecord]]] = {}
@@ -95,7 +70,7 @@ def group_rows(
             differs = tuple(
                 (key, _printed(key, first[key], firsts)) for key in keys if key in first
             )
-            rows.append(_choose_code(runs, differs, notes, code, older))
+            rows.append(_choose_code(runs, differs, notes, older))
     if older:
         notes.append(_older_note(older))
     return rows
@@ -151,29 +126,19 @@ def _choose_code(
     runs: Sequence[RunRecord],
     differs: Differs,
     notes: list[str],
-    known: KnownCode,
     older: dict[str, list[str]],
 ) -> RowRuns:
-    """Choose one run of each seed, all with one code of the method: the code that is here, else the
-    code of the newest run. ``older`` gets, by the name of the row, the ids of runs that are left
+    """Choose one run of each seed, all with one code of the method: that of the newest run. ``older`` gets, by the name of the row, the ids of runs that are left
     out because a newer one has their seed.
     """
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
     )
     name = title(runs[0], differs)
-    by_code: dict[str | None, list[RunRecord]] = {}
+    by_code: dict[str, list[RunRecord]] = {}
     for run in newest_first:
-        by_code.setdefault(known.today(run.provenance.plugin.sha256), []).append(run)
-    shown = known.today(newest_first[0].provenance.plugin.sha256)
-    how = "that of the newest date only"
-    if len(by_code) > 1:
-        here = _codes_here(newest_first, known)
-        for code in by_code:
-            if code in here:
-                shown = code
-                how = "that which is here only"
-                break
+        by_code.setdefault(run.provenance.plugin.identity, []).append(run)
+    shown = newest_first[0].provenance.plugin.identity
     chosen: dict[int | None, RunRecord] = {}
     left_out = []
     for run in by_code.pop(shown):
@@ -192,17 +157,10 @@ def _choose_code(
     for others in by_code.values():
         commands.append(" ".join(["bench compare", *sorted(run.run_id for run in others)]))
     by_seed = sorted(chosen.values(), key=lambda run: -1 if run.seed is None else run.seed)
-    other_code = f"{how} (other code: {'; '.join(commands)})" if commands else ""
+    other_code = ""
+    if commands:
+        other_code = f"that of the newest date only (other code: {'; '.join(commands)})"
     return RowRuns(by_seed, differs, other_code)
-
-
-def _codes_here(runs: Sequence[RunRecord], known: KnownCode) -> set[str]:
-    """Return the hashes of the code that these runs' method has on this machine now, one for each
-    place that their records name.
-    """
-    places = {(run.method, run.provenance.plugin.package) for run in runs}
-    found = {known.hash_here(method, package) for method, package in places}
-    return {sha256 for sha256 in found if sha256 is not None}
 
 
 def dated_ahead(runs: Sequence[RunRecord]) -> list[str]:

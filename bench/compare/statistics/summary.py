@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.rows import (
     CODE,
-    UNKNOWN_CODE,
-    KnownCode,
     RowRuns,
     group_rows,
     title,
@@ -44,7 +42,6 @@ def summarise(
     others: Iterable[RunRecord] = (),
     untrained: Iterable[RunRecord] = (),
     elsewhere: Iterable[RunRecord] = (),
-    code: KnownCode = UNKNOWN_CODE,
 ) -> tuple[Table, ...]:
     """Group finished records into tables.
 
@@ -55,7 +52,7 @@ def summarise(
     backbone has an unsupervised table elsewhere. ``untrained``: further untrained records, which
     join the unsupervised tables of their backbone and have no table of their own. ``elsewhere``:
     records of other lengths; if their unsupervised table is the only one of a backbone, it has the
-    untrained rows, and these tables do not. ``code``: the methods' code on this machine.
+    untrained rows, and these tables do not.
     """
     scored = []
     trained = set()
@@ -87,7 +84,7 @@ def summarise(
         else:
             setting, backbone = "none", ""
         groups.setdefault((*key, setting, backbone), []).append((record, scores))
-    made = [_table(key, groups[key], tasks, code) for key in sorted(groups, key=_table_order)]
+    made = [_table(key, groups[key], tasks) for key in sorted(groups, key=_table_order)]
     return tuple(replace(table, together=together) for table in made)
 
 
@@ -117,7 +114,6 @@ def _table(
     key: tuple[str, ...],
     scored: Sequence[tuple[RunRecord, dict[str, Score]]],
     wanted: Sequence[str],
-    code: KnownCode,
 ) -> Table:
     suite, protocol, text, setting, backbone = key
     if not backbone:
@@ -139,7 +135,7 @@ def _table(
     rows: list[Row] = []
     notes: list[str] = []
     footnotes: list[Footnote] = []
-    for row_runs in group_rows([record for record, _ in scored], notes, code):
+    for row_runs in group_rows([record for record, _ in scored], notes):
         row = _row(row_runs, columns, by_run)
         row_title = title(row_runs.runs[0], row.differs)
         notes += _missing_seeds(row_title, row, columns)

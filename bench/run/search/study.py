@@ -201,7 +201,7 @@ def _searched(job: SearchedMethod) -> Searched:
     return Searched(
         setting=run.setting,
         variant=run.variant,
-        plugin=run.plugin.sha256,
+        plugin=run.plugin.code.identity,
         backbone=recorded_path(run.backbone.name),
         revision=run.backbone.revision,
         corpus="" if run.corpus is None else name_with_content(run.corpus),

@@ -8,16 +8,14 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from bench.base.entry_points import method_points
 from bench.base.errors import BenchError, UnknownName
-from bench.base.imported_code import hash_file, hash_module
-from bench.base.installed_code import installed_methods
-from bench.base.plugin_files import check_plugin_files, import_file
+from bench.base.plugin_files import check_plugin_files, hash_package, hash_plugin, import_file
 from bench.base.user_code import located
 from bench.data.own.naming import is_own_file
 from bench.records.record import ScoreKey
@@ -55,7 +53,7 @@ class SuitePlugin:
     # the distribution, or the file
     package: str
     version: str
-    # hash of its code and of everything that it imports (``bench.base.imported_code``)
+    # of its files (``bench.base.plugin_files``)
     sha256: str
 
 
@@ -94,10 +92,7 @@ def _installed(name: str) -> SuitePlugin:
             f"{package} registers the suite {defined.name} under the name {name}",
             f"update {package}",
         )
-    code = hash_module(point.module)
-    if code is None:
-        code = hash_file(Path(str(sys.modules[point.module].__file__)))
-    return SuitePlugin(defined, package, version, code)
+    return SuitePlugin(defined, package, version, hash_package(point.module))
 
 
 def use_files(files: Sequence[Path]) -> None:
@@ -121,7 +116,7 @@ def use_files(files: Sequence[Path]) -> None:
                 f"{file} and {other.package} both define a suite '{defined.name}'",
                 f"rename the suite in {file}",
             )
-        _from_files[defined.name] = SuitePlugin(defined, str(file), "", hash_file(file))
+        _from_files[defined.name] = SuitePlugin(defined, str(file), "", hash_plugin(file))
 
 
 def _checked(defined: object, plugin: str) -> Suite:
@@ -143,14 +138,6 @@ def suite_plugin(name: str) -> SuitePlugin | None:
     if name in _from_files:
         return _from_files[name]
     return _installed(name) if name in _points() else None
-
-
-@cache
-def built_in_code(name: str) -> str | None:
-    """Hash the code of a suite of this package and its metrics; None for any other suite."""
-    if name not in BUILT_IN:
-        return None
-    return hash_module(BUILT_IN[name].partition(":")[0])
 
 
 def suite_names() -> list[str]:
@@ -206,7 +193,7 @@ def check_suite_name(name: str) -> None:
     if owner is not None:
         raise BenchError(f"{name} is a task of the suite {owner}", f"--suite {owner}:{name}")
     hint = "bench suites; your own data: --suite FILE; your own code: --plugin FILE.py"
-    if name.lower() in installed_methods():
+    if name.lower() in [point.name for point in method_points()]:
         hint = f"{name.lower()} is a method: bench run {name.lower()}; the suites: bench suites"
     raise UnknownName("suite", name, known, hint=hint)
 
