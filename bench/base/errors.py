@@ -138,6 +138,10 @@ class RecordDamaged(BenchError):
     """A run record that does not fit its schema."""
 
 
+class OtherSchema(RecordDamaged):
+    """A run record that another version of bench wrote, and that only it reads."""
+
+
 class NotAModel(BenchError):
     """A folder or name that holds no encoder."""
 

@@ -126,6 +126,6 @@ def machine_of(record: RunRecord) -> str | None:
     made = record.provenance
     device = record.cost.device or made.platform.get("device")
     version = made.bench_version
-    if version == FROM_SOURCE and made.git.commit:
+    if version and version.startswith(FROM_SOURCE) and made.git.commit:
         version = f"commit {made.git.commit[:12]}"
     return f"{device}, bench {version}" if device and version else None

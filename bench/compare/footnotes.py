@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +33,8 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-le
 """Packages that a score may depend on; ``mteb`` too, of its own suite."""
 
 UNKNOWN = "not recorded"
+COMMIT = re.compile(r"[.+]g[0-9a-f]{12}$")
+"""The end of the version of a checkout."""
 
 
 def with_footnotes(
@@ -195,7 +198,8 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     libraries = [*LIBRARIES]
     if table.suite == "mteb":
         libraries.append("mteb")
-    facts = {"bench": record.provenance.bench_version or UNKNOWN}
+    # runs of two commits of one version are not remarked on
+    facts = {"bench": COMMIT.sub("", record.provenance.bench_version or UNKNOWN)}
     for name in libraries:
         facts[name] = str(packages.get(name, UNKNOWN))
     has_codes = bool(record.provenance.execution.suites)

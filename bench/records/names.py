@@ -12,6 +12,8 @@ FOREIGN = ("mteb", OWN_DATA)
 """Suites with task names that others chose: mteb has an STS12, too."""
 CHECKPOINT = "checkpoint"
 CURVE = "curve.jsonl"
+PLAN = "plan.toml"
+"""What makes the run again: ``bench run --plan``."""
 
 
 def data_key(task: str, text: str | None, suite: str = "") -> str:

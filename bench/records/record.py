@@ -485,8 +485,7 @@ def read_record(path: Path | str, folder: Path | None = None) -> RunRecord:
     try:
         return RunRecord.decode(read_plain_file(path, RECORD_BYTES, folder))
     except RecordDamaged as error:
-        reason, hint = error.message, error.hint
+        # the message may quote a damaged file: nothing in it may move the cursor
+        raise type(error)(printable(f"{path}: {error.message}"), error.hint) from None
     except OSError as error:
-        reason, hint = str(error.strerror), None
-    # the message may quote a damaged file: nothing in it may move the cursor
-    raise RecordDamaged(printable(f"{path}: {reason}"), hint)
+        raise RecordDamaged(printable(f"{path}: {error.strerror}")) from None

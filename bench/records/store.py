@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from bench.base.errors import (
     BenchError,
+    OtherSchema,
     RecordDamaged,
     RunLocked,
     UnknownName,
@@ -100,10 +101,13 @@ class RunsFolder:
     def get(self, run_id: str, fingerprint: str | None = None) -> RunRecord | None:
         """Return the record of a run; None if it is missing, damaged, or has another fingerprint.
 
-        Reads no other run.
+        Reads no other run. Raises OtherSchema for a record that another version of bench wrote: it
+        is never replaced.
         """
         try:
             record = read_record(self.folder(run_id) / RECORD)
+        except OtherSchema:
+            raise
         except RecordDamaged:
             return None
         if record.run_id != run_id or fingerprint not in (None, record.fingerprint):

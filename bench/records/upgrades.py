@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from bench.base.errors import RecordDamaged
+from bench.base.errors import OtherSchema, RecordDamaged, printable
 
 SCHEMA, VERSION = "bench.run", 4
 
@@ -45,10 +45,11 @@ def upgrade(content: Any) -> dict[str, Any]:
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
     version = int(match[1])
     if version > VERSION:
-        raise RecordDamaged(
-            f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to "
-            f"{SCHEMA}/{VERSION}",
-            "read it with the bench that wrote it, or a newer one",
+        made = content.get("provenance")
+        wrote = made.get("bench_version") if isinstance(made, dict) else None
+        raise OtherSchema(
+            f"{SCHEMA}/{version}, which a newer bench wrote; this one reads {SCHEMA}/{VERSION}",
+            f"bench {printable(str(wrote or 'that wrote it'))[:60]} reads it",
         )
     for older in range(version, VERSION):
         if older not in UPGRADES:

@@ -29,12 +29,13 @@ from bench.base.signals import stop_signals
 from bench.base.user_code import located
 from bench.method import Reporter
 from bench.records.damage import checkpoint_problem
-from bench.records.names import CHECKPOINT, FOREIGN, LOCK, RECORD
+from bench.records.names import CHECKPOINT, FOREIGN, LOCK, PLAN, RECORD
 from bench.records.record import RunRecord
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.done import has_weights, is_finished_at_all, unscored_tasks
+from bench.run.plan_file import write_plan
 from bench.run.planned import PlannedRun
 from bench.run.record_of import new_record, remember_places, with_execution, with_provenance
 from bench.run.scoring import TasksFailed, score_run
@@ -68,10 +69,11 @@ def execute(
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
         remember_places(run, store.path)
         if config.fresh and is_finished_at_all(run, store):
-            return execute_afresh(run, store, config, reporter, ranks), True
+            return execute_beside(run, store, config, reporter, ranks), True
         if config.fresh and folder.exists():
             forget(run, store, reporter)
         record = _record(run, store, config, reporter)
+        write_plan(run, config, folder)
         trained = has_weights(run, record)
         tasks = unscored_tasks(run, record, folder, reporter) if trained else run.task_data
         if record.status == "finished" and trained and not tasks:
@@ -106,45 +108,36 @@ def execute(
         return record, True
 
 
-AFRESH = ".afresh"
+BESIDE = ".fresh"
 """In the runs folder: runs that are made again, until each is finished and replaces the earlier
 one.
 """
 
 
-def execute_afresh(
+def execute_beside(
     run: PlannedRun,
     store: RunsFolder,
     config: RunConfig,
     reporter: Reporter,
     ranks: Ranks | None,
 ) -> RunRecord:
-    """Execute a finished run again in another folder; it keeps its scores until the new weights
-    have theirs. The caller holds its lock.
+    """Execute a finished run again beside it, and put its files in the place of the earlier ones
+    when it is finished. The caller holds the lock of the earlier one.
 
-    A training that was interrupted here goes on if the same command is given again. Raises as
-    :func:`execute` does; then the earlier run is as it was.
+    Raises as :func:`execute` does; then the earlier run is as it was, and the same command goes on.
     """
-    aside = RunsFolder(store.path / AFRESH)
-    made = aside.folder(run.run_id)
-    begun = aside.get(run.run_id, run.fingerprint)
-    if begun is None or begun.status != "interrupted" or run.corpus is None:
-        shutil.rmtree(made, ignore_errors=True)
+    beside = RunsFolder(store.path / BESIDE)
     reporter.note("made again; the earlier scores stand until the new ones are there")
-    try:
-        record, _ = execute(run, aside, replace_config(config, fresh=False), reporter, ranks)
-    except RunFailed:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
+    record, _ = execute(run, beside, replace_config(config, fresh=False), reporter, ranks)
     forget(run, store, reporter)
-    folder = store.folder(run.run_id)
+    made, folder = beside.folder(run.run_id), store.folder(run.run_id)
     for path in sorted(made.iterdir(), key=lambda path: path.name == RECORD):  # the record last
         if path.name != LOCK:
             path.rename(folder / path.name)
     shutil.rmtree(made, ignore_errors=True)
     with suppress(OSError):  # others are made again at the same time
-        (aside.path / PLACES).unlink(missing_ok=True)
-        aside.path.rmdir()
+        (beside.path / PLACES).unlink(missing_ok=True)
+        beside.path.rmdir()
     return record
 
 
@@ -252,7 +245,7 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
             f"scores of the old weights were removed: --suite {','.join(gone)} scores the new ones"
         )
     folder = store.folder(run.run_id)
-    for name in ("run.json", "curve.jsonl", TRACEBACK):
+    for name in ("run.json", "curve.jsonl", PLAN, TRACEBACK):
         (folder / name).unlink(missing_ok=True)
     for name in (CHECKPOINT, "state", VECTORS, "predictions", *FOREIGN):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+import bench.base
 from bench.backbones.adapters import KEY
 from bench.base import __version__, devices
 from bench.base.paths import hide_paths, recorded_command, recorded_path
@@ -131,7 +132,7 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command_of_run(config),
-            bench_version=__version__,
+            bench_version=version_of_bench(),
             git=git_state(run.plugin.folder),
             packages=devices.packages(),
             plugin=run.plugin.code,
@@ -146,6 +147,15 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
             ),
         ),
     )
+
+
+def version_of_bench() -> str:
+    """Return bench's version; of a checkout with its commit: "0.1.1.dev2071+g8647c412ab12"."""
+    commit = git_state(Path(bench.base.__file__).parent).commit
+    if commit is None:
+        return __version__
+    separator = "." if "+" in __version__ else "+"
+    return f"{__version__}{separator}g{commit[:12]}"
 
 
 def git_state(folder: Path) -> Checkout:

@@ -64,6 +64,7 @@ def test_the_methods_are_listed() -> None:
         "family": "contrastive",
         "settings": ["unsupervised", "supervised"],
         "variants": list(variants_of(simcse)),
+        "code_version": 1,
         "package": "sentence-bench",
         "summary": simcse.summary,
     }

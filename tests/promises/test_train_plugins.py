@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -375,3 +376,33 @@ def test_an_edit_of_one_variant_in_a_folder_makes_no_other_variant_s_run_undone(
     third = run()
     assert methods_of(third.keys() - second.keys()) == ["one", "two"]
     assert {name: third[name] for name in first} == first  # what was finished is as it was
+
+
+@pytest.mark.promise(10)
+def test_the_plan_file_of_a_run_makes_it_again_in_another_folder(
+    copied: Any, inputs: Path, tmp_path: Path
+) -> None:
+    """With what the owner of the run would hand over: its method's file, and its texts under any
+    name. Nothing in it names a folder.
+    """
+    here = copied(inputs)
+    (here / "dcl.py").write_text(DCL, encoding="utf-8")
+    words = ["run", "dcl.py", "simcse", "--backbone", here / "tiny", "--seeds", "3"]
+    words += ["--corpus", here / "corpus.txt", "--suite", here / "pairs.tsv", "--budget", "1steps"]
+    bench(*words, "--set", "batch_size=8,16", "--set", "select_on=last", cwd=here)
+    runs = run_folders(here / "runs")
+    assert len(runs) == 4
+    there = tmp_path / "there"
+    for name in ("dcl.py", "pairs.tsv", "tiny"):
+        copy = shutil.copytree if (here / name).is_dir() else shutil.copy
+        there.mkdir(exist_ok=True)
+        copy(here / name, there / name)
+    shutil.copy(here / "corpus.txt", there / "renamed.txt")
+    for run in runs:
+        text = (run / "plan.toml").read_text(encoding="utf-8")
+        assert str(here) not in text and "/" not in text
+        bench("run", "--plan", run / "plan.toml", "--runs", "again", cwd=there)
+    again = run_folders(there / "again")
+    assert [run.name for run in again] == [run.name for run in runs]
+    for first, second in zip(runs, again, strict=True):
+        assert record(first)["scores"] == record(second)["scores"]

@@ -128,11 +128,6 @@ def test_nothing_finished_is_done_twice(simcse: Work, undisturbed: Path) -> None
 
 
 @pytest.mark.promise(10)
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the same command replaces a record that a newer bench wrote, without a word",
-)
 def test_a_record_of_another_schema_is_never_replaced(
     ten_runs: Path, inputs: Path, copied: Callable[[Path], Path], tmp_path: Path
 ) -> None:
