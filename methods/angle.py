@@ -99,8 +99,8 @@ class AnglE(CoSENT):
             "drop: as AnglE does today, pairs with a sentence that stood earlier in the batch "
             "are left out",
         ),
-        "pooler": Value("cls", CODE + ":54"),
-        "pooler_at_test": Value(
+        "pooling": Value("cls", CODE + ":54"),
+        "pooling_at_test": Value(
             BOTH,
             CODE + ":77: the mean of CLS and the mean over all tokens",
             "the authors' mean counts padding, so that a vector depends on its batch: not here",
@@ -124,8 +124,8 @@ class AnglE(CoSENT):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        check_choice(recipe, "pooler", POOLERS)
-        check_choice(recipe, "pooler_at_test", (BOTH, *POOLERS))
+        check_choice(recipe, "pooling", POOLERS)
+        check_choice(recipe, "pooling_at_test", (BOTH, *POOLERS))
         check_choice(recipe, "identical", IDENTICAL)
         for key in ("cosine_scale", "contrast_scale", "angle_scale"):
             check_positive(recipe, key)
@@ -163,15 +163,15 @@ class AnglE(CoSENT):
         return Loss(torch.stack(weighted).sum(), parts)
 
     def embed(self, features: Features) -> Tensor:
-        if self.recipe.pooler_at_test != BOTH:
-            return pooled(self, features, self.recipe.pooler_at_test)
+        if self.recipe.pooling_at_test != BOTH:
+            return pooled(self, features, self.recipe.pooling_at_test)
         states = self.hidden(features)
         mask = features["attention_mask"]
         return (first_token(states, mask) + masked_mean(states, mask)) / 2
 
     def portable(self) -> Portable:
-        if self.recipe.pooler_at_test != BOTH:
-            return portable_of(self, self.recipe.pooler_at_test)
+        if self.recipe.pooling_at_test != BOTH:
+            return portable_of(self, self.recipe.pooling_at_test)
         layer = ModuleFile(
             FOLDER / "first_and_mean.py", "FirstAndMean", {"hidden": self.backbone.hidden_size}
         )

@@ -42,7 +42,7 @@ class CLAIF(CoSENT):
         "AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
     )
     defaults = {
-        "pooler": Value(
+        "pooling": Value(
             "cls", CODE + ":121", f"{', '.join(POOLERS)}; the README's example of loading takes avg"
         ),
         "batch_size": Value(32, CODE + ":113"),

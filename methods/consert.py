@@ -102,7 +102,7 @@ class ConSERT(TorchMethod):
         ),
         "temperature": Value(0.1, SCRIPT),
         "loss_weight": Value(0.15, SCRIPT + " (--cl_rate)"),
-        "train_pooler": Value(
+        "train_pooling": Value(
             "avg", "ConSERT main.py", "the paper: the last two layers (avg_top2), as at test"
         ),
         "classifier": Value(False, SCRIPT, "recipes of the supervised setting say true"),
@@ -121,7 +121,7 @@ class ConSERT(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "view1", VIEWS)
         check_choice(recipe, "view2", VIEWS)
-        check_choice(recipe, "train_pooler", POOLERS)
+        check_choice(recipe, "train_pooling", POOLERS)
         for key in ("rate1", "rate2"):
             if not 0 <= recipe[key] < 1:
                 raise BenchError(
@@ -201,7 +201,7 @@ class ConSERT(TorchMethod):
             lambda _module, _inputs, output: output * joined["kept"]
         )
         try:
-            return (*self.pooled(joined, self.recipe.train_pooler).chunk(len(texts)), *labels)
+            return (*self.pooled(joined, self.recipe.train_pooling).chunk(len(texts)), *labels)
         finally:
             embeddings.remove()
 

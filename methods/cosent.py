@@ -65,7 +65,7 @@ class CoSENT(TorchMethod):
         "scale": Value(
             20.0, CODE + ":86", "1 / temperature; sentence-transformers' CoSENTLoss has the same"
         ),
-        "pooler": Value(
+        "pooling": Value(
             "cls", CODE + ":95", f"{', '.join(POOLERS)}; sentence-transformers' example trains avg"
         ),
         "batch_size": Value(32, CODE + ":34", "NLI: 64"),
@@ -82,7 +82,7 @@ class CoSENT(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        check_choice(recipe, "pooler", POOLERS)
+        check_choice(recipe, "pooling", POOLERS)
         if "scale" in recipe:
             check_positive(recipe, "scale")
         check_prefixes(recipe)
@@ -95,7 +95,7 @@ class CoSENT(TorchMethod):
         """Return the views that the loss compares: x and y, (n, H) each, and the scores (n,)."""
         first, second, scores_n = *batch.columns[:2], batch.columns[2]["scores"]
         # in one encoder pass
-        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooler).chunk(2)
+        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooling).chunk(2)
         return x, y, scores_n
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
@@ -108,10 +108,10 @@ class CoSENT(TorchMethod):
         return Loss(order_loss(pair_cosines(x_nH, y_nH), scores_n, self.recipe.scale))
 
     def embed(self, features: Features) -> Tensor:
-        return pooled(self, features, self.recipe.pooler)  # (n, H)
+        return pooled(self, features, self.recipe.pooling)  # (n, H)
 
     def portable(self) -> Portable:
-        return portable_of(self, self.recipe.pooler)
+        return portable_of(self, self.recipe.pooling)
 
 
 def normalized(x_nH: Tensor) -> Tensor:

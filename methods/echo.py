@@ -58,7 +58,7 @@ class Echo(PromptEOL):
     )
     trains = "nothing"
     process_switches = ()
-    pooler_keys = ()
+    pooling_keys = ()
     variants = {"last": {"pooling": "last"}}
     defaults = {
         "template": Value(

@@ -38,7 +38,7 @@ class Matryoshka(SimCSE):
     variants = {}
     defaults = {
         **SimCSE.defaults,
-        "pooler": Value("avg", CODE + ":59", "SimCSE: cls"),
+        "pooling": Value("avg", CODE + ":59", "SimCSE: cls"),
         "head": Value(False, CODE + ":59", "a head's output would be cut, not what is scored"),
         "matryoshka": Value(
             "512 256 128 64",

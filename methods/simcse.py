@@ -99,7 +99,7 @@ class SimCSE(TorchMethod):
         "similarity": Value(
             "cosine", "SimCSE simcse/models.py", "the ablation 'dot' goes without a temperature: 1"
         ),
-        "pooler": Value(
+        "pooling": Value(
             "cls", "SimCSE run_unsup_example.sh", f"{', '.join(POOLERS)}; none but cls has a head"
         ),
         "head": Value(
@@ -153,7 +153,7 @@ class SimCSE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        check_choice(recipe, "pooler", POOLERS)
+        check_choice(recipe, "pooling", POOLERS)
         check_choice(recipe, "similarity", SIMILARITIES)
         check_positive(recipe, "temperature")
         if recipe.edit is not None:
@@ -193,7 +193,7 @@ class SimCSE(TorchMethod):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.head = Head(backbone.hidden_size) if recipe.head and recipe.pooler == "cls" else None
+        self.head = Head(backbone.hidden_size) if recipe.head and recipe.pooling == "cls" else None
         if recipe.mlm:
             self.lm_head = backbone.mlm_head()
         self.inside = inside_words(backbone.tokenizer) if recipe.edit else frozenset[int]()
@@ -271,9 +271,9 @@ class SimCSE(TorchMethod):
 
     def portable(self) -> Portable:
         return portable_of(
-            self, self.recipe.pooler, self.head if self.recipe.head_at_test else None
+            self, self.recipe.pooling, self.head if self.recipe.head_at_test else None
         )
 
     def vectors(self, features: Features, with_head: bool) -> Tensor:
-        found: Any = pooled(self, features, self.recipe.pooler)  # (n, H)
+        found: Any = pooled(self, features, self.recipe.pooling)  # (n, H)
         return self.head(found) if with_head and self.head is not None else found

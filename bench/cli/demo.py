@@ -25,15 +25,15 @@ from bench.show.pages.board import comparison
 
 BATCH = 32
 
-RECIPE = {"batch_size": str(BATCH), "eval_steps": "15", "pooler": "avg_first_last"}
-"""The pooler is the best of the untrained poolings, trained.
+RECIPE = {"batch_size": str(BATCH), "eval_steps": "15", "pooling": "avg_first_last"}
+"""The pooling is the best of the untrained ones, trained.
 
 README.md of bench/builtin says how the values were chosen, on the dev pairs.
 """
 
 NOTE = (
     "A small sample of image captions: enough to see a method work, not a result. What is trained "
-    "is the mean of the first and the last layer (pooler=avg_first_last), not [CLS] as in SimCSE's "
+    "is the mean of the first and the last layer (pooling=avg_first_last), not [CLS] as in SimCSE's "
     "paper."
 )
 

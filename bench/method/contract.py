@@ -71,7 +71,7 @@ class Method:
     # the first token's state represents the sentence: a causal backbone is refused
     first_token: ClassVar[bool] = False
     # recipe keys that name how tokens are pooled
-    pooler_keys: ClassVar[tuple[str, ...]] = ("pooler", "pooler_at_test", "pooling")
+    pooling_keys: ClassVar[tuple[str, ...]] = ("pooling", "pooling_at_test")
     # rows that a batch needs for a loss: a corpus that leaves a smaller last batch is refused
     least_rows: ClassVar[int] = 1
     # it takes any number of hard negatives a row if it takes triplets: one more view for each
@@ -125,7 +125,7 @@ class Method:
         """Return, for each recipe key that pools the first token, a value that pools over all of
         them.
         """
-        return {key: "avg" for key in cls.pooler_keys if recipe.get(key) in FIRST_TOKEN}
+        return {key: "avg" for key in cls.pooling_keys if recipe.get(key) in FIRST_TOKEN}
 
     @classmethod
     def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
@@ -257,4 +257,4 @@ class Method:
 
 
 FIRST_TOKEN = ("cls", "cls_avg", "mlp")
-"""The values of ``pooler_keys`` that take the first token."""
+"""The values of ``pooling_keys`` that take the first token."""

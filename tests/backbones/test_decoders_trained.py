@@ -44,7 +44,7 @@ def recipe_of(cls: Any, **values: str) -> Recipe:
 @pytest.mark.parametrize(
     ("cls", "hint"),
     [
-        (SimCSE, "--set pooler=avg"),
+        (SimCSE, "--set pooling=avg"),
         (MirrorBert, "--set pooling=mean"),
         (FocalInfoNCE, "take a backbone that reads both ways, such as BERT"),
     ],
@@ -56,7 +56,7 @@ def test_a_first_token_that_sees_no_other_is_refused_with_the_values_to_set(
         check_direction(cls, recipe_of(cls), folder, causal=is_causal(resolve(folder).config()))
     assert str(caught.value.hint).startswith(hint)
     if cls is SimCSE:
-        check_direction(cls, recipe_of(cls, pooler="avg"), folder, causal=True)
+        check_direction(cls, recipe_of(cls, pooling="avg"), folder, causal=True)
 
 
 def test_a_plan_refuses_a_causal_backbone_before_anything_is_loaded(folder: str) -> None:
@@ -84,7 +84,7 @@ def test_a_plugin_that_does_not_say_what_it_reads_is_found_out_by_its_vectors(
     folder: str, tmp_path: Path
 ) -> None:
     context = Context(folder=tmp_path)
-    recipe = recipe_of(Undeclared, pooler="avg")
+    recipe = recipe_of(Undeclared, pooling="avg")
     with pytest.raises(BenchError, match="the vector of its first word"):
         build_method(Undeclared, resolve(folder), recipe, context, learns=True)
     build_method(SimCSE, resolve(folder), recipe, context, learns=True)
@@ -120,7 +120,7 @@ def test_an_empty_text_is_the_zero_vector_in_every_pooler(pooler: str) -> None:
 def test_an_empty_text_of_a_decoder_trains_and_is_scored(tmp_path: Path) -> None:
     """Qwen's tokenizer puts nothing around a text."""
     place = decoder(tmp_path / "qwen", "qwen")
-    method = built(SimCSE, place, tmp_path, setting="unsupervised", pooler="avg", dropout=0.1)
+    method = built(SimCSE, place, tmp_path, setting="unsupervised", pooling="avg", dropout=0.1)
     vectors = method.encode(["", "a man plays", "the guitar"])
     assert not vectors[0].any() and vectors[1].any()
     assert not method.encode([""]).any()
@@ -139,7 +139,7 @@ def test_an_empty_text_of_a_decoder_trains_and_is_scored(tmp_path: Path) -> None
 def test_an_export_of_a_decoder_pads_and_reads_empty_texts(
     folder: str, tmp_path: Path, form: str, pooler: str
 ) -> None:
-    method = built(SimCSE, folder, tmp_path, setting="unsupervised", pooler=pooler, dropout=0.1)
+    method = built(SimCSE, folder, tmp_path, setting="unsupervised", pooling=pooler, dropout=0.1)
     parts = method.portable()
     before = method.backbone.tokenizer.pad_token
     to = tmp_path / "export"

@@ -128,7 +128,7 @@ def test_vectors_are_those_of_transformers(name: str, models: Models, tmp_path: 
     limit = 5e-6 if name in FLOAT32_ONLY else 1e-6
     wanted = by_transformers(models(name), TEXTS)
     for pooler in poolers(name):
-        values: Any = {"setting": "unsupervised", "pooler": pooler, "head": False, "dropout": 0.1}
+        values: Any = {"setting": "unsupervised", "pooling": pooler, "head": False, "dropout": 0.1}
         method = as_precise_as_possible(name, built(SimCSE, models(name), tmp_path, **values))
         check_close(method.encode(TEXTS), wanted[pooler], limit)
         for start in (1, 5):
@@ -209,7 +209,7 @@ def test_an_export_gives_the_methods_vectors(
     form: str, name: str, models: Models, tmp_path: Path
 ) -> None:
     for pooler in (poolers(name)[0], "avg_first_last"):
-        method = simcse(models(name), tmp_path, pooler=pooler)
+        method = simcse(models(name), tmp_path, pooling=pooler)
         folder = tmp_path / pooler
         folder.mkdir()
         if form == "transformers":
@@ -238,7 +238,7 @@ def test_a_first_token_that_sees_no_other_is_refused(
 
 def simcse(folder: str, place: Path, **values: Any) -> Any:
     """Build SimCSE over all tokens, with a dropout that makes two views differ."""
-    given: dict[str, Any] = {"setting": "unsupervised", "pooler": "avg", "dropout": 0.1}
+    given: dict[str, Any] = {"setting": "unsupervised", "pooling": "avg", "dropout": 0.1}
     return built(SimCSE, folder, place, **(given | values))
 
 

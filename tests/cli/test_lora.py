@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:Futur
 
 TEXTS = ["A man is playing a guitar .", "Yes", *sentences(5, seed=2)]
 LORA = "--set adapter=lora --set lora_rank=4 --set dropout=0.1 --set learning_rate=1e-2"
-AVERAGE = "--set pooler=avg --set head=false"
+AVERAGE = "--set pooling=avg --set head=false"
 SHORT = "--set batch_size=8 --set max_steps=4 --set select_on=last"
 
 
@@ -125,7 +125,7 @@ def test_an_export_has_the_vectors_merged_and_unmerged(place: Path, run: Path, m
 
 @pytest.mark.slow(seconds=10)
 def test_attention_to_both_sides_survives(place: Path):
-    both = f"{LORA} --set attention=bidirectional --set pooler=cls --set head=false"
+    both = f"{LORA} --set attention=bidirectional --set pooling=cls --set head=false"
     run = done(place, "both", both)
     method = load_finished_run(find_run(str(run), RunsFolder(run.parent)))
     wanted = method.encode(TEXTS)

@@ -372,7 +372,7 @@ learn = {{ values = [1], source = "x" }}
 learning_rate = {{ values = ["fast"], source = "x" }}
 learning_rate = {{ values = [1e-4] }}
 learning_rate = {{ values = [], source = "x" }}
-pooler = {{ low = 1, high = 2, source = "x" }}
+pooling = {{ low = 1, high = 2, source = "x" }}
 learning_rate = {{ value = 1, source = "x" }}
 learning_rate = {{ factor = 0.5, source = "x" }}
 batch_size = {{ low = 1.5, high = 4, source = "x" }}

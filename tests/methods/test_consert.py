@@ -43,10 +43,10 @@ def pooled(
     return found
 
 
-@pytest.mark.parametrize(("train_pooler", "layers"), [("avg", 1), ("avg_top2", 2)])
-def test_the_loss_follows_from_cut_features_and_shuffled_positions(build, train_pooler, layers):
+@pytest.mark.parametrize(("train_pooling", "layers"), [("avg", 1), ("avg_top2", 2)])
+def test_the_loss_follows_from_cut_features_and_shuffled_positions(build, train_pooling, layers):
     """Every step by hand, in float64: embeddings, cut-off, layers, means, loss."""
-    method = build(train_pooler=train_pooler).double()
+    method = build(train_pooling=train_pooling).double()
     batch, seen = batch_of(method, TEXTS), []
     method.encoder.encoder.register_forward_pre_hook(lambda _m, given: seen.append(given[0]))
     first, second = batch.columns

@@ -136,7 +136,7 @@ def test_angle_llama_has_the_three_losses_of_angle(qwen: str, tmp_path: Path) ->
 
 
 def test_the_schedule_may_be_longer_than_the_training(qwen: str, tmp_path: Path) -> None:
-    values: dict[str, Any] = {"setting": "unsupervised", "pooler": "avg", "learning_rate": 1.0}
+    values: dict[str, Any] = {"setting": "unsupervised", "pooling": "avg", "learning_rate": 1.0}
     method = built(SimCSE, qwen, tmp_path, schedule_steps=23438, **values)
     assert method.learning_rate(1000, 1000) == pytest.approx(1 - 1000 / 23438)
     plain = built(SimCSE, qwen, tmp_path, **values)
@@ -152,5 +152,5 @@ def test_llm2vecs_step_is_a_recipe_of_simcse() -> None:
     entry = choose_entry(recipes, "unsupervised", "Qwen/Qwen3-0.6B", "llm2vec")
     recipe = merge_recipe(plugin.cls, entry, "llm2vec", {}, trained=True)
     assert (recipe.attention, recipe.adapter, recipe.dropout) == ("bidirectional", "lora", 0.3)
-    assert (recipe.max_steps, recipe.schedule_steps, recipe.pooler) == (1000, 23438, "avg")
+    assert (recipe.max_steps, recipe.schedule_steps, recipe.pooling) == (1000, 23438, "avg")
     assert "schedule_steps" not in merge_recipe(plugin.cls, entry, "", {}, trained=True)

@@ -255,7 +255,7 @@ def test_the_loss_compares_exactly_the_gathered_vectors(
 
 
 REFUSED = {
-    "simcse": "pooler=max similarity=euclid edit=swap edit_share=0 edit_share=1 temperature=0"
+    "simcse": "pooling=max similarity=euclid edit=swap edit_share=0 edit_share=1 temperature=0"
     " mlm_probability=1.5",
     "focal-infonce": "temperature=0",
     "promcse": "prompt=shallow prefix_dropout=1 prefix_dropout=much prompt=input-layer,mlm=true",
@@ -266,7 +266,7 @@ REFUSED = {
     "promptbert": "template_1={m} template_2={s} temperature=0 head=mlp delta_positions=x",
     "sncse": "template_1={m} temperature=0 alpha=0.4 max_seq_length=10",
     "mirror-bert": "pooling=max drophead=1",
-    "consert": "view1=crop train_pooler=max rate1=1",
+    "consert": "view1=crop train_pooling=max rate1=1",
     "ct": "group=1 rate_steps=0",
     "dclr": "teacher=none teacher=x,loss=bce teacher=x,noise_times=-1 teacher=x,temperature=0",
     "diffcse": "masking=0 masking=1.5 temperature=0",

@@ -189,7 +189,7 @@ def test_claif_refuses_scores_of_another_scale(tiny, tmp_path) -> None:
 @pytest.mark.parametrize("cls", [CoSENT, AnglE, CLAIF])
 def test_the_loss_is_that_of_the_pooled_vectors(backbone, tmp_path, cls: Any) -> None:
     texts = sentences(4, seed=1), sentences(4, seed=2, longest=9)
-    values = {"pooler_at_test": "cls"} if cls is AnglE else {}
+    values = {"pooling_at_test": "cls"} if cls is AnglE else {}
     method, batch = graded(cls, backbone, tmp_path, [0.1, 0.9, 1.0, 0.9], texts, **values)
     with torch.no_grad():
         views = method.views(batch)
@@ -202,7 +202,7 @@ def test_angle_encodes_to_the_mean_of_cls_and_mean_pooling(backbone, tmp_path) -
     texts = sentences(5, seed=3, longest=14)
     poolers = ("cls", "avg", "cls_avg")
     cls, avg, both = (
-        built(AnglE, backbone, tmp_path, setting="supervised", pooler_at_test=name).encode(texts)
+        built(AnglE, backbone, tmp_path, setting="supervised", pooling_at_test=name).encode(texts)
         for name in poolers
     )
     np.testing.assert_allclose(both, (cls + avg) / 2, rtol=0, atol=1e-6)
@@ -212,11 +212,11 @@ def test_angle_encodes_to_the_mean_of_cls_and_mean_pooling(backbone, tmp_path) -
     ("cls", "values"),
     [
         (CoSENT, {"scale": 0.0}),
-        (CoSENT, {"pooler": "max"}),
+        (CoSENT, {"pooling": "max"}),
         (CoSENT, {"matryoshka": "half"}),
         (AnglE, {"identical": "merge"}),
         (AnglE, {"angle_scale": -1.0}),
-        (AnglE, {"pooler_at_test": "mlp"}),
+        (AnglE, {"pooling_at_test": "mlp"}),
     ],
 )
 def test_a_recipe_that_cannot_work_is_refused(tiny, tmp_path, cls: Any, values: Any) -> None:

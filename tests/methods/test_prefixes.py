@@ -60,7 +60,7 @@ def test_only_prefixes_that_are_shorter_count(listed: Any, hidden: int, sizes: l
 def test_with_the_whole_vector_alone_it_is_simcse(
     tiny, tmp_path, setting: str, listed: Any
 ) -> None:
-    values = {"setting": setting, "dropout": 0.0, "pooler": "avg"}
+    values = {"setting": setting, "dropout": 0.0, "pooling": "avg"}
     mine = built(Matryoshka, tiny, tmp_path, matryoshka=listed, **values)
     batch = batch_of(mine, *TEXTS[: 1 if setting == "unsupervised" else 3])
     theirs = built(SimCSE, tiny, tmp_path, head=False, **values)

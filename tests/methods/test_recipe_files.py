@@ -146,7 +146,7 @@ TRANSLATED: dict[str, Callable[[Any], tuple[str, Any]]] = {
     "corpus": lambda v: ("corpus", v),
 }
 OF_METHOD: dict[tuple[str, str], Callable[[Any], tuple[str, Any]]] = {
-    ("simcse", "pooler_train"): lambda v: ("pooler", "cls"),
+    ("simcse", "pooler_train"): lambda v: ("pooling", "cls"),
     ("promptbert", "pooler_train"): lambda v: ("head", "mlm-transform" if "MLM" in v else "tanh"),
     ("whitening", "pooler_test"): lambda v: ("pooling", "avg_first_last"),
 }

@@ -110,7 +110,7 @@ MISTAKES = {
     f"{RUN} --set dropout=7": ["dropout=7", "1"],
     f"{RUN} --set select_on=STSB": ["STSB", "STS-B"],
     f"{RUN} --set max_steps=0": ["max_steps=0", "1"],
-    f"{RUN} --set pooler=middle": ["pooler=middle"],
+    f"{RUN} --set pooling=middle": ["pooling=middle"],
     "evaluate tiny --suite pairs.tsv --set pooling=maen": ["pooling=maen"],
     "evaluate tiny --suite pairs.tsv --name one,two": ["one,two", "1 model"],
     "compare --runs kept --format pdf": ["pdf", "latex"],

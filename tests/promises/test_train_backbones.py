@@ -175,7 +175,7 @@ def test_decoders_of_any_family_are_trained_with_adapters_and_scored(
     common += ["--runs", tmp_path / "runs", "--plain", "--device", "cpu"]
     bench("run", "last-avg", *common, cwd=tmp_path)
     words: list[str | Path] = ["run", "simcse", *common, *SHORT, "--corpus", inputs / "corpus.txt"]
-    words += ["--set", "pooler=avg", "--set", "head=false", "--set", "dropout=0.1"]
+    words += ["--set", "pooling=avg", "--set", "head=false", "--set", "dropout=0.1"]
     words += ["--set", "adapter=lora", "--set", "lora_rank=4", "--set", "learning_rate=0.01"]
     bench(*words, cwd=tmp_path)
     rows = rated(inputs)
@@ -292,7 +292,7 @@ def test_with_lora_the_weights_of_the_adapter_alone_are_trained(
 def test_lora_on_chosen_layers_changes_those_alone(
     families: Path, inputs: Path, tmp_path: Path
 ) -> None:
-    more = ["--set", "lora_targets=q_proj+v_proj", "--set", "pooler=avg", "--set", "dropout=0.1"]
+    more = ["--set", "lora_targets=q_proj+v_proj", "--set", "pooling=avg", "--set", "dropout=0.1"]
     _, model = adapted(tmp_path, families / "llama", inputs, *more)
     found = changes(families / "llama", model)
     wanted = [f"layers.{layer}.self_attn.{one}_proj.weight" for layer in (0, 1) for one in "qv"]

@@ -117,7 +117,7 @@ def test_bench_run_has_at_most_28_options() -> None:
 
 def test_a_table_takes_numbers_and_lists() -> None:
     config = RunConfig.from_options(
-        {"set": {"temperature": [0.03, 0.05], "mlm": True, "pooler": "a,b"}}
+        {"set": {"temperature": [0.03, 0.05], "mlm": True, "pooling": "a,b"}}
     )
-    assert config.overrides == {"temperature": "0.03,0.05", "mlm": "true", "pooler": "a,b"}
+    assert config.overrides == {"temperature": "0.03,0.05", "mlm": "true", "pooling": "a,b"}
     assert RunConfig().options() == {}

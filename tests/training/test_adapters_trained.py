@@ -21,7 +21,7 @@ from bench.training.loop import run_loop
 
 pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
 
-LORA = {"adapter": "lora", "lora_rank": "4", "pooler": "avg", "head": "false", "dropout": "0.1"}
+LORA = {"adapter": "lora", "lora_rank": "4", "pooling": "avg", "head": "false", "dropout": "0.1"}
 SHORT = {"batch_size": "4", "learning_rate": "0.01", "eval_steps": "10", "select_on": "last"}
 
 
