@@ -1,8 +1,8 @@
-"""Drawings of a run, as points: its training curves, and how its cosines spread over pairs that
-people rated alike.
+"""Drawings of a run, as points: its learning curve, for the page of its method, and how its cosines
+spread over pairs that people rated alike.
 
-The second is PromCSE's Figure 3. ``parts.html`` has the frames. They are drawn by hand rather than
-by matplotlib: every run has them, and a thousand take a few seconds.
+The second is PromCSE's Figure 3, for the page of a paper's figure. The templates of both pages have
+the frames.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ MOST_POINTS = 240
 Points = Sequence[tuple[float, float]]
 
 
-def training_curves(run: Run) -> list[dict[str, Any]]:
-    """Draw loss and dev score over steps, if ``curve.jsonl`` has at least two points of them."""
+def learning_curve(run: Run) -> dict[str, Any] | None:
+    """Draw a run's dev score over steps, or its loss if fewer than two dev scores are known.
+
+    None if ``curve.jsonl`` has fewer than two losses, too.
+    """
     entries = read_curve(run.folder)
     done = run.record.training
-    best: Points = ()
-    name = "dev"
-    if done is not None:
-        name = done.dev_task or "dev"
-        if done.best_step is not None and done.dev_score is not None:
-            best = [(done.best_step, done.dev_score)]
-    drawn = []
-    losses = curve_series(entries, "loss")
-    if len(losses) > 1:
-        drawn.append(draw_curve("loss", losses, "{:.3g}", ()))
     scores = curve_series(entries, "dev_score")
     if len(scores) > 1:
-        drawn.append(draw_curve(name, scores, "{:.2f}", best))
-    return drawn
+        name = "dev"
+        best: Points = ()
+        if done is not None:
+            name = done.dev_task or "dev"
+            if done.best_step is not None and done.dev_score is not None:
+                best = [(done.best_step, done.dev_score)]
+        return draw_curve(name, scores, "{:.2f}", best)
+    losses = curve_series(entries, "loss")
+    if len(losses) > 1:
+        return draw_curve("loss", losses, "{:.3g}", ())
+    return None
 
 
 def draw_curve(title: str, points: Points, form: str, best: Points) -> dict[str, Any]:
@@ -82,7 +84,7 @@ SOURCES = (("sts", "STS-B"), ("geometry", "alignment"))
 def density(values_N: np.ndarray, places_P: np.ndarray) -> np.ndarray:
     """Return (P,) Gaussian kernel density with Scott's width.
 
-    It equals scipy.stats.gaussian_kde, in a tenth of its time, for a thousand pages.
+    It equals scipy.stats.gaussian_kde.
     """
     width = values_N.std(ddof=1) * len(values_N) ** -0.2
     kernels_PN: np.ndarray = np.exp(-0.5 * ((places_P[:, None] - values_N) / width) ** 2)

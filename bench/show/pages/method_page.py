@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bench.base.text import format_duration, value_text
 from bench.board.addresses import link, method_file
@@ -14,8 +15,10 @@ from bench.board.repeat_search import repeat_search
 from bench.compare.docstrings import Block, blocks, spans
 from bench.compare.formatting import heads, setting_words
 from bench.compare.statistics.table import Row, Table
+from bench.records.run import Run
 from bench.references import PAPERS
 from bench.show.grid import Grid, GridCell, GridColumn, grid, indented
+from bench.show.pages.drawings import learning_curve
 from bench.show.pages.engine import render_template
 from bench.show.pages.intervals import level_text, versus_heading
 from bench.show.pages.links import minus, run_link
@@ -30,8 +33,8 @@ UP = 1
 
 
 def render_method(board: Board, method: str) -> str:
-    """Write ``methods/<method>.html``, a function of the board, and of the method's source if it is
-    installed."""
+    """Write ``methods/<method>.html``, a function of the board, of the curve of one run, and of the
+    method's source if it is installed."""
     described = board.described.get(method)
     plugins = (run.record.provenance.plugin for run in board.runs if run.record.method == method)
     stated = described.file.disagreements if described else ()
@@ -50,6 +53,7 @@ def render_method(board: Board, method: str) -> str:
         value_text=value_text,
         tables=method_tables(board, method),
         runs=runs_grid(board, method),
+        curve=method_curve(board, method),
         recipes=recipe_grids(described) if described else [],
         searches=[search for search in board.searches if method in search.trials],
         search_command=repeat_search,
@@ -139,19 +143,32 @@ def _linked(table: Grid, addresses: Sequence[str], names: Mapping[str, str]) -> 
     return grid([columns[i] for i in order], rows)
 
 
+def method_curve(board: Board, method: str) -> dict[str, Any] | None:
+    """Draw the learning curve of the method's first run that has one, with the run's id."""
+    for run in runs_of(board, method):
+        if run.record.run_id not in board.senders:
+            curve = learning_curve(run)
+            if curve is not None:
+                return curve | {"run": run.record.run_id}
+    return None
+
+
+def runs_of(board: Board, method: str) -> list[Run]:
+    """Return every run of the method, by setting, backbone, variant and seed."""
+
+    def order(run: Run) -> tuple[str, str, str, int]:
+        record = run.record
+        seed = -1 if record.seed is None else record.seed
+        return record.setting, record.backbone, record.variant, seed
+
+    return sorted((run for run in board.runs if run.record.method == method), key=order)
+
+
 def runs_grid(board: Board, method: str) -> Grid:
-    """List every run of the method, by setting, backbone, variant and seed."""
+    """List every run of the method."""
     rows = []
-    records = sorted(
-        (run.record for run in board.runs if run.record.method == method),
-        key=lambda record: (
-            record.setting,
-            record.backbone,
-            record.variant,
-            -1 if record.seed is None else record.seed,
-        ),
-    )
-    for record in records:
+    for run in runs_of(board, method):
+        record = run.record
         seconds = record.cost.train_seconds
         # time and date of a submitted run would only be its sender's word
         sender = board.senders.get(record.run_id)

@@ -21,7 +21,6 @@ from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.show.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid, indented
 from bench.show.pages.citations import citation_of_run
-from bench.show.pages.drawings import cosine_ridges, training_curves
 from bench.show.pages.engine import render_template
 from bench.show.pages.links import form_text, run_link
 from bench.show.tables import run_report
@@ -32,8 +31,7 @@ UP = 2
 
 
 def render_run(board: Board, run: Run) -> str:
-    """Write ``runs/<run-id>/index.html``, a function of the board, the run's curve and its
-    predictions."""
+    """Write ``runs/<run-id>/index.html``, a function of the board."""
     facts = run_facts(board, run, UP)
     return render_template("run.html", board=board, up=UP, one=facts, spans=spans)
 
@@ -59,8 +57,6 @@ def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "files": downloads(board, run, up),
         "citation": citation_of_run(board, record.run_id),
         "scores": [*score_grids_with_rows(board, record), *seed_grids(board, record, up)],
-        "curves": training_curves(run),
-        "cosines": cosine_ridges(run),
         "recipe": run_report.recipe_with_sources(record),
         "sections": [section for section in sections if section.rows],
     }

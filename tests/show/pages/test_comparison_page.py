@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -20,10 +19,9 @@ def render_page(
     records: Sequence[RunRecord],
     title: str = "Comparison",
     note: str | None = None,
-    folders: Mapping[str, Path] | None = None,
 ) -> str:
     """The page of these records with ``simcse`` as the baseline."""
-    runs = [Run(one, (folders or {}).get(one.run_id, Path("nowhere"))) for one in records]
+    runs = [Run(one, Path("nowhere")) for one in records]
     return comparison(
         runs, [compare_with_baseline(table, None) for table in summarise(records)], title, note
     )
@@ -66,29 +64,9 @@ class Reader(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def curve(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    lines = [
-        {
-            "step": step,
-            "loss": 3 / step,
-            "learning_rate": 1e-5,
-            **({"dev_score": 60 + step / 100} if step % 125 == 0 else {}),
-        }
-        for step in range(25, 1001, 25)
-    ]
-    (folder / "curve.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in lines) + '{"step": 10'
-    )
-    return folder
-
-
-def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Path) -> None:
+def test_the_page_holds_every_number_and_everything_about_each_run() -> None:
     records = family()
-    folders = {
-        one.run_id: curve(tmp_path / one.run_id) for one in records if one.method == "promcse"
-    }
-    html = render_page(records, "A title", "A note.", folders=folders)
+    html = render_page(records, "A title", "A note.")
     page = Reader(html)
     assert "A title" in page.text and "A note." in page.text
     (table,) = summarise(records)
@@ -103,8 +81,6 @@ def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Pat
             *(value.source for value in one.recipe.values()),
         ):
             assert str(part) in page.text
-    assert sum(tag == "polyline" for tag, _ in page.tags) == 2 * len(folders)
-    assert "STS-B dev against training steps; the dot is the selected checkpoint." in page.text
 
 
 HOSTILE = "</style><script>alert(1)</script>\"' onload=x {{ 7*7 }} \x1b[2J \u202e &amp;"

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 
-from bench.board.addresses import method_page
+from bench.board import addresses
 from bench.board.board import Board, build_board
 from bench.board.repeat import repeat
 from bench.publish.described import with_descriptions
 from bench.records import Run, RunRecord
-from bench.show.pages import run_page
+from bench.show.pages import method_page, run_page
 
 
 def a_board(records: list[RunRecord], folder: Path) -> Board:
@@ -86,6 +86,29 @@ def test_everything_that_the_record_holds_is_on_its_page(made) -> None:
         assert name in text
 
 
+def test_one_curve_is_drawn_for_a_method_and_none_for_a_run(made) -> None:
+    found, _ = made
+    page = Parsed(method_page.render_method(found, "promcse"))
+    assert page.tags.count("polyline") == 1
+    drawn = min(run.record.run_id for run in found.runs if run.record.method == "promcse")
+    assert f"STS-B dev against training steps of {drawn} ; the dot is the selected" in page.text
+    assert f"../runs/{drawn}/index.html" in page.links
+    assert "polyline" not in Parsed(method_page.render_method(found, "cls")).tags
+    for run in found.runs:
+        assert "svg" not in rendered(found, run.record.run_id).tags
+
+
+def test_without_dev_scores_the_loss_is_drawn(tmp_path: Path) -> None:
+    record = made_run(tmp_path)
+    found = a_board([record], tmp_path)
+    curve = tmp_path / record.run_id / "curve.jsonl"
+    curve.write_text('{"step": 1, "loss": 2}\n{"step": 3, "loss": 1}\n')
+    page = Parsed(method_page.render_method(found, record.method))
+    assert f"Loss against training steps of {record.run_id}" in page.text
+    curve.write_text('{"step": 1, "loss": 2}\n')
+    assert "polyline" not in Parsed(method_page.render_method(found, record.method)).tags
+
+
 def test_a_method_of_another_package_is_not_explained_by_ours(tmp_path: Path) -> None:
     record = made_run(
         tmp_path, "simcse", 1, provenance={"plugin": {"package": "somebody-elses", "version": "1"}}
@@ -122,7 +145,7 @@ def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
     ],
 )
 def test_a_name_becomes_a_file_inside_its_folder(method: str, expected: str) -> None:
-    assert re.fullmatch(expected, method_page(method))
+    assert re.fullmatch(expected, addresses.method_page(method))
 
 
 def test_the_interval_of_a_row_is_shown_with_its_mean_not_with_one_seeds_score(
