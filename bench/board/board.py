@@ -95,8 +95,6 @@ class Board:
     address: str = ""
     # the address of the documentation's folder or first page; "" if none was given
     docs: str = ""
-    # True if the version has a picture for links to it
-    has_card: bool = False
     # True if one page holds everything: links lead to places on it
     one_file: bool = False
 

@@ -85,8 +85,8 @@ SHOWN = 20
 @click.option(
     "--address",
     metavar="URL",
-    help="Where OUT will be on the web. Pages get tags for links on other sites, and a picture of "
-    "the finding; citations get the address.",
+    help="Where OUT will be on the web. Pages get tags for links on other sites, and "
+    "citations get the address.",
 )
 @click.option(
     "--docs",

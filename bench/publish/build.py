@@ -259,7 +259,6 @@ def _draw(
         predictions=texts.predictions,
         address=texts.address,
         docs=texts.docs,
-        has_card=bool(texts.address),
         plan=texts.plan,
         searches=tuple(published),
         left_out=(*gathered.left_out, *made.left_out, *lines),

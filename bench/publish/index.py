@@ -12,7 +12,6 @@ from bench.compare.formatting import with_interval
 from bench.compare.statistics.table import BETTER, WORSE
 from bench.publish.readme import versions_readme
 from bench.publish.versions import Version
-from bench.show.card import CARD
 from bench.show.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid
 from bench.show.pages.engine import TEMPLATES, render_template
 from bench.show.pages.intervals import BASELINE, Interval, Scale, draw_intervals
@@ -27,7 +26,6 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     newest = versions[-1]
     facts = {"versions": versions[::-1], "errata": (newest.folder.parent / ERRATA).is_file()}
     table = main_grid(newest)
-    has_card = bool(newest.address) and (newest.folder / CARD).is_file()
     scale, drawn = main_drawings(newest)
     page = render_template(
         "versions.html",
@@ -36,7 +34,6 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
         scale=scale,
         drawn=drawn,
         finding=sentences(newest.answer),
-        card=newest.address + f"{newest.name}/{CARD}" if has_card else "",
         plural=plural,
     )
     styles = [(TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")]

@@ -17,7 +17,6 @@ from bench.publish.versions import PLAN
 from bench.records.run import Run
 from bench.references import results, tables
 from bench.references.audit import remarks
-from bench.show.card import CARD, draw_card
 from bench.show.figures import Figure
 from bench.show.grid import csv_lines
 from bench.show.pages.board import render_board
@@ -45,8 +44,6 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
     for method in board.methods:
         texts[method_page(method)] = render_method(board, method)
     files = {path: text.encode() for path, text in texts.items()}
-    if board.has_card:
-        files[CARD] = draw_card(board)
     for name in ASSETS:
         files[f"assets/{name}"] = (TEMPLATES / name).read_bytes()
     for search in board.searches:

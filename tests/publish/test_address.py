@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from published import Publish
 from bench.board.board import Board, build_board
 from bench.publish.versions import check_versions
 from bench.records import Run, RunsFolder
-from bench.show.card import CARD, PIXELS, draw_card
 from bench.show.pages.board import render_board
 
 ADDRESS = "https://example.org/boards"
@@ -46,7 +44,6 @@ def test_without_an_address_there_is_a_description_and_nothing_that_must_be_abso
         assert found["description"]
         assert not any(name.startswith(("og:", "twitter:")) for name in found)
         assert "canonical" not in page.read_text("utf-8")
-    assert not list(out.rglob(CARD))
     assert "address" not in json.loads((out / "v1" / "tables.json").read_bytes())
 
 
@@ -57,7 +54,6 @@ def test_with_an_address_every_page_has_its_own(quick: Publish, out: Path) -> No
         path = page.relative_to(out).as_posix()
         there = f"{ADDRESS}/{path}".removesuffix("/index.html") if path == "index.html" else ""
         assert found["og:url"].rstrip("/") == (there or f"{ADDRESS}/{path}")
-        assert found["og:image"] == f"{ADDRESS}/v1/{CARD}"
         assert found["og:title"] and found["og:description"] == found["description"]
         assert f'rel="canonical" href="{found["og:url"]}"' in page.read_text("utf-8")
     made = json.loads((out / "v1" / "tables.json").read_bytes())
@@ -98,26 +94,15 @@ def test_a_bad_address_is_refused_in_one_line(
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
-    folder = tmp_path_factory.mktemp("card")
+    folder = tmp_path_factory.mktemp("address")
     made_runs(folder, {"simcse": 0.8, "promcse": 0.45})
     records, _ = RunsFolder(folder).records()
     runs = [Run(record=one, folder=folder / one.run_id) for one in records]
     return build_board(runs, version="v1", title="A $board$ \\frac \u202e")
 
 
-@pytest.mark.slow
-def test_the_card_is_a_picture_of_the_usual_size_and_the_same_twice(made: Board) -> None:
-    picture = draw_card(made)
-    assert picture == draw_card(made)
-    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
-    assert struct.unpack(">II", picture[16:24]) == PIXELS
-    for word in (b"matplotlib", b"tIME", b"Software"):
-        assert word not in picture
-    assert 10_000 < len(picture) < 300_000
-
-
 def test_a_page_that_is_one_file_has_no_address(made: Board) -> None:
     from dataclasses import replace
 
-    alone = replace(made, one_file=True, address=f"{ADDRESS}/", has_card=True)
+    alone = replace(made, one_file=True, address=f"{ADDRESS}/")
     assert "og:" not in render_board(alone) and 'name="description"' in render_board(alone)
