@@ -15,12 +15,10 @@ from bench.cli.compare_output import (
     print_all_tables,
     print_first_table,
     print_items,
-    print_seeds_for,
     published_tables,
 )
 from bench.cli.options import data_option, runs_option, suite_file_option
 from bench.cli.selection import select_runs, select_scores
-from bench.compare.seeds import check_size
 from bench.compare.tables import TableOptions, make_tables
 from bench.publish.versions import main_budget_of
 from bench.records.run import Run
@@ -59,14 +57,6 @@ from bench.show.tables.forms import format_tables
     "--strict",
     is_flag=True,
     help="Refuse runs that differ in protocol, text, data, training or library versions.",
-)
-@click.option(
-    "--seeds-for",
-    "size",
-    type=float,
-    metavar="POINTS",
-    help="How many seeds find a difference of so many points from the baseline in 80 of 100 "
-    "tables.",
 )
 @click.option("--together", is_flag=True, help="All backbones, settings and budgets in one table.")
 @click.option(
@@ -120,7 +110,6 @@ def compare(
     with_paper: bool,
     cost: bool,
     strict: bool,
-    size: float | None,
     together: bool,
     everything: bool,
     items: bool,
@@ -140,13 +129,10 @@ def compare(
     Example:  bench compare
               bench compare --suite sts --baseline simcse
               bench compare --task STS-B
-              bench compare --seeds-for 2.0
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
     if as_json:
         form = _json_form(form)
-    if size is not None:
-        _check_seeds_for(size, form, items=items, html=html)
     chosen_tasks = tuple(dict.fromkeys(comma_list(",".join(tasks))))
     run_filters = {
         "method": method,
@@ -170,9 +156,6 @@ def compare(
         with_paper=with_paper,
         cost=cost,
     )
-    if size is not None:
-        print_seeds_for(size, selected, options, form, everything=everything)
-        return
     with no_collection():
         _print_tables(selected, options, form, everything=everything, html=html)
 
@@ -220,14 +203,3 @@ def _print_tables(
     if html is not None:
         write_or_fail(html, page.encode(), hint="--html FILE in another folder")
         click.echo(f"page: {html}", err=form != "table")
-
-
-def _check_seeds_for(size: float, form: str, *, items: bool, html: Path | None) -> None:
-    """Raise BenchError for a size that is none, and for options that do not go with --seeds-for."""
-    check_size(size)
-    if form not in ("table", "json"):
-        raise BenchError(
-            f"--seeds-for cannot be combined with --format {form}", "--format table or json"
-        )
-    if items or html is not None:
-        raise BenchError("--seeds-for cannot be combined with --items or --html", "one of them")

@@ -1,4 +1,4 @@
-"""The forms of ``bench compare``'s output: first table, all tables, seeds, items."""
+"""The forms of ``bench compare``'s output: first table, all tables, items."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from bench.base.collector import no_collection
 from bench.base.errors import BenchError
 from bench.base.terminal import terminal_width
 from bench.base.text import list_names
@@ -21,10 +19,7 @@ from bench.compare.answer import table_answer
 from bench.compare.finding import describe_finding
 from bench.compare.footnotes import refuse_footnotes
 from bench.compare.items import disagreements, read_texts
-from bench.compare.seeds import seeds_for
 from bench.compare.statistics.table import Table
-from bench.compare.tables import TableOptions, make_tables
-from bench.publish.versions import main_budget_of
 from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.show.tables.first_screen import (
@@ -40,7 +35,6 @@ from bench.show.tables.first_screen import (
 from bench.show.tables.forms import print_score_tables
 from bench.show.tables.items import items_data, items_grid
 from bench.show.tables.row_notes import note_rows
-from bench.show.tables.seeds import seeds_data, seeds_grid
 from bench.show.terminal import natural_width
 
 UNTRAINED_NOTE = "encoder not trained: "
@@ -153,38 +147,6 @@ def print_all_tables(tables: Sequence[Table]) -> None:
             say(sentence)
             click.echo()
         print_score_tables([table])
-
-
-def print_seeds_for(
-    size: float, runs: Sequence[Run], options: TableOptions, form: str, *, everything: bool
-) -> None:
-    """Print how many seeds find a difference of ``size`` points.
-
-    Of the first table that can say it; ``everything``: of all tables. Raises BenchError if none
-    can.
-    """
-    by_id = {run.record.run_id: run for run in runs}
-    records = {run_id: run.record for run_id, run in by_id.items()}
-    found = []
-    with no_collection(), Console(stderr=True).status("reading predictions"):
-        for shown in board_tables(make_tables(runs, options), records, main_budget_of(runs)):
-            needed = seeds_for(shown.table, by_id, size)
-            if needed is None:
-                continue
-            found.append(needed)
-            if not everything:
-                break
-    if not found:
-        raise BenchError(
-            "--seeds-for: no table here has a baseline with predictions, another row, "
-            "and a row of two seeds",
-            "bench run ... --seeds 1-3; --baseline ROW names the baseline",
-        )
-    if form == "json":
-        click.echo(json_text(seeds_data(found), indent=1))
-        return
-    for number, needed in enumerate(found):
-        print_grid(seeds_grid(needed), blank=number > 0)
 
 
 def print_items(

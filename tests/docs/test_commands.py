@@ -53,7 +53,6 @@ WHY = {  # docs/verified.md has the same reasons for the reader
         "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py"
     ),
     r"(tickets\.(tsv|csv)|mails\.csv)": "files that a page shows; tests/docs/test_own_data.py",
-    r"--seeds-for": "runs of several seeds; tests/cli/test_seeds_for.py",
     r"mteb:": "mteb is slow to import; tests/score/suites/test_mteb.py",
     r"^bench verify leaderboards/v\d+": "hundreds of runs; tests/golden/test_version.py",
     r"--retrain-free|--items|^bench data check": (

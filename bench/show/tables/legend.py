@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import statistics
 
-from bench.compare.answer import comparison_of, describe_untested, ranked_rows
+from bench.compare.answer import describe_untested, ranked_rows
 from bench.compare.formatting import row_name
-from bench.compare.statistics.table import (
-    Table,
-)
+from bench.compare.statistics.table import Table
 
 INTERVAL = (
     "95 % CI of a row's own mean, over other items and seeds (one seed: items only, "
@@ -56,34 +54,21 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
             f"difference from {base} with its {100 * table.tested.ci_level:.3g} % CI, which "
             "excludes zero exactly where there is a sign"
         )
-    for text in (_spread(table, base), describe_untested(table).rstrip(".")):
+    for text in (_spread(table), describe_untested(table).rstrip(".")):
         if text:
             lines.append(text)
     return lines
 
 
-def _spread(table: Table, base: str | None) -> str:
-    """Return "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against
-    simcse (80 % power): median 1.6, 1.1 to 5.0 points"
-    """
+def _spread(table: Table) -> str:
+    """Return "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10"."""
     ranked = ranked_rows(table)
     known = sorted((cell.sd, row_name(row, table)) for row, cell in ranked if cell.sd is not None)
-    effects = []
-    for row, _ in ranked:
-        against = comparison_of(row)
-        if against is not None and against.mde:
-            effects.append(against.mde)
-    effects.sort()
-    parts = []
-    if known:
-        (low, first), (high, last) = known[0], known[-1]
-        counts = [len(cell.values) for _, cell in ranked if cell.sd is not None]
-        n = " to ".join(map(str, sorted({min(counts), max(counts)})))
-        middle = statistics.median(sd for sd, _ in known)
-        between = f", {low:.2f} ({first}) to {high:.2f} ({last})" if len(known) > 1 else ""
-        parts.append(f"SD over seeds: median {middle:.2f}{between}; n = {n}")
-    if base is not None and effects:
-        between = f", {effects[0]:.1f} to {effects[-1]:.1f}" if len(effects) > 1 else ""
-        middle = statistics.median(effects)
-        parts.append(f"MDE against {base} (about 80 % power): median {middle:.1f}{between} points")
-    return "; ".join(parts)
+    if not known:
+        return ""
+    (low, first), (high, last) = known[0], known[-1]
+    counts = [len(cell.values) for _, cell in ranked if cell.sd is not None]
+    n = " to ".join(map(str, sorted({min(counts), max(counts)})))
+    middle = statistics.median(sd for sd, _ in known)
+    between = f", {low:.2f} ({first}) to {high:.2f} ({last})" if len(known) > 1 else ""
+    return f"SD over seeds: median {middle:.2f}{between}; n = {n}"
