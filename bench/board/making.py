@@ -23,7 +23,7 @@ TESTED = (
     "0.05): verdicts against the baseline, which was fixed before the scores, and the rows that "
     "may be the best. All of a table is right in about 94 of 100 such tables, if rows of few "
     "seeds spread like the others; of a page with several tables less often. Rows with fewer than"
-    " three seeds, submitted rows as candidates for the best, and single tasks are not tested."
+    " three seeds and single tasks are not tested."
 )
 NOT_COMPARABLE = (
     "Numbers with another protocol, text form, setting or backbone are in another table. Times "

@@ -39,8 +39,7 @@ def submit(
 ) -> None:
     """Write finished runs, with their predictions, to folders for a pull request.
 
-    Each is checked as the board checks it. RUN is an id, the beginning of ids, or a path. Give all
-    seeds of a row in one command: runs that came in several commands get rows of their own. Nothing
+    Each is checked as the board checks it. RUN is an id, the beginning of ids, or a path. Nothing
     is sent. A record holds your command, and the processor and libraries it ran on: look at it
     before you hand it over.
 

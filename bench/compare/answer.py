@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from bench.base.text import list_names, plural
+from bench.base.text import list_names
 from bench.compare.formatting import SEVERAL, budget_words, row_name, score, setting_words
 from bench.compare.statistics.table import (
     AVERAGE,
@@ -30,19 +30,11 @@ def table_answer(table: Table) -> str:
     "" for a table that is not ranked.
 
     A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be.
-    For submitted rows it states only their comparison with the baseline.
     """
     rows = ranked_rows(table)
     if not rows:
         return ""
     where, column_name = name_table(table), name_column(table)
-    if table.sender:
-        return " ".join(
-            filter(
-                None,
-                (f"{where}: {_submitted_rows(table)}", _compared(table), describe_untested(table)),
-            )
-        )
     tested = [(row, cell) for row, cell in rows if not row.untested]
     top = [(row, cell) for row, cell in tested if row.may_be_best]
     if len(rows) == 1:
@@ -73,14 +65,6 @@ def table_answer(table: Table) -> str:
     return " ".join(filter(None, (f"{where}: {said}", _compared(table), describe_untested(table))))
 
 
-def _submitted_rows(table: Table) -> str:
-    """Return "2 rows on the STS average, not among the candidates for the best." """
-    return (
-        f"{plural(len(table.rows), 'row')} on {name_column(table)}, not among the "
-        "candidates for the best."
-    )
-
-
 def name_table(table: Table) -> str:
     """Return "On the built-in backbone, unsupervised", "Submitted by Ada, on the built-in backbone,
     unsupervised"
@@ -103,7 +87,7 @@ def name_column(table: Table) -> str:
 def describe_untested(table: Table) -> str:
     """Return "Not tested: a and b (no predictions of every task)." "" if all rows were."""
     reasons: dict[str, list[str]] = {}
-    if not (table.tested or table.sender):
+    if table.tested is None:
         return ""
     for row in table.rows:
         if row.untested:

@@ -10,13 +10,12 @@ from bench.base.errors import BenchError, DataMissing
 from bench.base.reading import kept_folders
 from bench.base.text import list_names
 from bench.compare.jackknife import NoInterval, predicted_by_own_scorer
-from bench.compare.statistics.column import Answers, Borrowed, Column, column
+from bench.compare.statistics.column import Answers, Column, column
 from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.table import (
     AVERAGE,
     COLUMNS,
     Cell,
-    Row,
     Table,
 )
 from bench.data.sets.sts import STS_TASKS
@@ -53,20 +52,8 @@ class Columns:
     metric is the reason."""
 
 
-@dataclass(frozen=True)
-class Lenders:
-    """Rows that lend their spread over seeds to the rows of a table, and borrow nothing."""
-
-    inside: frozenset[int]
-    """Places of those that are rows of the table."""
-    outside: Sequence[Row]
-    """The others; their cells belong to the table's columns."""
-
-
-def read_columns(table: Table, runs: Mapping[str, Run], lenders: Lenders | None = None) -> Columns:
-    """Return the columns of a table, from the predictions of its runs as far as there are any.
-    ``lenders`` None: all rows lend and borrow.
-    """
+def read_columns(table: Table, runs: Mapping[str, Run]) -> Columns:
+    """Return the columns of a table, from the predictions of its runs as far as there are any."""
     missing: dict[Position, str] = {}
     stored = any(has_predictions(runs[run].folder) for row in table.rows for run in row.runs)
     no_interval: dict[int, str] = {}
@@ -77,7 +64,7 @@ def read_columns(table: Table, runs: Mapping[str, Run], lenders: Lenders | None 
     for j in range(len(table.columns)):
         if any(row.cells[j] for row in table.rows):
             tasks = average if j == last and average else (j,)
-            of_place[j] = _column(table, cells, j, tasks, missing, lenders)
+            of_place[j] = _column(table, cells, j, tasks, missing)
     return Columns(of_place, (*_reasons(table, missing), *_limits(cells)), no_interval)
 
 
@@ -87,7 +74,6 @@ def _column(
     j: int,
     tasks: Sequence[int],
     missing: dict[Position, str],
-    lenders: Lenders | None,
 ) -> tuple[Column, tuple[int, ...]]:
     """Return column j of the rows that have it, also of rows without known predictions.
 
@@ -112,20 +98,11 @@ def _column(
         answers.append(known if len(known) == len(tasks) else None)
     values = [cell.values for cell in having.values()]
     random = [cell.seeds != (None,) for cell in having.values()]
-    seeds = None
-    if lenders is not None:
-        lends = [i in lenders.inside for i in having]
-        others = []
-        for row in lenders.outside:
-            lent = row.cells[j]
-            if lent is not None and len(lent.values) > 1:
-                others.append(lent.values)
-        seeds = Borrowed(lends, others)
     try:
-        return column(answers, values, random, seeds), tuple(having)
+        return column(answers, values, random), tuple(having)
     except ValueError as error:
         missing |= {(i, j): str(error) for i in having}
-        return Column(values, random, borrowed=seeds), tuple(having)
+        return Column(values, random), tuple(having)
 
 
 def _limits(cells: Cells) -> list[str]:

@@ -25,7 +25,7 @@ def describe_finding(table: Table) -> str:
     compared with a baseline.
     """
     compared = [row for row, _ in ranked_rows(table) if verdict_of(row)]
-    if not compared or table.sender:
+    if not compared:
         return table_answer(table)
     sentences = [_comparison_sentence(compared, table), _candidates_sentence(table)]
     sentences += _untested_sentences(table)

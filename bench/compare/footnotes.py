@@ -41,17 +41,15 @@ def with_footnotes(
     table: Table,
     tables: Sequence[Table],
     records: Mapping[str, RunRecord],
-    published: Table | None = None,
 ) -> Table:
     """Return the table with a footnote for each difference between its runs, and marks at the rows
     that differ.
 
     The value that most runs have is the rule; one footnote names all that differ from it. Rows that
     a suite has only under another protocol or text form, in another one of ``tables``, are named
-    too. ``published``: the publisher's table that is shown with a submitted one; its runs count
-    when the rule is found.
+    too.
     """
-    table = _seen_in_training(_with_differences(table, records, published), records)
+    table = _seen_in_training(_with_differences(table, records), records)
     runs = [records[run] for row in table.rows for run in row.runs]
     notes = [
         f"checkpoints: {text}"
@@ -112,11 +110,8 @@ def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
     return shared
 
 
-def _with_differences(
-    table: Table, records: Mapping[str, RunRecord], published: Table | None
-) -> Table:
-    every = table.rows if published is None else (*table.rows, *published.rows)
-    facts = {run: _facts(records[run], table) for row in every for run in row.runs}
+def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
     _leave_out_dev_sets(facts)
     footnotes = list(table.footnotes)
     marks = [list(row.footnotes) for row in table.rows]
@@ -145,8 +140,7 @@ def _with_differences(
                     name += f" ({noun} {', '.join(map(str, seeds))})"
                 row_marks.append(len(footnotes))
                 names.append(name)
-            if names:  # else only rows of the publisher's table have this value
-                footnotes.append(Footnote(setting, value, list_names(names), usual))
+            footnotes.append(Footnote(setting, value, list_names(names), usual))
     rows = []
     for row, row_marks in zip(table.rows, marks, strict=True):
         kinds = dict.fromkeys(kind_of_values(records[run]) for run in row.runs)

@@ -97,7 +97,7 @@ def seeds_for_gain(gain: float, sd: float, base_sd: float, items: float) -> int 
 def row_spreads(table: Table, runs: Mapping[str, Run]) -> list[SpreadOfRow]:
     """Return the spreads of the rows of a table that have two seeds or more, in the table's order;
     none if its baseline has fewer, or if predictions are missing."""
-    found = None if table.sender else head_column(table, runs)
+    found = head_column(table, runs)
     if found is None:
         return []
     head, places = found

@@ -41,10 +41,10 @@ def judge(table: Table, runs: Mapping[str, Run]) -> Table:
     says why.
     """
     columns = read_columns(table, runs)
-    table = with_intervals(table, columns)
+    table = _with_intervals(table, columns)
     if table.head is None or len(table.columns) - 1 not in columns.of_place:
         return table
-    return add_verdicts(table, columns, runs)
+    return _add_verdicts(table, columns, runs)
 
 
 def head_column(table: Table, runs: Mapping[str, Run]) -> tuple[Column, tuple[int, ...]] | None:
@@ -56,7 +56,7 @@ def head_column(table: Table, runs: Mapping[str, Run]) -> tuple[Column, tuple[in
     return read_columns(table, runs).of_place.get(len(table.columns) - 1)
 
 
-def with_intervals(table: Table, columns: Columns) -> Table:
+def _with_intervals(table: Table, columns: Columns) -> Table:
     """Return the table with the interval of every cell, and the notes of its columns."""
     cells = [list(row.cells) for row in table.rows]
     for j, (column, places) in columns.of_place.items():
@@ -79,7 +79,7 @@ def _with_cell(row: Row, column: int, cell: Cell) -> Row:
     return replace(row, cells=(*row.cells[:column], cell, *row.cells[column + 1 :]))
 
 
-def add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Table:
+def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Table:
     """Return the table with verdicts on its head column, which ``columns`` have, and the rows that
     may be the best.
     """

@@ -1,8 +1,8 @@
 """The senders of submitted runs.
 
 A submission has the file ``submitted_by.txt`` next to its record. In a published version,
-``tables.json`` names the sender of each run. No table has the runs of two senders, or of a sender
-and the publisher: see ``bench.compare.submitted``.
+``tables.json`` names the sender of each run. A name proves nothing; each has tables of its own
+(``bench.compare.tables``).
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ import msgspec
 from msgspec import Struct, structs
 
 from bench.base.errors import DataDamaged, one_line
+from bench.base.paths import find_path
 from bench.base.reading import TABLES_BYTES, read_plain_file
-from bench.compare.sender_rows import row_labels
 from bench.compare.statistics.rows import SENDER
-from bench.compare.together import read_together
 from bench.records.record import RecipeValue, RunRecord
 from bench.records.run import Run
 
 SENDER_FILE = "submitted_by.txt"
 LONGEST_NAME = 120
 """Characters of who submits."""
+MOST_BYTES = 1024
+"""Of the file with the name."""
 NAMELESS = "somebody"
 """The sender of a submitted folder that does not name its sender."""
 BOARD = "bench.board/"
 """How the name of the schema of a version's tables.json begins."""
+_EXPECTED = f"a name of at most {LONGEST_NAME} characters, which can be read"
 
 
 class _Published(Struct):
@@ -63,46 +65,58 @@ def with_sender(run: Run, name: str | None) -> Run:
 
 
 def with_senders(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs; a submitted one with the sender that its row names, as far as the folders
-    say so.
+    """Return the runs; a submitted one with its sender, as far as the folders say so.
 
     Raises DataDamaged if the file of a published version that says so cannot be read.
     """
     versions: dict[Path, dict[str, str | None]] = {}
-    labels: dict[Path, str] = {}
-    new: list[Run] = []
+    labelled = []
     for run in runs:
-        if read_sender(run.folder) is not None:
-            new.append(run)
-            continue
+        name = read_sender(run.folder)
         runs_folder = os.path.dirname(os.path.abspath(run.folder))
-        if os.path.basename(runs_folder) == "runs":
+        if name is None and os.path.basename(runs_folder) == "runs":
             version = Path(os.path.dirname(runs_folder))
             if version not in versions:
                 versions[version] = published_senders(version)
-            if (name := versions[version].get(run.record.run_id)) is not None:
-                labels[run.folder] = name
-    together = {run.record.run_id: read_together(run.folder) for run in new}
-    sent = [(run.record, read_sender(run.folder) or NAMELESS) for run in new]
-    named = row_labels(sent, list(labels.values()), together)
-    labels |= {run.folder: named[run.record.run_id] for run in new}
-    return [with_sender(run, labels.get(run.folder)) for run in runs]
+            name = versions[version].get(run.record.run_id)
+        labelled.append(with_sender(run, name))
+    return labelled
 
 
 def read_sender(folder: Path) -> str | None:
-    """Return the name in a submission's folder, on one line; None if the folder is no submission. A
-    file that holds no name still makes it one.
+    """Return the name in a submission's folder; None if the folder is no submission.
+
+    A file that holds no name still makes it one.
+    """
+    if not os.path.lexists(f"{folder}{os.sep}{SENDER_FILE}"):
+        return None
+    try:
+        return submitter_of(folder)
+    except DataDamaged:
+        return NAMELESS
+
+
+def submitter_of(folder: Path) -> str:
+    """Return the name of who submits the run in a folder.
+
+    Raises DataDamaged for anything but a name on one line.
     """
     try:
-        text = read_plain_file(f"{folder}{os.sep}{SENDER_FILE}", 4 * LONGEST_NAME, folder).decode(
-            "utf-8"
-        )
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        text = read_plain_file(folder / SENDER_FILE, MOST_BYTES, folder).decode("utf-8")
     except (OSError, ValueError):
-        return NAMELESS
+        raise DataDamaged(f"{SENDER_FILE} must contain {_EXPECTED}") from None
+    return check_name(text, f"{SENDER_FILE} must contain")
+
+
+def check_name(text: str, must: str = "--by must be") -> str:
+    """Return the name with single blanks. Raises DataDamaged for one that is empty or too long, or
+    has characters that a reader cannot see."""
     name = " ".join(text.split())
-    return name if 0 < len(name) <= LONGEST_NAME and name.isprintable() else NAMELESS
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise DataDamaged(f"{must} {_EXPECTED}")
+    if find_path(name) is not None:
+        raise DataDamaged(f"{must} a name, not the absolute path of a folder")
+    return name
 
 
 def published_senders(version: Path) -> dict[str, str | None]:

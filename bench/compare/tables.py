@@ -17,7 +17,6 @@ from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import (
     Table,
 )
-from bench.compare.submitted import beside_publishers, judge_submitted, publishers_table
 from bench.records.copies import distinct_runs
 from bench.records.record import RunRecord
 from bench.records.run import Run
@@ -37,8 +36,10 @@ class TableOptions:
 
 
 def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
-    """Make the tables of these runs: first the publisher's, then each sender's, which change
-    nothing in the publisher's.
+    """Make the tables of these runs: first the publisher's, then each sender's.
+
+    Each table is judged among its own rows, so that none changes another. A sender's table has a
+    baseline if the sender has a row of the usual name.
 
     Raises BenchError if the runs have no score, ``options`` refuse them, or two different runs have
     one id.
@@ -57,13 +58,12 @@ def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]
     own = [with_footnotes(table, own, records) for table in own]
     if options.strict:
         refuse_footnotes(own)
-    own = [judge(table, by_id) for table in own]
-    tables = list(own)
+    tables = [judge(table, by_id) for table in own]
     for sender, theirs in sorted(by_sender.items()):
-        usual = usual_budgets(theirs) | budgets
-        sent = _summarised(theirs, options, usual, others=own_records)
-        sent = [replace(table, sender=sender) for table in sent]
-        tables += [_submitted(table, own, sent, by_id) for table in sent]
+        sent = _summarised(theirs, options, usual_budgets(theirs) | budgets)
+        sent = [replace(table, sender=sender) for table in with_baseline(sent, None)]
+        sent = [with_footnotes(table, sent, records) for table in sent]
+        tables += [judge(table, by_id) for table in sent]
     if options.with_paper:
         tables = [with_paper(table, records) for table in tables]
     if options.cost:
@@ -75,10 +75,8 @@ def _summarised(
     records: Sequence[RunRecord],
     options: TableOptions,
     usual: Mapping[tuple[str, str], str],
-    others: Sequence[RunRecord] = (),
 ) -> list[Table]:
-    """Make the tables of one sender's runs, before anything is compared. ``others``: as for
-    ``summarise``.
+    """Make the tables of one sender's runs, before anything is compared.
 
     A run without training is as long as any budget, so it has a row next to the runs of each.
     """
@@ -101,7 +99,6 @@ def _summarised(
             group,
             together=options.together,
             tasks=options.tasks,
-            others=others,
             untrained=untrained if budget and not name else (),
             elsewhere=longer if not budget and not name else (),
         )
@@ -112,15 +109,3 @@ def _summarised(
                 length = usual[place]
             made.append(replace(table, chosen_on=name, budget=budget, length=length))
     return made
-
-
-def _submitted(
-    table: Table, own: Sequence[Table], sent: Sequence[Table], runs: Mapping[str, Run]
-) -> Table:
-    """Return a table of one sender's runs, compared with the publisher's. ``sent``: all tables of
-    the sender.
-    """
-    publishers = publishers_table(table, own)
-    records = {run_id: run.record for run_id, run in runs.items()}
-    table = with_footnotes(beside_publishers(table, publishers), sent, records, publishers)
-    return judge_submitted(table, publishers, runs)

@@ -24,13 +24,10 @@ from bench.base.hashes import values_sha256
 from bench.base.paths import hide_paths
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.base.text import plural
-from bench.compare.sender_rows import row_labels
-from bench.compare.together import read_together
+from bench.compare.senders import submitter_of
 from bench.data.sets import DataFolder
-from bench.publish.senders import look_alikes_last, refuse_look_alike, submitter_of
 from bench.publish.submissions import (
     check_submission,
-    check_submitted_files,
     refuse,
     refuse_array_paths,
     refuse_published_paths,
@@ -194,8 +191,8 @@ def _submitted(
     nothing else.
 
     A run that is published already is skipped. A run is refused if another run has its id, its id
-    in other capital letters, or its fingerprint, or if its sender's name looks like another
-    sender's.
+    in other capital letters, or its fingerprint. It is also refused if the board has runs under its
+    sender's name: nobody could say whether they are of one person, and it would change their rows.
     """
     if not submissions.is_dir():
         raise BenchError(f"the folder {submissions} does not exist", "--submissions DIR")
@@ -204,70 +201,57 @@ def _submitted(
     for run in finished:
         known[run.record.run_id.casefold()] = run.record
         known[run.record.fingerprint] = run.record
-    names = _names_of(submissions, gathered)
-    ids = Counter(name.casefold() for name in names)
-    on_board = [name for name in (*gathered.senders.values(), *gathered.published.values()) if name]
+    on_board = (*gathered.senders.values(), *gathered.published.values())
+    taken = {name.casefold() for name in on_board if name}
+    checked = _checked(submissions, data, gathered)
+    ids = Counter(run.record.run_id.casefold() for run, _ in checked)
     runs: list[Run] = []
-    for name in look_alikes_last(names):
-        folder, sender = submissions / name, names[name]
+    for run, name in checked:
+        record = run.record
+        shown = leave_out_suites(record, gathered.without)
+        keys = (record.run_id.casefold(), record.fingerprint)
+        same = [known[key] for key in keys if key in known]
+        sender = gathered.published.get(record.run_id)
+        why = ""
+        if not shown.scores:
+            why = NOTHING_LEFT
+        elif same and same[0] == _published_part(record, same[0]):
+            continue
+        elif same:
+            why = f"{same[0].run_id} has the same id or fingerprint"
+        elif ids[record.run_id.casefold()] > 1:
+            why = "another submission's id differs from it only in capital letters"
+        elif sender is None and name.casefold() in taken:
+            why = f"the board has runs by {name} already: choose another name, such as {name} 2"
+        if why:
+            gathered.refused.append(left_out(run.folder, f"refused: {why}"))
+            continue
+        gathered.submitted.add(record.run_id)
+        gathered.senders[record.run_id] = sender or name
+        runs.append(Run(shown, run.folder))
+    return runs
+
+
+def _checked(
+    submissions: Path, data: DataFolder | None, gathered: Gathered
+) -> list[tuple[Run, str]]:
+    """Return the submitted runs whose files pass the checks, each with its sender; the others are
+    noted as refused."""
+    checked = []
+    for folder in sorted(submissions.glob("[!.]*")):
         try:
-            record = check_submission(folder, data)
-            gathered.whole.append(record)
-            shown = leave_out_suites(record, gathered.without)
-            if not shown.scores:
-                raise BenchError(NOTHING_LEFT)
-            keys = (record.run_id.casefold(), record.fingerprint)
-            same = [known[key] for key in keys if key in known]
-            if same and same[0] == _published_part(record, same[0]):
-                continue
-            if same:
-                raise BenchError(f"{same[0].run_id} has the same id or fingerprint")
-            if ids[name.casefold()] > 1:
-                raise BenchError("another submission's id differs from it only in capital letters")
-            refuse_look_alike(sender, on_board)
+            run = Run(check_submission(folder, data), folder)
+            checked.append((run, submitter_of(folder)))
+            gathered.whole.append(run.record)
         except BenchError as error:
             gathered.refused.append(left_out(folder, f"refused: {error.message}"))
-            continue
-        runs.append(Run(shown, folder))
-        on_board.append(sender)
-    _label(runs, names, gathered)
-    return runs
+    return checked
 
 
 def _published_part(record: RunRecord, published: RunRecord) -> RunRecord:
     """Return the record with the suites that a published one has: others may have been left out
     when it was published."""
     return keep_suites(record, {score.suite for score in published.scores})
-
-
-def _names_of(submissions: Path, gathered: Gathered) -> dict[str, str]:
-    """Return folder -> sender for the submissions with readable files; the others are noted as
-    refused."""
-    names: dict[str, str] = {}
-    for folder in sorted(submissions.glob("[!.]*")):
-        try:
-            check_submitted_files(folder)
-            names[folder.name] = submitter_of(folder)
-        except BenchError as error:
-            gathered.refused.append(left_out(folder, f"refused: {error.message}"))
-    return names
-
-
-def _label(runs: Sequence[Run], names: Mapping[str, str], gathered: Gathered) -> None:
-    """Label submitted runs with their senders: as in the last version, else as chosen now."""
-    new: list[tuple[RunRecord, str]] = []
-    together: dict[str, frozenset[str]] = {}
-    for run in runs:
-        run_id = run.record.run_id
-        gathered.submitted.add(run_id)
-        before = gathered.published.get(run_id)
-        if before:
-            gathered.senders[run_id] = before
-        else:
-            new.append((run.record, names[run.folder.name]))
-            together[run_id] = read_together(run.folder)
-    on_board = [name for name in (*gathered.senders.values(), *gathered.published.values()) if name]
-    gathered.senders |= row_labels(new, on_board, together)
 
 
 def left_out(folder: Path, why: str) -> str:

@@ -4,7 +4,6 @@ A submitted run is a folder ``leaderboards/submissions/ID/``:
 
     run.json                  the record
     submitted_by.txt          who made it, on one line, as the board shows it
-    submitted_with.txt        which records came in the same command; missing for one alone
     predictions/STS12.npz     the model's answers to every item; tasks of mteb: predictions/mteb/...
     curve.jsonl               the training curve; may be missing
 
@@ -27,9 +26,8 @@ import numpy as np
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
 from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, open_plain_file, read_plain_file
-from bench.compare.together import TOGETHER_BYTES
+from bench.compare.senders import MOST_BYTES, submitter_of
 from bench.data.sets import DataFolder
-from bench.publish.senders import submitter_of
 from bench.records.names import CURVE, RECORD, predictions_name
 from bench.records.paths import refuse_paths
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
@@ -42,8 +40,7 @@ TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000
 NAMES = {
     re.compile(r"run\.json"): 8 * MiB,
     re.compile(r"curve\.jsonl"): 4 * MiB,
-    re.compile(r"submitted_by\.txt"): 1024,
-    re.compile(r"submitted_with\.txt"): TOGETHER_BYTES,
+    re.compile(r"submitted_by\.txt"): MOST_BYTES,
     re.compile(r"predictions/((mteb|own)/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
 """Name below the submission's folder -> bytes at most."""

@@ -11,10 +11,8 @@ from pathlib import Path
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.files import writing
 from bench.base.hashes import has_same_files
-from bench.compare.senders import SENDER_FILE
-from bench.compare.together import write_together
+from bench.compare.senders import SENDER_FILE, check_name
 from bench.publish.asides import alone_in, folder_beside, move_to_place
-from bench.publish.senders import check_name
 from bench.publish.submissions import check_submission, read_for_submission
 from bench.publish.suites import check_suite_names, keep_suites, leave_out_suites
 from bench.records.names import CURVE, RECORD, predictions_name
@@ -59,8 +57,6 @@ def submit_runs(
                 handed_over = keep_suites(handed_over, suites)
             with _naming(source):
                 _write_run(source, handed_over, aside / source.name, name)
-        with writing(to, "another folder: --to DIR"):
-            write_together(made)
         for folder in made:
             with _naming(folder):
                 _check(folder, to / folder.name)

@@ -81,7 +81,7 @@ def test_a_trained_row_of_fewer_than_three_seeds_is_not_tested() -> None:
     assert why_untested(of) == ["", "", FEW_SEEDS, FEW_SEEDS, "", ""]
     assert [verdict is None for verdict in said.verdicts] == [False, True, True, True, False, False]
     assert said.comparisons == 3 and not said.may_be_best[2] and not said.may_be_best[3]
-    assert of.total_freedom_M[0] == 2 + 2 + 1 + 2, "two seeds lend one degree of freedom"
+    assert of.total_freedom == 2 + 2 + 1 + 2, "two seeds lend one degree of freedom"
 
 
 def error_bound(name: str, tables: int) -> float:

@@ -12,10 +12,8 @@ from scored_run import finished_run
 from submitted import flipped, own_suite
 
 from bench.base.errors import BenchError
-from bench.compare.senders import SENDER_FILE
-from bench.compare.together import TOGETHER_FILE, read_together
+from bench.compare.senders import SENDER_FILE, submitter_of
 from bench.publish import submit
-from bench.publish.senders import submitter_of
 from bench.publish.submissions import check_submission
 from bench.records import RunsFolder
 
@@ -34,24 +32,6 @@ def test_submit_writes_a_folder_that_passes(theirs: RunsFolder, tmp_path: Path) 
     other = bench(*words[:-1], "Grace")
     assert other.exit_code == 2 and "already exists" in other.stderr
     assert check_submission(made) == run and submitter_of(made) == "Ada"
-
-
-def test_runs_of_one_command_say_that_they_came_together(
-    theirs: RunsFolder, tmp_path: Path
-) -> None:
-    runs, box = [finished_run(theirs, seed) for seed in (1, 2)], tmp_path / "box"
-    words = ("submit", "simcse", "--runs", theirs.path, "--to", box, "--by", "Ada")
-    assert bench(*words).exit_code == 0
-    sets = [read_together(box / run.run_id) for run in runs]
-    assert sets[0] == sets[1] and len(sets[0]) == 2
-    assert [check_submission(box / run.run_id) for run in runs] == runs
-    shutil.rmtree(box / runs[1].run_id)  # killed between the two
-    assert bench(*words).exit_code == 0
-    assert read_together(box / runs[1].run_id) == sets[0]
-    imposter = finished_run(RunsFolder(tmp_path / "other"), 3)
-    folder = tmp_path / "other" / imposter.run_id
-    shutil.copy(box / runs[0].run_id / TOGETHER_FILE, folder)
-    assert len(read_together(folder)) == 1, "it is not in the file that it copied"
 
 
 def test_if_one_of_several_runs_is_refused_none_is_written(
@@ -118,9 +98,9 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 def test_a_name_is_checked_before_anything_is_written(theirs: RunsFolder, tmp_path: Path) -> None:
     run = finished_run(theirs)
     done = bench(
-        "submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "\u3164"
+        "submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada\u200b"
     )
-    assert done.exit_code == 2 and "U+3164 cannot be seen" in done.stderr
+    assert done.exit_code == 2 and "--by must be a name" in done.stderr
     assert not (tmp_path / "box").exists()
 
 

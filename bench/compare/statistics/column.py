@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,16 +26,6 @@ from bench.records.predictions import Floats, Predicted, same_items
 from bench.score.influence import Influence
 
 LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class Borrowed:
-    """The methods that lend the methods of a column their spread over seeds."""
-
-    lends_M: Sequence[bool]
-    """The methods of the column that lend."""
-    others: Sequence[Sequence[float]]
-    """Values of the seeds of methods that lend and are not in the column; two at least of each."""
 
 
 class Column:
@@ -50,7 +39,6 @@ class Column:
         *,
         freedom: float = math.inf,
         repeated: Sequence[Floats] = (),
-        borrowed: Borrowed | None = None,
     ) -> None:
         """Compute means, variances and degrees of freedom.
 
@@ -60,8 +48,7 @@ class Column:
         ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods'
         means, with ``freedom`` degrees of freedom (``Items``); NaN for runs with unknown items.
         ``repeated``: per task (R, Q) values by repetition, the same for all methods (all have the
-        same tenth draw of few examples), over the number of tasks. ``borrowed`` None: all methods
-        lend to one another.
+        same tenth draw of few examples), over the number of tasks.
         """
         self.runs_M = np.array([len(seeds) for seeds in values])
         self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
@@ -78,10 +65,9 @@ class Column:
         self.seed_M = np.where(random_M, np.nan, 0.0)
         """Variance over seeds; NaN: not known."""
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
-        self.total_freedom_M = np.zeros(len(values))
-        """Degrees of freedom of all seeds behind a method's variance: its own, and the seeds of
-        methods that lend theirs."""
-        self._know_seeds(borrowed or Borrowed([True] * len(values), ()))
+        self.total_freedom = float(self.own_freedom_M.sum())
+        """Degrees of freedom of all seeds, which are behind each method's variance."""
+        self._know_seeds()
         self.freedom = freedom
         self.items = self._of_means(covariance)
         self.repeated_MM: Floats = np.zeros((len(values), len(values)))
@@ -104,19 +90,11 @@ class Column:
         sums = np.add.reduceat(np.add.reduceat(covariance, self._starts, 1), self._starts, 2)
         return np.asarray(sums / np.multiply.outer(self.runs_M, self.runs_M), dtype=np.float64)
 
-    def _know_seeds(self, borrowed: Borrowed) -> None:
+    def _know_seeds(self) -> None:
         """Set the variances over seeds, as far as they are known."""
-        count = len(self.spread_M)
-        others = borrowed.others
-        variances = np.concatenate([self.spread_M, [np.var(own, ddof=1) for own in others]])
-        freedoms = np.concatenate([self.own_freedom_M, [float(len(own) - 1) for own in others]])
-        lends = np.concatenate([borrowed.lends_M, np.ones(len(others))]).astype(bool)
-        if not freedoms.sum() > 0:
+        if self.total_freedom == 0:
             return
-        self.total_freedom_M = freedoms[lends].sum() + np.where(lends, 0.0, freedoms)[:count]
-        seed_M, seed_freedom_M = seed_variances(variances, freedoms, lends)
-        seed_M = seed_M[:count]
-        seed_freedom_M = seed_freedom_M[:count]
+        seed_M, seed_freedom_M = seed_variances(self.spread_M, self.own_freedom_M)
         known_M = self.random_M & (seed_freedom_M > 0)
         self.seed_M[known_M] = seed_M[known_M]
         self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
@@ -140,7 +118,7 @@ class Column:
         seeds_freedom_M = np.where(
             np.isinf(of_two_M),
             of_two_M,
-            np.minimum(of_two_M, np.maximum(self.total_freedom_M, self.total_freedom_M[other])),
+            np.minimum(of_two_M, self.total_freedom),
         )
         error_M = np.sqrt(items_M + repeated_M + one_M + other_M)
         error_M[other] = np.nan
@@ -208,7 +186,6 @@ def column(
     answers: Sequence[Answers | None],
     values: Sequence[Sequence[float]],
     random: Sequence[bool],
-    borrowed: Borrowed | None = None,
 ) -> Column:
     """Make the column of methods scored on the same items. None: this method's predictions are
     missing. ``values`` are the recorded ones.
@@ -217,7 +194,7 @@ def column(
     """
     known = [answer for answer in answers if answer is not None]
     if not known:
-        return Column(values, random, borrowed=borrowed)
+        return Column(values, random)
     first = known[0]
     for answer in known[1:]:
         for (a, _), (b, _) in zip(first, answer, strict=True):
@@ -252,5 +229,4 @@ def column(
         covariance,
         freedom=items.freedom,
         repeated=repeated,
-        borrowed=borrowed,
     )

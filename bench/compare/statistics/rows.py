@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 SENDER = "submitted by"
-"""What sets rows apart that others sent in, named even if nothing else has their name. They have
-their own tables, and none of them is a baseline: ``bench.compare.submitted``.
-"""
+"""What sets rows apart that others sent in, named even if nothing else has their name."""
 
 CODE = "code of the method"
 

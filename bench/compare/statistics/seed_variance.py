@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bench.records.predictions import Floats
 
@@ -36,58 +36,53 @@ often a table is wrong").
 """
 
 
-def seed_variances(
-    variance_M: Floats, freedom_M: ArrayLike, lends_M: ArrayLike | None = None
-) -> tuple[Floats, Floats]:
+def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Floats]:
     """Return the (M,) variances over seeds that a comparison uses, and their degrees of freedom;
     arguments as for ``moderated_variances``.
 
-    Moderated, and raised towards the mean of all that lend. A method with a sample variance that an
-    F test finds larger than the pooled variance of the others keeps its own: it would otherwise
-    borrow from methods that are not like it.
+    Moderated, and raised towards the mean of all. A method with a sample variance that an F test
+    finds larger than the pooled variance of the others keeps its own: it would otherwise borrow
+    from methods that are not like it.
     """
     from scipy.special import fdtrc
 
     freedom_M = np.asarray(freedom_M, dtype=np.float64)
-    lends_M = _lenders(freedom_M, lends_M)
-    _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M, lends_M)
-    if not lends_M.any():
+    known_M = freedom_M > 0
+    _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M)
+    if not known_M.any():
         return seed_M, seed_freedom_M
     if prior_freedom > 0:
-        mean = float(np.average(variance_M[lends_M], weights=freedom_M[lends_M]))
+        mean = float(np.average(variance_M[known_M], weights=freedom_M[known_M]))
         seed_M = raise_variances(seed_M, freedom_M, prior_freedom, mean)
-    lent_M = np.where(lends_M, freedom_M, 0.0)
-    squares_M = np.where(lends_M, freedom_M * variance_M, 0.0)
-    others_M = lent_M.sum() - lent_M
+    others_M = freedom_M.sum() - freedom_M
+    squares_M = np.where(known_M, freedom_M * variance_M, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         wide_M = (
             fdtrc(freedom_M, others_M, variance_M / ((squares_M.sum() - squares_M) / others_M))
-            < WIDE / lends_M.sum()
+            < WIDE / known_M.sum()
         ) & (variance_M > seed_M)
     return np.where(wide_M, variance_M, seed_M), np.where(wide_M, freedom_M, seed_freedom_M)
 
 
 def moderated_variances(
-    variances: ArrayLike, degrees_of_freedom: ArrayLike, lends_M: ArrayLike | None = None
+    variances: ArrayLike, degrees_of_freedom: ArrayLike
 ) -> tuple[float, float, Floats, Floats]:
     """Return (prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior
     degrees of freedom).
 
     ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a
-    single seed) is ignored and gets the prior's. ``lends_M``: the groups that make the prior; None:
-    all. The prior is fitted to the logarithms by moments (Smyth 2004, section
-    6.2); if they differ by no more than chance, it is the pooled variance. A group borrows
-    ``MOST_BORROWED`` degrees of freedom at most, also from a prior that has more, or infinitely
-    many. No posterior has more degrees of freedom than all groups that lend, and the group itself,
-    together. With fewer than two groups to learn from nothing is borrowed: the prior has zero
-    degrees of freedom, and with none its variance is NaN.
+    single seed) is ignored and gets the prior's. The prior is fitted to the logarithms by moments
+    (Smyth 2004, section 6.2); if they differ by no more than chance, it is the pooled variance. A
+    group borrows ``MOST_BORROWED`` degrees of freedom at most, also from a prior that has more, or
+    infinitely many. No posterior has more degrees of freedom than all groups together. With fewer
+    than two groups to learn from nothing is borrowed: the prior has zero degrees of freedom, and
+    with none its variance is NaN.
     """
     variance_M, freedom_M = (
         np.asarray(given, dtype=np.float64) for given in (variances, degrees_of_freedom)
     )
     known_M = freedom_M > 0
-    lends_M = _lenders(freedom_M, lends_M)
-    prior_variance, prior_freedom = _prior(variance_M[lends_M], freedom_M[lends_M])
+    prior_variance, prior_freedom = _prior(variance_M[known_M], freedom_M[known_M])
     prior_freedom = min(prior_freedom, MOST_BORROWED)
     own_M = np.where(known_M, variance_M, prior_variance)
     if prior_freedom == 0:
@@ -96,20 +91,12 @@ def moderated_variances(
         posterior_M = (freedom_M * own_M + prior_freedom * prior_variance) / (
             freedom_M + prior_freedom
         )
-    most_M = freedom_M[lends_M].sum() + np.where(lends_M, 0.0, freedom_M)
     return (
         prior_variance,
         prior_freedom,
         posterior_M,
-        np.minimum(freedom_M + prior_freedom, most_M),
+        np.minimum(freedom_M + prior_freedom, freedom_M.sum()),
     )
-
-
-def _lenders(freedom_M: Floats, lends_M: ArrayLike | None) -> NDArray[np.bool_]:
-    """Return (M,) the groups that lend: of those that may, the ones with degrees of freedom."""
-    if lends_M is None:
-        return freedom_M > 0
-    return (freedom_M > 0) & np.asarray(lends_M, dtype=bool)
 
 
 def raise_variances(

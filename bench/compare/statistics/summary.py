@@ -39,7 +39,6 @@ def summarise(
     *,
     together: bool = False,
     tasks: Sequence[str] = (),
-    others: Iterable[RunRecord] = (),
     untrained: Iterable[RunRecord] = (),
     elsewhere: Iterable[RunRecord] = (),
 ) -> tuple[Table, ...]:
@@ -48,11 +47,10 @@ def summarise(
     Untrained runs go into the unsupervised table of their backbone if there is one, as in the
     papers; other untrained runs, such as finished encoders, share one table. ``together``: put all
     settings and backbones into one table. ``tasks``: only these columns; the table ranks by a
-    single one. ``others``: records that are in none of these tables, but may show that their
-    backbone has an unsupervised table elsewhere. ``untrained``: further untrained records, which
-    join the unsupervised tables of their backbone and have no table of their own. ``elsewhere``:
-    records of other lengths; if their unsupervised table is the only one of a backbone, it has the
-    untrained rows, and these tables do not.
+    single one. ``untrained``: further untrained records, which join the unsupervised tables of
+    their backbone and have no table of their own. ``elsewhere``: records of other lengths; if their
+    unsupervised table is the only one of a backbone, it has the untrained rows, and these tables do
+    not.
     """
     scored = []
     trained = set()
@@ -68,7 +66,6 @@ def summarise(
         for key, scores in by_protocol(record).items():
             if record.status == "finished" and (key, record.backbone_name) in trained:
                 scored.append((key, record, scores))
-    trained |= _unsupervised(others)
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
     for key, record, scores in scored:
         if tasks and not any(task in scores for task in tasks):

@@ -126,6 +126,7 @@ def table_title(table: Table, records: Mapping[str, RunRecord]) -> str:
     backbone = "built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
     words = [
         _suite_name(table),
+        table.sender and f"submitted by {table.sender}",
         setting_words(table.setting),
         backbone,
         budget_words(table.length) or usual_steps(table, records),
@@ -233,8 +234,6 @@ def best_words(table: Table) -> str:
 
 def untested_words(table: Table) -> str:
     """Say why a table has no verdicts: "fewer than three seeds", "no column that ranks"."""
-    if table.sender:
-        return "submitted rows, no candidates for the best"
     if not ranked_rows(table):
         return "no column that ranks"
     reasons = list(dict.fromkeys(row.untested for row in table.rows if row.untested))

@@ -31,20 +31,13 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
                 f"{better} better, {worse} worse than {base}; no sign: inconclusive, which is "
                 'not "equal"; -: not tested'
             )
-        if table.sender:
-            lines.append(f"signs together are {RIGHT} (Bonferroni-Holm over {over})")
-        elif base is not None:
+        if base is not None:
             lines.append(
                 f"{tint}: may be the best; signs and {tint} together are {RIGHT} "
                 f"(Bonferroni-Holm over {over})"
             )
         else:
             lines.append(f"{tint}: may be the best; {RIGHT} (Hsu over {over})")
-    if table.sender:
-        lines.append(
-            "submitted rows borrow their spread from the publisher's rows, lend none, and are no "
-            "candidates for the best"
-        )
     cells = [cell for row in table.rows for cell in row.cells]
     if any(cell is not None and cell.spread for cell in cells):
         by = "; compare rows by the difference, not by ±" if base is not None else ""
