@@ -142,29 +142,14 @@ def _accented(c: str) -> bool:
     return len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
 
 
-_FORMULA = "=+-@|%\u2212"
-"""Characters that begin a formula or a command in some spreadsheet, once full-width and small forms
-are made plain.
-"""
-_SEPARATORS = ";,|\t\r\n\"' "
-_BEHIND_SEPARATOR = re.compile(
-    r"([;|]\s*)(?=[=@\uff1d\uff20\ufe66\ufe6b]"
-    r"|[+\-\u2212\uff0b\uff0d\ufe62\ufe63](?!\d[\d.]*(?:[\s,)\]%]|$)))"
-)
-"""The beginnings of formulas for a program that separates cells at ``;`` or ``|``. A plain number
-is no formula.
-"""
+_FORMULA = ("=", "+", "-", "@", "|", "%")
+"""Characters that begin a formula or a command in some spreadsheet."""
 
 
 def escape_csv(text: str, limit: int | None = LONGEST) -> str:
-    """Write a text cell that no spreadsheet reads as a formula, with any separator."""
+    """Write a text cell that no spreadsheet reads as a formula."""
     shown = make_visible(text, limit=limit)
-    begin = unicodedata.normalize("NFKC", shown.lstrip(_SEPARATORS)[:1])
-    shown = _BEHIND_SEPARATOR.sub(r"\1'", shown)
-    begins_formula = bool(begin) and begin[0] in _FORMULA
-    if begins_formula or shown.startswith(("|", "%")):
-        return f"'{shown}"
-    return shown
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
 def format_csv_value(value: object, limit: int | None = LONGEST) -> str:

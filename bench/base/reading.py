@@ -12,9 +12,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections import OrderedDict
 from collections.abc import Iterator
-from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
 
@@ -48,15 +46,6 @@ SPECIAL = "a pipe or a device, not a file"
 _FLAGS = os.O_RDONLY
 for _name in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"):
     _FLAGS |= getattr(os, _name, 0)
-_STEPWISE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-
-KEPT_FOLDERS = 64
-"""Folders that are open at once while many files are read."""
-_kept_folders: ContextVar[OrderedDict[tuple[str, str], int] | None] = ContextVar(
-    "_kept_folders", default=None
-)
-"""(the folder below which no link is followed, path from there) -> the open folder; the one used
-last is at the end."""
 
 
 class NotPlainFile(OSError):
@@ -143,24 +132,6 @@ def _open_regular(path: Path | str, limit: int | None, inside: Path | None) -> t
     return handle, facts.st_size
 
 
-@contextlib.contextmanager
-def kept_folders() -> Iterator[None]:
-    """Open each folder only once in this context, to read many of its files one after another.
-
-    It is for the files of thousands of runs. A file is still opened by its name in its folder,
-    without following links. A folder that is moved away in the meantime stays the one that was
-    opened.
-    """
-    folders: OrderedDict[tuple[str, str], int] = OrderedDict()
-    before = _kept_folders.set(folders)
-    try:
-        yield
-    finally:
-        _kept_folders.reset(before)
-        for handle in folders.values():
-            os.close(handle)
-
-
 def is_plain_file(path: Path) -> bool:
     """Return True if the path is a regular file and not a link to one."""
     with contextlib.suppress(OSError, ValueError):
@@ -215,94 +186,29 @@ def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _open_handle(path: Path | str, inside: Path) -> int:
-    """Open a file one part of its path after the other, starting at ``inside``. Raises OSError."""
-    top = os.fspath(inside)
-    name = os.fspath(path)
-    start = top.rstrip(os.sep) + os.sep
-    if name.startswith(start):  # ten times as fast, for the files of thousands of runs
-        below = name[len(start) :]
-    else:
-        below = os.fspath(Path(path).relative_to(inside))
-    if ".." in below and ".." in below.split(os.sep):
+    """Open a file without following links in its path below ``inside``. Raises OSError."""
+    below = Path(path).relative_to(inside).parts
+    if ".." in below:
         raise NotPlainFile(errno.EINVAL, "a path that leads out of its folder", str(path))
-    if not _STEPWISE:
-        return _open_checked(Path(path), inside, tuple(below.split(os.sep)))
-    folders, _, file = below.rpartition(os.sep)
-    kept = _kept_folders.get()
+    folder = os.fspath(inside)
     try:
-        if kept is not None:
-            return os.open(file, _FLAGS, dir_fd=_kept_folder(kept, top, folders))
-        folder = _open_folder(top, folders)
-        try:
-            return os.open(file, _FLAGS, dir_fd=folder)
-        finally:
-            os.close(folder)
+        for part in below[:-1]:
+            folder = os.path.join(folder, part)
+            if os.path.islink(folder):
+                raise NotPlainFile(errno.ELOOP, f"{part} is a link, not a folder", str(path))
+        return os.open(path, _FLAGS)
     except ValueError as error:  # a zero byte in a name
         raise FileNotFoundError(errno.ENOENT, str(error), str(path)) from None
-    except OSError as error:
-        raise _named_error(error, Path(path), inside) from None
-
-
-def _open_folder(top: str, below: str) -> int:
-    """Open the folder with the path ``below`` from ``top``, without following links there.
-
-    Raises OSError.
-    """
-    folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
-    parts = below.split(os.sep) if below else []
-    try:
-        for part in parts:
-            next_folder = os.open(part, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
-            os.close(folder)
-            folder = next_folder
-    except BaseException:
-        os.close(folder)
+    except NotPlainFile:
         raise
-    return folder
+    except OSError as error:
+        raise _named_error(error, Path(path)) from None
 
 
-def _kept_folder(kept: OrderedDict[tuple[str, str], int], top: str, below: str) -> int:
-    """Return the open folder ``below`` from ``top``; it is opened if it is not in ``kept``.
-
-    If more than ``KEPT_FOLDERS`` are open, the one that was used longest ago is closed.
-    """
-    key = (top, below)
-    if key in kept:
-        kept.move_to_end(key)
-        return kept[key]
-    folder = _open_folder(top, below)
-    kept[key] = folder
-    if len(kept) > KEPT_FOLDERS:
-        os.close(kept.popitem(last=False)[1])
-    return folder
-
-
-def _open_checked(path: Path, inside: Path, parts: tuple[str, ...]) -> int:
-    """Look at each part first, then open.
-
-    Used on systems that cannot open a file from an open folder.
-    """
-    checked = inside
-    for part in parts:
-        checked = checked / part
-        if checked.is_symlink():
-            raise NotPlainFile(errno.ELOOP, LINK, str(path))
-    return os.open(path, _FLAGS)
-
-
-def _named_error(error: OSError, path: Path, inside: Path) -> OSError:
+def _named_error(error: OSError, path: Path) -> OSError:
     """Return the error with the whole path and the reason: a link, a pipe, a device."""
-    # a link in the last part gives ELOOP, one before it ENOTDIR; a socket cannot be opened at all
     if error.errno == errno.ELOOP:
         return NotPlainFile(errno.ELOOP, LINK, str(path))
-    if error.errno == errno.ENOTDIR:
-        for folder in path.parents:
-            if folder == inside:
-                break
-            if folder.is_symlink():
-                return NotPlainFile(
-                    errno.ELOOP, f"{folder.name} is a link, not a folder", str(path)
-                )
-    if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):
+    if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # a socket cannot be opened at all
         return NotPlainFile(errno.EINVAL, SPECIAL, str(path))
     return OSError(error.errno, error.strerror, str(path))

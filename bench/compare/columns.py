@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.base.errors import BenchError, DataMissing
-from bench.base.reading import kept_folders
 from bench.base.text import list_names
 from bench.compare.jackknife import NoInterval, predicted_by_own_scorer
 from bench.compare.statistics.column import Answers, Column, column
@@ -182,29 +181,25 @@ class _Unread:
 
 
 def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicted | _Unread]:
-    """Read the predictions behind each cell, or why there are none.
-
-    One row after the other: a run's folder is opened once for all of its tasks.
-    """
+    """Read the predictions behind each cell, or why there are none."""
     stored: dict[Position, Predicted | _Unread] = {}
-    with kept_folders():
-        for i, row in enumerate(table.rows):
-            scores = [(runs[run], scores_in_table(runs[run].record, table)) for run in row.runs]
-            for j, task in enumerate(table.columns):
-                having = [(run, of_run[task]) for run, of_run in scores if task in of_run]
-                if task == AVERAGE or not having:
-                    continue
-                score = having[0][1]
-                try:
-                    stored[i, j] = _predicted(having, find_metric(score.suite, score.metric))
-                except DataMissing:
-                    stored[i, j] = _Unread("no predictions")
-                except NoInterval as error:
-                    stored[i, j] = _Unread(error.message, is_by_metric=True)
-                except BenchError as error:
-                    stored[i, j] = _Unread(error.message)
-                except ValueError as error:
-                    stored[i, j] = _Unread(str(error))
+    for i, row in enumerate(table.rows):
+        scores = [(runs[run], scores_in_table(runs[run].record, table)) for run in row.runs]
+        for j, task in enumerate(table.columns):
+            having = [(run, of_run[task]) for run, of_run in scores if task in of_run]
+            if task == AVERAGE or not having:
+                continue
+            score = having[0][1]
+            try:
+                stored[i, j] = _predicted(having, find_metric(score.suite, score.metric))
+            except DataMissing:
+                stored[i, j] = _Unread("no predictions")
+            except NoInterval as error:
+                stored[i, j] = _Unread(error.message, is_by_metric=True)
+            except BenchError as error:
+                stored[i, j] = _Unread(error.message)
+            except ValueError as error:
+                stored[i, j] = _Unread(str(error))
     return stored
 
 

@@ -17,7 +17,6 @@ import pytest
 from commands import argv, bench
 from scored_run import finished_run
 
-from bench.base import reading
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.parquet import TooLarge, read_batches
 from bench.base.reading import (
@@ -45,38 +44,6 @@ def test_a_regular_file_is_read_and_a_link_above_its_folder_is_followed(tmp_path
     assert list_plain_files(linked) == [linked / "below" / "file"]
     with pytest.raises(FileNotFoundError):
         read_plain_file(run / "other", 3)
-
-
-def test_folders_that_are_kept_open_follow_no_link_and_are_closed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folders = [tmp_path / "run" / f"below-{i}" for i in range(3)]
-    for folder in [*folders, tmp_path / "elsewhere"]:
-        folder.mkdir(parents=True)
-        (folder / "a").write_text(folder.name)
-    (tmp_path / "run" / "linked").symlink_to("../elsewhere")
-    opened: list[int] = []
-    open_folder = reading._open_folder
-
-    def counted(top: str, below: str) -> int:
-        opened.append(open_folder(top, below))
-        return opened[-1]
-
-    monkeypatch.setattr(reading, "_open_folder", counted)
-    monkeypatch.setattr(reading, "KEPT_FOLDERS", 2)
-    with reading.kept_folders():
-        for folder in [*folders, *folders[1:], *folders[1:]]:
-            found = read_plain_file(folder / "a", 99, inside=tmp_path / "run")
-            assert found == folder.name.encode()
-        assert len(opened) == 3
-        with pytest.raises(NotPlainFile, match="linked is a link"):
-            read_plain_file(tmp_path / "run/linked/a", 99, inside=tmp_path / "run")
-        with pytest.raises(FileNotFoundError):
-            read_plain_file(folders[2] / "b", 99, inside=tmp_path / "run")
-        assert os.fstat(opened[-1])
-    for handle in opened:
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            os.fstat(handle)
 
 
 def test_a_file_is_read_whole_if_each_read_gives_less(

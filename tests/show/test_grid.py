@@ -210,25 +210,15 @@ def test_a_terminal_without_our_signs_gets_others(text: str, encoding: str, expe
 @pytest.mark.parametrize(
     ("text", "cell"),
     {
-        ";=1+1": "';'=1+1",
-        "; ＝1+1": "'; '＝1+1",
-        "＝1+1": "'＝1+1",
-        "﹦1": "'﹦1",
-        "＋1": "'＋1",
-        "－1": "'－1",
-        "−1": "'−1",
-        "＠SUM(A1)": "'＠SUM(A1)",
+        "=1+1": "'=1+1",
+        "-1+cmd|' /C calc'!A0": "'-1+cmd|' /C calc'!A0",
+        "@SUM(A1)": "'@SUM(A1)",
         "\t=1": "'=1",
         "\r\n=1": "'=1",
         "\u00a0=1": "'=1",
-        ",=1": "',=1",
-        '"=1': "'\"=1",
-        "a;=1": "a;'=1",
-        "a|@x": "a|'@x",
-        "a; -1+cmd|' /C calc'!A0": "a; '-1+cmd|' /C calc'!A0",
     }.items(),
 )
-def test_a_cell_is_no_formula_whatever_the_separator_is(text: str, cell: str) -> None:
+def test_a_cell_is_no_formula(text: str, cell: str) -> None:
     assert escape_csv(text) == cell
 
 
