@@ -97,7 +97,7 @@ def write_records(folder: Path, count: int) -> None:
             (place / "run.json").write_text(json.dumps(made.to_json(), indent=1))
             for task in STS:
                 np.savez_compressed(
-                    place / predictions_name(task, "tokenised"),
+                    place / predictions_name(task, "senteval-all/1"),
                     prediction=said[task],
                     gold=gold[task],
                     subset=np.full(PAIRS, task),

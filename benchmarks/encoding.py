@@ -41,7 +41,7 @@ def load_tasks(data: str, names: Sequence[str]) -> list[Any]:
     from bench.data.sets import DataFolder
     from bench.score.suites import suite
 
-    return [suite("sts").task(name).load(DataFolder(data), "tokenised") for name in names]
+    return [suite("sts").task(name).load(DataFolder(data)) for name in names]
 
 
 def peer(folder: str, tasks: Sequence[Any], batch_size: int) -> Callable[[], Scores]:

@@ -32,7 +32,7 @@ def by_sentence_transformers(folder: str, data: Path) -> dict[str, float]:
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
     scores = {}
     for name in STS_TASKS:
-        pairs = suite("sts").task(name).load(DataFolder(data), "tokenised").data
+        pairs = suite("sts").task(name).load(DataFolder(data)).data
         evaluator = EmbeddingSimilarityEvaluator(
             pairs.sentences1,
             pairs.sentences2,

@@ -135,14 +135,16 @@ def main() -> None:
         found[there] = stored([known[i] for i in there])
         return found
 
-    width = stored(suite("sts").task("STS12").load(data, args.text).sentences[:1]).shape[1]
+    protocol = "senteval-all-raw/1" if args.text == "raw" else "senteval-all/1"
+    tasks = suite(f"sts:{protocol}")
+    width = stored(tasks.task("STS12").load(data).sentences[:1]).shape[1]
     print(describe_machine())
     names = ["bench", *(["SentEval"] if args.senteval else []), "sentence-transformers", "mteb"]
     print(f"{args.text} text".ljust(16), *(name.rjust(22) for name in names))
     worst = dict.fromkeys(names, 0.0)
     spent = dict.fromkeys(names, 0.0)
     for name in STS_TASKS:
-        task = suite("sts").task(name).load(data, args.text)
+        task = tasks.task(name).load(data)
         sides: dict[str, Callable[[], float]] = {
             "bench": lambda task=task: ours(task, vectors),
             "SentEval": lambda name=name: senteval(

@@ -61,8 +61,8 @@ FIRST = 16
 """How many coordinates of a vector are kept; its length and its cosines see the others."""
 # of a suite that takes minutes, some of its tasks
 TASKS = {"clustering": ("AgNews", "SearchSnippets", "StackOverflow", "Tweet")}
-# the text forms of a suite whose sets are here in several
-TEXTS = {"sts": "tokenised,raw"}
+# further protocols of a suite, whose texts are here, too
+ON_REQUEST = {"sts": ("senteval-all-raw/1",)}
 SUITES = (
     "check",
     "sts",
@@ -353,11 +353,12 @@ def suites(data: Path, names: Sequence[str] = SUITES) -> dict[str, float]:
     found: dict[str, float] = {}
     for name in names:
         with tempfile.TemporaryDirectory() as place:
+            parts = [f"{name}:{task}" for task in TASKS.get(name, ())] or [name]
+            parts += [f"{name}:{protocol}" for protocol in ON_REQUEST.get(name, ())]
             result = bench.evaluate(
                 random_words,
-                suites=[f"{name}:{task}" for task in TASKS.get(name, ())] or [name],
+                suites=parts,
                 data=data,
-                text=TEXTS.get(name, "any"),
                 name="random words",
                 runs=place,
                 progress=False,
@@ -367,11 +368,10 @@ def suites(data: Path, names: Sequence[str] = SUITES) -> dict[str, float]:
 
 
 def _scores_of(result: Any) -> dict[str, float]:
-    """Return "suite, protocol, text, task" -> score; the text only of a set that has several."""
+    """Return "suite, protocol, task" -> score."""
     found = {}
     for score in result.scores:
-        text = getattr(score, "text", None)
-        key = ", ".join(filter(None, [score.suite, score.protocol, text, score.task]))
+        key = f"{score.suite}, {score.protocol}, {score.task}"
         found[key] = round(score.value, 4)
     return found
 

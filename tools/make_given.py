@@ -22,6 +22,7 @@ from bench.base.errors import DataMissing
 from bench.base.files import write_whole
 from bench.base.hashes import values_sha256
 from bench.data.sets import DataFolder
+from bench.records.names import data_key
 from bench.records.selection import known_sets
 from bench.score.suites import GIVEN, LoadedTask, Task, suite, suite_names
 from bench.score.suites.check import CHECK_DEV, check_dev_task
@@ -29,7 +30,7 @@ from bench.score.suites.sts import CLEAN_DEV, clean_dev_task, dev_task, find_tes
 from bench.verify.scores import SCHEMA
 
 STSB_DEV = "STS-B dev"  # as a training names it
-FORMS = ("tokenised", "raw")
+TEXTS = ("tokenised", "raw")
 EARLIER = ("check/CHECK", "CHECK dev")
 """Of data that this package no longer has: these hashes are taken over, so that older records can
 still be verified.
@@ -58,24 +59,23 @@ def given_hashes(loaded: LoadedTask) -> dict[str, str]:
 def measure(data: DataFolder) -> dict[str, object]:
     """Return the content of ``given.json``. Raises DataMissing, DataDamaged."""
     given: dict[str, dict[str, str]] = {}
-    shas: dict[str, dict[str, str]] = {}
+    shas: dict[str, str] = {}
     tasks: list[Task] = []
     for name in suite_names():
         if name != "mteb":
-            tasks += suite(name).tasks
+            tasks += (*suite(name).tasks, *suite(name).on_request)
     for task in tasks:
-        key = f"{task.suite}/{task.name}"
-        for form in FORMS:
-            try:
-                loaded = task.load(data, form)
-            except DataMissing:
-                print(f"{key}: no {form} text", file=sys.stderr)
-                continue
-            shas.setdefault(key, {})[loaded.form or "any"] = loaded.sha256
-            found = given_hashes(loaded)
-            if found != given.setdefault(key, found):  # another text form can be in another order
-                given[f"{key}@{loaded.form}"] = found
-            print(f"{key}, {loaded.form}: {', '.join(found)}", file=sys.stderr)
+        key = f"{task.suite}/{data_key(task.name, task.protocol)}"
+        try:
+            loaded = task.load(data)
+        except DataMissing as error:
+            print(f"{key}: {error.message}", file=sys.stderr)
+            continue
+        shas[key] = loaded.sha256
+        found = given_hashes(loaded)
+        if found != given.setdefault(f"{task.suite}/{task.name}", found):
+            given[key] = found  # raw texts can be in another order
+        print(f"{key}: {', '.join(found)}", file=sys.stderr)
     of_dev = measure_dev(data)
     taken_over: list[tuple[Mapping[str, Any], dict[str, Any]]] = [
         (known_sets()["given"], given),
@@ -90,15 +90,15 @@ def measure(data: DataFolder) -> dict[str, object]:
 def measure_dev(data: DataFolder) -> dict[str, dict[str, Any]]:
     """Return the known facts about the sets that select checkpoints."""
     dev = {CHECK_DEV: check_dev_task().sha256} | {
-        f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS
+        f"{STSB_DEV}, {text}": dev_task(data, text).sha256 for text in TEXTS
     }
-    dev |= {f"{CLEAN_DEV}, {form}": clean_dev_task(data, form).sha256 for form in FORMS}
-    counts = Counter(" ".join(sets) for sets in find_test_sets(dev_task(data, FORMS[0]).data, data))
+    dev |= {f"{CLEAN_DEV}, {text}": clean_dev_task(data, text).sha256 for text in TEXTS}
+    counts = Counter(" ".join(sets) for sets in find_test_sets(dev_task(data, TEXTS[0]).data, data))
     return {
         "dev": dev,
         "dev_pairs": {
             STSB_DEV: dict(sorted(counts.items())),
-            CLEAN_DEV: {"": clean_dev_task(data, FORMS[0]).n},
+            CLEAN_DEV: {"": clean_dev_task(data, TEXTS[0]).n},
         },
     }
 

@@ -23,6 +23,7 @@ from bench.compare.gain_sizes import SpreadOfRow, row_spreads
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
 from bench.compare.statistics.table import Cell, Row, Table
+from bench.records.names import text_of, with_text
 from bench.records.packed import NAME
 from bench.records.record import RunRecord
 from bench.records.run import Run
@@ -192,11 +193,17 @@ class Board:
 
         They have no part in the average: CxC-STS is next to the seven STS tasks.
         """
-        wanted = (ADJACENT.get(table.suite), table.setting, table.backbone, table.text)
+        if table.suite not in ADJACENT:
+            return []
+        suite, protocol = ADJACENT[table.suite]
+        text = text_of(table.protocol)
+        if text:
+            protocol = with_text(protocol, text)
+        wanted = (suite, protocol, table.setting, table.backbone)
         found = []
         for shown in self.tables:
             other = shown.table
-            form = ((other.suite, other.protocol), other.setting, other.backbone, other.text)
+            form = (other.suite, other.protocol, other.setting, other.backbone)
             if form == wanted and any(self.cell_of_same_runs(row, other) for row in table.rows):
                 found.append(shown)
         return found
@@ -216,14 +223,14 @@ class Board:
                 ours = dict.fromkeys(run for cell in row.cells for run in runs_of.get(cell, ()))
                 if ours:
                     pairs.append(Beside(row.cells, [records[run] for run in ours]))
-            for cells in judge_rows(pairs, "tokenised"):
+            for cells in judge_rows(pairs):
                 verdicts |= {cell.printed: cell for cell in cells if cell.mean is not None}
         return verdicts
 
 
 def _form(table: Table) -> tuple[object, ...]:
     """Return all that tables must share for their numbers to be in one column."""
-    return table.suite, table.protocol, table.text, table.columns
+    return table.suite, table.protocol, table.columns
 
 
 def _runs_of(

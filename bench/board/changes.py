@@ -147,7 +147,7 @@ def _means(tables: Sequence[Mapping[str, Any]]) -> dict[_Key, _Mean]:
             for task in columns:
                 cell = row["cells"].get(task)
                 if cell:
-                    score = ScoreKey(table["suite"], task, table["protocol"], table["text"])
+                    score = ScoreKey(table["suite"], task, table["protocol"])
                     key = _Key(name, place, score, str(row["differs"]))
                     found[key] = _Mean(
                         cell["mean"], _verdict(cell), len(table["rows"]), row["runs"]
@@ -220,12 +220,11 @@ def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
 
 
 def _data_hashes(runs: Sequence[RunRecord], key: ScoreKey) -> set[str]:
-    """Return the hashes of the data of every task in the suite, protocol and text form of
-    ``key``."""
+    """Return the hashes of the data of every task in the suite and protocol of ``key``."""
     hashes = set()
     for run in runs:
         for score in run.scores:
             if score.key._replace(task=key.task) == key:
-                name = data_key(score.task, key.text, key.suite)
+                name = data_key(score.task, key.protocol, key.suite)
                 hashes.add(str(run.provenance.data.get(name)))
     return hashes

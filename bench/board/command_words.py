@@ -24,7 +24,7 @@ PRECISIONS = ("auto", "fp32", "tf32", "bf16", "fp16")
 MOST_WORDS, LONGEST_WORD = 200, 500
 METHOD_NAME = re.compile(r"[a-z0-9-]+(\+[\w.-]+)?", re.ASCII)
 PLAIN_NAME = re.compile(r"\w[\w .@+=/-]*")
-SUITE_NAME = re.compile(r"[a-z0-9][a-z0-9-]*(:[\w.,@:+-]+)?", re.ASCII)
+SUITE_NAME = re.compile(r"[a-z0-9][a-z0-9-]*(:[\w.,@:+-]+(/[0-9]+)?)?", re.ASCII)
 CORPUS_NAME = re.compile(rf"builtin|hub:[\w./@:,#=-]+|{BY_HASH}[0-9a-f]{{64}}", re.ASCII)
 CORPUS_COLUMN = re.compile(
     r"\w[\w .()+-]*=(?:sentence|label|score|negatives|sent[01]|hard_neg(?:_\d+)?)"

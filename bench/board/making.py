@@ -26,7 +26,7 @@ TESTED = (
     " three seeds and single tasks are not tested."
 )
 NOT_COMPARABLE = (
-    "Numbers with another protocol, text form, setting or backbone are in another table. Times "
+    "Numbers with another protocol, setting or backbone are in another table. Times "
     "and memory measured on other hardware or with another version are not shown next to these. "
     "Rows of one table whose data, libraries or code differ have a footnote."
 )
@@ -50,8 +50,7 @@ def how_it_was_made(
     """
     protocols = []
     for table in tables:
-        words = (table.protocol, metric_words(table), table.text)
-        protocols.append(", ".join(filter(None, words)))
+        protocols.append(f"{table.protocol}, {metric_words(table)}")
     texts, lengths = [], []
     for record in records:
         if record.training and record.training.sentences:

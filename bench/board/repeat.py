@@ -51,7 +51,7 @@ from bench.run.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
 ANOTHER = "NAME"
 """Stands for another method in the command that makes a row of it."""
 MOST_RANKS = 4096
-_FORM = re.compile(r"tokenised|raw|other-[0-9a-f]+")
+_PROTOCOL = re.compile(r"[a-z0-9-]+-raw/[0-9]+")
 _FILE = re.compile(r"\w[\w .+-]*\.py")
 
 
@@ -173,7 +173,7 @@ def _ranks(value: object) -> int:
 
 
 def _suites(records: Sequence[RunRecord]) -> list[str]:
-    """Return the options --suite (for mteb with its tasks) and --text (if it is not the default).
+    """Return the option --suite: for mteb with its tasks, for raw texts with the protocol.
 
     A user's own files are left out: they are not here.
     """
@@ -184,19 +184,15 @@ def _suites(records: Sequence[RunRecord]) -> list[str]:
         raise NotRepeatable
     tasks = [score.task for score in scores if score.suite == "mteb" and score.task != AVERAGE]
     names: list[str] = []
-    forms: list[str] = []
     for score in scores:
         name = score.suite
         if name == "mteb" and tasks:
             name = f"mteb:{','.join(dict.fromkeys(tasks))}"
+        elif _PROTOCOL.fullmatch(score.protocol):
+            name = f"{name}:{score.protocol}"
         if name not in names:
             names.append(checked_word(name, SUITE_NAME))
-        if score.text and score.text not in forms and _FORM.fullmatch(score.text):
-            forms.append(score.text)
-    words = ["--suite", ",".join(names)]
-    if forms not in ([], ["tokenised"]):
-        words += ["--text", ",".join(forms)]
-    return words
+    return ["--suite", ",".join(names)]
 
 
 def _corpora(record: RunRecord) -> list[str]:

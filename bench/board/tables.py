@@ -12,6 +12,7 @@ from bench.board.addresses import unused_name
 from bench.board.making import checkpoint_rule, count_values, machine_of
 from bench.compare.statistics.table import Row, Table
 from bench.compare.tables import TableOptions, make_tables
+from bench.records.names import text_of
 from bench.records.record import RunRecord
 from bench.records.run import Run
 
@@ -29,7 +30,7 @@ MEASURED = ("train_seconds", "peak_memory_bytes")
 class BoardTable:
     """One comparable set of numbers: rows are methods, columns are tasks."""
 
-    # "unsupervised-builtin-sts-senteval-all-1-tokenised"; the same in all versions
+    # "unsupervised-builtin-sts-senteval-all-1"; the same in all versions
     anchor: str
     # judged against its baseline, if it has one
     table: Table
@@ -107,9 +108,8 @@ def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
             table.backbone or "",
             SUITES.index(table.suite) if table.suite in SUITES else len(SUITES),
             table.suite,
+            bool(text_of(table.protocol)),
             table.protocol,
-            table.text != "tokenised",
-            table.text or "",
             table.chosen_on,
             table.budget,
         )
@@ -124,7 +124,6 @@ def _anchor(table: Table) -> str:
         table.backbone,
         table.suite,
         table.protocol,
-        table.text,
         table.chosen_on and f"on {table.chosen_on}",
         table.budget,
         table.sender and f"by {table.sender}",

@@ -38,9 +38,8 @@ from bench.show.tables.forms import format_tables
     "--suite",
     multiple=True,
     callback=lambda context, option, names: ",".join(names) or None,
-    help="Only these suites (a,b); may be repeated.",
+    help="Only these suites or protocols (a,b); may be repeated.",
 )
-@click.option("--text", help="Only this text form: tokenised, raw.")
 @click.option(
     "--baseline",
     metavar="ROW",
@@ -56,7 +55,7 @@ from bench.show.tables.forms import format_tables
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse runs that differ in protocol, text, data, training or library versions.",
+    help="Refuse runs that differ in protocol, data, training or library versions.",
 )
 @click.option("--together", is_flag=True, help="All backbones, settings and budgets in one table.")
 @click.option(
@@ -105,7 +104,6 @@ def compare(
     setting: str | None,
     variant: str | None,
     suite: str | None,
-    text: str | None,
     baseline: str | None,
     with_paper: bool,
     cost: bool,
@@ -142,7 +140,7 @@ def compare(
     }
     # --items compares the tasks by themselves
     task_filter = "" if items else ",".join(chosen_tasks)
-    score_filters = {"suite": suite, "text": text, "task": task_filter}
+    score_filters = {"suite": suite, "task": task_filter}
     with no_collection():
         selected = select_scores(select_runs(references, runs, run_filters), score_filters)
     if items:

@@ -21,10 +21,10 @@ from bench.data.overlap import (
     scored_sentences,
 )
 from bench.data.sets import DataFolder
+from bench.records.names import text_of
 from bench.run.corpora import open_corpus
-from bench.score.suites import expand_suites, suite
+from bench.score.suites import expand_suites, split_names, suite
 from bench.session.progress import RunReporter
-from bench.session.values import comma_list
 from bench.show.tables.run_report import overlap_grid
 
 
@@ -36,12 +36,6 @@ from bench.show.tables.run_report import overlap_grid
     default="sts,cxc,transfer,clustering",  # that papers report, and have sentences of their own
     show_default=True,
     help="Suites whose sentences are looked for; or all.",
-)
-@click.option(
-    "--text",
-    default="tokenised",
-    show_default=True,
-    help="Text form of the sets that have several.",
 )
 @click.option(
     "--column",
@@ -57,7 +51,6 @@ from bench.show.tables.run_report import overlap_grid
 def overlap(
     corpus: str,
     suites: str,
-    text: str,
     column: str | None,
     matches: Path | None,
     data: Path | None,
@@ -83,7 +76,7 @@ def overlap(
             f"--matches {matches}: unknown format '{matches.suffix}'",
             f"--matches {matches.with_suffix('.jsonl')}",
         )
-    tasks = _scored_sentences(folder, comma_list(suites), text)
+    tasks = _scored_sentences(folder, split_names(suites))
     found: list[Match] = []
     reporter = RunReporter()
     reporter.phase("rows", len(opened))
@@ -119,27 +112,27 @@ def _write_matches(file: Path, found: Sequence[Match]) -> None:
     write_or_fail(file, "".join(lines).encode(), "--matches FILE")
 
 
-def _scored_sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
+def _scored_sentences(data: DataFolder, suites: Sequence[str]) -> list[ScoredSentences]:
     """Return the sentences of every task that has its data here, and print a line for other sets.
 
     Raises DataMissing if no set is here.
     """
-    # one entry for a set that is scored under two protocols
+    # one entry for texts that are scored under two protocols
     tasks = {}
     for name in expand_suites(suites):
         for task in suite(name).tasks:
-            tasks[name, task.name] = task
+            tasks[task.suite, task.name, text_of(task.protocol)] = task
     loaded: list[ScoredSentences] = []
     missing: dict[str, DataMissing] = {}
-    for (name, _), task in tasks.items():
+    for (name, _, text), task in tasks.items():
         try:
-            read = task.load(data, text)
+            read = task.load(data)
         except DataMissing as error:
             missing.setdefault(error.message, error)
             continue
         sentences = scored_sentences(read)
         if sentences:
-            loaded.append(ScoredSentences(name, task.name, read.form, sentences))
+            loaded.append(ScoredSentences(name, task.name, text, sentences))
     if missing and not loaded:
         raise next(iter(missing.values()))
     for problem in missing:

@@ -207,7 +207,7 @@ def _run_object(
         "corpus": None if run.corpus is None else run.corpus.name,
         "notes": list(run.notes),
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)),
-        "text": run.text,
+        "protocols": list(dict.fromkeys(task.protocol for task in run.tasks)),
         "recipe": {key: asdict(value) for key, value in values.items()},
         "estimate": {**asdict(row.guess), "disk_bytes": disk_bytes([run])},
         "to_fetch": to_fetch,

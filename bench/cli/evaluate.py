@@ -43,7 +43,7 @@ SERVER = "A server"
 @click.command(
     cls=GroupedCommand,
     params=shared_options(
-        *("suites", "text", "device", "fresh", "offline", "allow_pickle", "data", "runs"),
+        *("suites", "device", "fresh", "offline", "allow_pickle", "data", "runs"),
         *("plugins", "as_json", "plain"),
     ),
 )
@@ -259,7 +259,7 @@ def _write_sentences(file: Path, config: RunConfig) -> None:
     """Write the distinct sentences of every task, as they are encoded, as JSON lines."""
     root = Path(config.data) if config.data else None
     folder = DataFolder(root, offline=config.offline)
-    sentences = scored_sentences_of(config.suites, config.text, folder)
+    sentences = scored_sentences_of(config.suites, folder)
     lines = [json.dumps({"sentence": text}, ensure_ascii=False) + "\n" for text in sentences]
     write_or_fail(file, "".join(lines).encode("utf-8", "surrogatepass"))
     click.echo(f"{len(sentences):,} sentences: {file}")

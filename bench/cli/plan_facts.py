@@ -9,6 +9,7 @@ from bench.base.text import format_bytes, format_duration, list_names, plural, s
 from bench.cli.plan_rows import PlanRow
 from bench.data.sets import Pending, data_sets
 from bench.method.budget import budget_of
+from bench.records.names import RAW, text_of
 from bench.run.cards import CARDS, card_named
 from bench.run.estimates import disk_bytes
 from bench.run.planned import PlannedRun
@@ -133,10 +134,12 @@ def plural_number(count: float, noun: str) -> str:
 
 
 def scores_text(rows: Sequence[PlanRow]) -> str:
-    """Write the tasks that all rows share, and the form of their text."""
-    run = rows[0].first
-    names = list_names(dict.fromkeys(task.name for task in run.tasks), 20)
-    return f"{names} ({run.text} text)"
+    """Write the tasks that all rows share; raw texts are said."""
+    names: dict[str, None] = {}
+    for task in rows[0].first.tasks:
+        is_raw = text_of(task.protocol) == RAW
+        names[f"{task.name} (raw texts)" if is_raw else task.name] = None
+    return list_names(names, 20)
 
 
 def device_text(device: str, precision: str) -> str:

@@ -52,7 +52,7 @@ COMMAND = "bench reproduce"
 @click.command(
     cls=GroupedCommand,
     params=shared_options(
-        *("pairs", "budget", "corpus", "text", "device", "precision", "offline", "allow_pickle"),
+        *("pairs", "budget", "corpus", "device", "precision", "offline", "allow_pickle"),
         *("data", "runs", "plugins", "dry_run", "everything", "as_json", "plain"),
     ),
 )
@@ -148,10 +148,10 @@ def reproduce(
     with session.reporter.display():
         code = _run_stages(session, order, registry)
     if part.how == SCORES:
-        print_comparison(table_runs, session.store, session.config.text, as_json)
+        print_comparison(table_runs, session.store, as_json)
     page = html or _figure_page(part, name, session)
     if page is not None:
-        write_comparison_page(page, part, table_runs, session.store, session.config.text)
+        write_comparison_page(page, part, table_runs, session.store)
         click.echo(f"page: {page}", err=as_json)
     raise click.exceptions.Exit(code)
 

@@ -46,14 +46,9 @@ def _skipped_rows(table_runs: Sequence[TableRun]) -> list[tuple[str, str]]:
     return [(", ".join(dict.fromkeys(names)), why) for why, names in labels.items()]
 
 
-def print_comparison(
-    table_runs: Sequence[TableRun], store: RunsFolder, text: str, as_json: bool
-) -> None:
-    """Print every printed cell next to ours, with the verdict on it.
-
-    ``text``: the text form that is compared.
-    """
-    for title, cells in _compared_cells(table_runs, store, text).items():
+def print_comparison(table_runs: Sequence[TableRun], store: RunsFolder, as_json: bool) -> None:
+    """Print every printed cell next to ours, with the verdict on it."""
+    for title, cells in _compared_cells(table_runs, store).items():
         if as_json:
             for cell in cells:
                 sentence = verdict_text(cell, cell.printed)
@@ -75,7 +70,7 @@ def print_comparison(
 
 
 def _compared_cells(
-    table_runs: Sequence[TableRun], store: RunsFolder, text: str
+    table_runs: Sequence[TableRun], store: RunsFolder
 ) -> dict[str, list[Reproduced]]:
     """Return title of a printed row and its run -> the results of its cells."""
     titles = []
@@ -88,7 +83,7 @@ def _compared_cells(
             titles.append(_title(run, row.first))
             compared.append(Beside(row.cells, records, run.differs_from(row.first)))
     by_title: dict[str, list[Reproduced]] = {}
-    for title, cells in zip(titles, judge_rows(compared, text), strict=True):
+    for title, cells in zip(titles, judge_rows(compared), strict=True):
         by_title.setdefault(title, []).extend(cells)
     return by_title
 
@@ -117,7 +112,7 @@ def _cell_columns(cell: Reproduced) -> tuple[str, str, str, str]:
 
 
 def write_comparison_page(
-    file: Path, part: PaperPart, table_runs: Sequence[TableRun], store: RunsFolder, text: str
+    file: Path, part: PaperPart, table_runs: Sequence[TableRun], store: RunsFolder
 ) -> None:
     """Write the page of a figure that is drawn from our runs, or of a table's cells next to ours.
 
@@ -127,7 +122,7 @@ def write_comparison_page(
     if part.how != SCORES:
         runs = {run.name: finished_runs_of(run, store) for run in table_runs}
         figure = paper_figure(part, {name: ours for name, ours in runs.items() if ours})
-    compared = _compared_cells(table_runs, store, text)
+    compared = _compared_cells(table_runs, store)
     page = render_reproduced(
         f"{part.name}, run again",
         figure,

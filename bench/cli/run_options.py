@@ -100,18 +100,10 @@ MAIN_OPTIONS = (
         "suites",
         multiple=True,
         metavar="SUITE",
-        help="Suites, separated by commas, or all; SUITE:TASK for one task; a file of yours "
+        help="Suites, separated by commas, or all; SUITE:TASK for one task; "
+        "SUITE:PROTOCOL, as sts:senteval-all-raw/1, for another protocol; a file of yours "
         "(pairs.tsv, classification:texts.csv). "
         "May be repeated.  [default: sts]",
-    ),
-    grouped_option(
-        WHAT,
-        "--text",
-        type=lambda text: ",".join(comma_list(text)),
-        metavar="TEXT",
-        help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, "
-        "any, other-<hash>.  "
-        "[default: tokenised]",
     ),
     grouped_option(
         WHAT,

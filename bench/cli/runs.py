@@ -185,7 +185,7 @@ def _run_object(record: RunRecord, queue: Mapping[str, ClusterJob]) -> dict[str,
     averages = []
     for score in record.scores:
         if score.task == AVERAGE:
-            fields = ("suite", "protocol", "text", "value")
+            fields = ("suite", "protocol", "value")
             averages.append({field: getattr(score, field) for field in fields})
     job = queue.get(record.run_id)
     job_object = None

@@ -21,8 +21,11 @@ from bench.session.values import comma_list
 FIELDS = {
     "backbone": ("backbone", "backbone_name"),
     "method": ("method", "method_name", "label"),
+    "suite": ("suite", "protocol"),
 }
-"""Filter -> attributes of a record that it compares; other filters are attributes themselves."""
+"""Filter -> attributes of a record or a score that it compares; other filters are attributes
+themselves.
+"""
 
 
 def select_runs(
@@ -77,7 +80,7 @@ def _warn_of_damaged(problems: Sequence[BenchError]) -> None:
 
 
 def select_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]:
-    """Return the runs with the scores of these suites, text forms and tasks only.
+    """Return the runs with the scores of these suites, protocols and tasks only.
 
     Runs without any are left out. Raises UnknownName for a name that no score has.
     """
@@ -87,16 +90,20 @@ def select_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Ru
         names = comma_list(text)
         if not names:
             continue
-        known = {_name_of(score, key) for run in runs for score in run.record.scores}
+        known: set[str] = set()
+        for run in runs:
+            for score in run.record.scores:
+                known.update(_names_of(score, key))
         check_known_names(key, names, known, "among the scores of these runs", "bench runs")
         runs = [_with_scores_of(run, key, names) for run in runs]
     return [run for run in runs if run.record.scores]
 
 
 def _with_scores_of(run: Run, key: str, names: Sequence[str]) -> Run:
-    scores = [score for score in run.record.scores if _name_of(score, key) in names]
+    wanted = set(names)
+    scores = [score for score in run.record.scores if wanted & _names_of(score, key)]
     return Run(structs.replace(run.record, scores=tuple(scores)), run.folder)
 
 
-def _name_of(score: Score, key: str) -> str:
-    return getattr(score, key) or "none"
+def _names_of(score: Score, key: str) -> set[str]:
+    return {getattr(score, field) for field in FIELDS.get(key, (key,))}

@@ -53,7 +53,14 @@ def suites(
         print_json(described)
         return
     columns = ("suite", GridColumn("tasks", right=True), GridColumn("measures", wrap=24))
-    rows = [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in described]
+    rows = [
+        (
+            facts["name"],
+            str(sum(not task["on_request"] for task in facts["tasks"])),
+            facts["description"],
+        )
+        for facts in described
+    ]
     print_grid(grid(columns, rows, notes=["bench suites NAME: everything about one"]))
 
 
@@ -98,7 +105,7 @@ def _task_row(task: dict[str, Any]) -> tuple[str, ...]:
 
 def _describe_suite(suite: Suite) -> dict[str, Any]:
     tasks = []
-    for task in suite.tasks:
+    for task in (*suite.tasks, *suite.on_request):
         tasks.append(
             {
                 "name": task.name,
@@ -107,6 +114,8 @@ def _describe_suite(suite: Suite) -> dict[str, Any]:
                 "n": getattr(task, "n", None),
                 "data": list(getattr(task, "data", ())),
                 "subsets": getattr(task, "subsets", {}),
+                # scored only if its protocol is named
+                "on_request": task in suite.on_request,
             }
         )
     facts: dict[str, Any] = {

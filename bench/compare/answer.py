@@ -7,7 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bench.base.text import list_names
-from bench.compare.formatting import SEVERAL, budget_words, row_name, score, setting_words
+from bench.compare.formatting import (
+    SEVERAL,
+    budget_words,
+    row_name,
+    score,
+    setting_words,
+    text_words,
+)
 from bench.compare.statistics.table import (
     AVERAGE,
     BETTER,
@@ -78,7 +85,7 @@ def name_table(table: Table) -> str:
 
 def name_column(table: Table) -> str:
     """Return "the STS average", "CxC-STS"."""
-    form = "" if table.text in (None, "tokenised") else f" ({table.text})"
+    form = text_words(table.protocol)
     if table.head == AVERAGE:
         return f"the {NAMES.get(table.suite, table.suite)} average{form}"
     return f"{table.head}{form}"

@@ -216,8 +216,6 @@ def _other_score(p: Predicted, moved: Influence, metric: Metric) -> str:
 
 def _predicted(having: Sequence[tuple[Run, Score]], metric: Metric) -> Predicted:
     first = having[0][1]
-    if any(score.key != first.key for _, score in having):
-        raise BenchError(f"{first.task}: its seeds were scored on texts of different forms")
     runs = [run for run, _ in having]
     if metric.influence is None:
         return predicted_by_own_scorer(runs, first.key)
@@ -225,7 +223,7 @@ def _predicted(having: Sequence[tuple[Run, Score]], metric: Metric) -> Predicted
 
 
 def scores_in_table(record: RunRecord, table: Table) -> Mapping[str, Score]:
-    return by_protocol(record).get((table.suite, table.protocol, table.text or ""), {})
+    return by_protocol(record).get((table.suite, table.protocol), {})
 
 
 def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:

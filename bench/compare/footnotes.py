@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names, plural
-from bench.compare.formatting import protocol_words, row_name
+from bench.compare.formatting import row_name
 from bench.compare.statistics.table import (
     AVERAGE,
     Footnote,
@@ -46,8 +46,7 @@ def with_footnotes(
     that differ.
 
     The value that most runs have is the rule; one footnote names all that differ from it. Rows that
-    a suite has only under another protocol or text form, in another one of ``tables``, are named
-    too.
+    a suite has only under another protocol, in another one of ``tables``, are named too.
     """
     table = _seen_in_training(_with_differences(table, records), records)
     runs = [records[run] for row in table.rows for run in row.runs]
@@ -203,11 +202,8 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
         code = _code_of(score, record) if has_codes else None
         if code:
             facts[f"code of {score.task}"] = code[:8]
-        text = score.text or ""
-        if table.text and (text == table.text or text.startswith("other-")):
-            facts[f"text of {score.task}"] = text
-        sha256 = data.get(data_key(score.task, score.text, table.suite))
-        if score.text == table.text and sha256 is not None:
+        sha256 = data.get(data_key(score.task, score.protocol, table.suite))
+        if sha256 is not None:
             facts[f"data of {score.task}"] = str(sha256)[:8]
     kind = kind_of_values(record)
     if kind:
@@ -227,21 +223,20 @@ def _code_of(score: Score, record: RunRecord) -> str | None:
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
     """Return footnotes for rows of the same suite that only other tables have.
 
-    Those tables have another protocol or text form.
+    Those tables have another protocol.
     """
     here = {run for row in table.rows for run in row.runs}
     place = (table.suite, table.setting, table.backbone)
-    form = protocol_words(table)
     footnotes = []
     for other in tables:
         if (other.suite, other.setting, other.backbone) != place:
             continue
-        if protocol_words(other) == form:
+        if other.protocol == table.protocol:
             continue
         names = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
         if names:
-            only = f"{protocol_words(other)} only"
-            footnotes.append(Footnote("protocol", only, list_names(names), form))
+            only = f"{other.protocol} only"
+            footnotes.append(Footnote("protocol", only, list_names(names), table.protocol))
     return footnotes
 
 
@@ -252,7 +247,7 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
         raise BenchError(
             f"--strict: {plural(len(differences), 'difference')} between the runs of a table: "
             f"{list_names(differences, 1)}",
-            "name the runs, filter them (--method, --backbone, --text), or leave --strict out "
+            "name the runs, filter them (--method, --backbone, --suite), or leave --strict out "
             "and read the footnotes",
         )
 

@@ -9,6 +9,7 @@ from bench.base.text import plural
 from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import AVERAGE, Cell, Row, Table
 from bench.records import RunRecord
+from bench.records.names import RAW, text_of
 from bench.records.value_sources import TUNED
 from bench.score.suites import find_metric
 
@@ -83,11 +84,14 @@ def setting_words(setting: str | None) -> str:
     return setting
 
 
-def protocol_words(table: Table) -> str:
-    """Return the protocol and the text form: "senteval-all/1 (tokenised)"."""
-    if not table.text:
-        return table.protocol
-    return f"{table.protocol} ({table.text})"
+def text_words(protocol: str) -> str:
+    """Return " (raw texts)" for a protocol of raw texts, " (1a2b3c4d)" for a user's file, else
+    "".
+    """
+    text = text_of(protocol)
+    if text == RAW:
+        return " (raw texts)"
+    return f" ({text})" if text else ""
 
 
 def budget_words(budget: str) -> str:
@@ -97,7 +101,7 @@ def budget_words(budget: str) -> str:
 
 
 def headline(table: Table) -> str:
-    """Return the heading "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)"."""
+    """Return the heading "unsupervised, builtin, 3 seeds, senteval-all/1"."""
     fewest, most = table.seeds
     seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     words: list[str | None] = []
@@ -105,7 +109,7 @@ def headline(table: Table) -> str:
         words.append(f"submitted by {table.sender}")
     if table.setting:
         words.append(setting_words(table.setting))
-    words += [table.backbone, budget_words(table.length), seeds, protocol_words(table)]
+    words += [table.backbone, budget_words(table.length), seeds, table.protocol]
     return ", ".join(word for word in words if word)
 
 
@@ -124,28 +128,27 @@ def score(value: float, decimals: int = 2) -> str:
 
 
 def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield for each suite, protocol and text form: its name, its average ("" if none) and its
-    tasks: ["STS12 68.40", ...].
+    """Yield for each suite and protocol: its name, its average ("" if none) and its tasks:
+    ["STS12 68.40", ...].
 
-    The name is the protocol if the suite was scored under several.
+    The name is the protocol if the suite was scored under several, or on other texts than the
+    papers'.
     """
-    forms = dict.fromkeys((known.suite, known.protocol, known.text) for known in record.scores)
-    for suite, protocol, text in forms:
+    protocols = dict.fromkeys((known.suite, known.protocol) for known in record.scores)
+    for suite, protocol in protocols:
         values = {}
         for known in record.scores:
-            if (known.suite, known.protocol, known.text) == (suite, protocol, text):
+            if (known.suite, known.protocol) == (suite, protocol):
                 decimals = find_metric(known.suite, known.metric).decimals
                 values[known.task] = score(known.value, decimals)
         average = values.pop(AVERAGE, "")
-        protocols = {other for known, other, _ in forms if known == suite}
-        several = len(protocols) > 1
-        form = "" if text in (None, "tokenised") else f" ({text})"
-        name = protocol if several else suite
-        yield f"{name}{form}", average, [f"{task} {value}" for task, value in values.items()]
+        several = sum(other == suite for other, _ in protocols) > 1
+        name = protocol if several or text_of(protocol) else suite
+        yield name, average, [f"{task} {value}" for task, value in values.items()]
 
 
 def heads(record: RunRecord) -> str:
-    """Return each suite's average, or its only task: "sts 76.25, sts (raw) 77.10"."""
+    """Return each suite's average, or its only task: "sts 76.25, geometry 0.21"."""
     heads = []
     for name, average, tasks in suite_scores(record):
         only = tasks[0].rpartition(" ")[2] if len(tasks) == 1 else f"{len(tasks)} tasks"

@@ -15,6 +15,7 @@ import numpy as np
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import AVERAGE
 from bench.data.sets import DataFolder
+from bench.records.names import text_of
 from bench.records.predictions import Predicted, read_predicted, same_items
 from bench.records.record import ScoreKey
 from bench.records.run import Run
@@ -68,7 +69,7 @@ def disagreements(
     first: Run, second: Run, *, texts: ReadTexts, tasks: Sequence[str] = (), top: int = 10
 ) -> list[Disagreement]:
     """Compare the tasks that both runs have predictions for, in the first run's order; one protocol
-    per task and text form.
+    for the same texts.
 
     Raises BenchError if the runs share no task, or UnknownName for a task that they do not
     share.
@@ -84,10 +85,10 @@ def disagreements(
     for task in tasks:
         if task not in known:
             raise UnknownName("task", task, known, "among the tasks of both runs")
-    by_task: dict[tuple[str, str, str | None], Disagreement] = {}
+    by_task: dict[tuple[str, str, str], Disagreement] = {}
     error = BenchError("these two runs share no task with predictions", "bench runs RUN")
     for key, metric in shared.items():
-        place = (key.suite, key.task, key.text)
+        place = (key.suite, key.task, text_of(key.protocol))
         if (key.task in tasks or not tasks) and place not in by_task:
             try:
                 by_task[place] = _disagreement(key, metric, first, second, texts, top)
@@ -187,7 +188,7 @@ def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
     scored = find_task(key)
     if scored is None:
         raise BenchError(f"the suite {key.suite} has no task of this name and protocol")
-    loaded = scored.load(DataFolder(data, offline=True), key.text or "any")
+    loaded = scored.load(DataFolder(data, offline=True))
     about: Any = getattr(loaded, "data", loaded)
     texts: Texts = []
     gold = None

@@ -22,6 +22,7 @@ from bench.base.text import list_names
 from bench.compare.consistency import CONSISTENT, NOT_TESTED, PrintVerdict, judge_print, pooled_sd
 from bench.compare.statistics.table import Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
+from bench.records.names import text_of
 from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
 from bench.references import (
     AVERAGE,
@@ -41,34 +42,33 @@ from bench.score.metrics.metric import metric_named
 DEV_SET = "STS-B dev"
 
 
-def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
-    """Find our score for a printed value: under its protocol (any, if the paper's is not known),
-    in the text form ``text``.
+def score_of(record: RunRecord, cell: ReferenceResult) -> Score | None:
+    """Find our score for a printed value, under its protocol.
 
-    If the print depends on no form (its ``text`` is empty), every scored form counts.
+    If the paper's is not known, any protocol counts that has the papers' texts.
     """
     if cell.metric == DEV:
         return _dev_score(record)
     if cell.protocol == WEIGHTED:
-        return _weighted_score(record, cell, text)
-    fitting = [
-        score
-        for score in record.scores
-        if (score.suite, score.task) == (SUITES[cell.metric], cell.task)
-        and cell.protocol in (UNKNOWN, score.protocol)
-    ]
-    of_form = [score for score in fitting if text == "any" or score.text in (text, None)]
-    return next(iter(of_form or (fitting if not cell.text else [])), None)
+        return _weighted_score(record, cell)
+    for score in record.scores:
+        if (score.suite, score.task) != (SUITES[cell.metric], cell.task):
+            continue
+        if score.protocol == cell.protocol:
+            return score
+        if cell.protocol == UNKNOWN and not text_of(score.protocol):
+            return score
+    return None
 
 
-def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
+def _weighted_score(record: RunRecord, cell: ReferenceResult) -> Score | None:
     """Return Spearman's correlation within each sub-dataset, weighted by size: a detail of the
     score over all pairs. "Avg." is the mean over the tasks, and missing if one of them is missing.
     """
     whole = replace(cell, protocol=WHOLE)
-    average = score_of(record, whole, text)
+    average = score_of(record, whole)
     tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
-    scores = [score_of(record, replace(whole, task=task), text) for task in tasks]
+    scores = [score_of(record, replace(whole, task=task)) for task in tasks]
     known = []
     for score in scores:
         value = None if score is None else score.detail.get("wmean")
@@ -115,7 +115,6 @@ class Reproduced(PrintVerdict):
     seeds: tuple[int | None, ...] = ()
     runs: tuple[str, ...] = ()
     protocol: str | None = None  # of ours
-    text: str | None = None  # form of ours
     notes: tuple[str, ...] = ()  # the audit's remarks on the published value
 
     @property
@@ -126,11 +125,11 @@ class Reproduced(PrintVerdict):
 Scored = Sequence[tuple[RunRecord, Score]]
 
 
-def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
+def judge_rows(rows: Sequence[Beside]) -> list[list[Reproduced]]:
     """Compare every printed cell of these rows.
 
     Spreads are pooled over all rows that were scored on the same task, each run once."""
-    scored = [[_scored(row, cell, text) for cell in row.cells] for row in rows]
+    scored = [[_scored(row, cell) for cell in row.cells] for row in rows]
     samples: dict[ScoreKey, dict[tuple[str, ...], list[float]]] = {}
     for of_cell in chain.from_iterable(scored):
         if not of_cell:
@@ -150,11 +149,11 @@ def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
     ]
 
 
-def _scored(row: Beside, cell: ReferenceResult, text: str) -> Scored:
+def _scored(row: Beside, cell: ReferenceResult) -> Scored:
     """Return the records of a row that have a score for a printed cell, each with the score."""
     scored = []
     for record in row.records:
-        score = score_of(record, cell, text)
+        score = score_of(record, cell)
         if score is not None:
             scored.append((record, score))
     return scored
@@ -186,7 +185,6 @@ def _reproduced(
         seeds=tuple(record.seed for record, _ in scored),
         runs=tuple(record.run_id for record, _ in scored),
         protocol=first.protocol,
-        text=first.text,
         notes=notes,
     )
 
@@ -194,8 +192,7 @@ def _reproduced(
 def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """Return the table with the printed value in each cell that a paper has one for.
 
-    A note names the rows without any. Only numbers of the table's own protocol and text form are
-    taken.
+    A note names the rows without any. Only numbers of the table's own protocol are taken.
     """
     pooled = []
     for i in range(len(table.columns)):
@@ -220,13 +217,14 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
 
 
 def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
-    """Find what papers printed for a row on a task, in the table's protocol and text form.
+    """Find what papers printed for a row on a task, in the table's protocol.
 
     The value to compare with comes first. ``record``: the record of one of the row's runs."""
     recipe = {key: value.value for key, value in record.recipe.items()}
     run = RunTerms(row.method, row.setting, record.backbone, row.variant, recipe)
     printed = find_printed(run, task, suite=table.suite, protocol=table.protocol)
-    return [cell for cell in printed if not cell.text or table.text in (None, cell.text)]
+    # the protocol of a print on unknown texts is a guess
+    return [cell for cell in printed if cell.text != UNKNOWN]
 
 
 def _with_print(

@@ -136,7 +136,7 @@ def score_follows_from_predictions(case: TaskCase) -> str:
     with tempfile.TemporaryDirectory() as folder:
         arrays = read_arrays(
             RunsFolder(Path(folder)).write_predictions(
-                "run", result.task, result.text, result.predictions, result.suite
+                "run", result.task, result.protocol, result.predictions, result.suite
             )
         )
     again = _scored_again(result, arrays)
@@ -161,7 +161,7 @@ def score_follows_from_predictions(case: TaskCase) -> str:
 def _scored_again(result: TaskResult, arrays: Mapping[str, np.ndarray]) -> Any:
     try:
         return rescore(
-            ScoreKey(result.suite, result.task, result.protocol, result.text),
+            ScoreKey(result.suite, result.task, result.protocol),
             arrays,
             result.metric,
         )

@@ -31,11 +31,14 @@ AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 @dataclass(frozen=True)
 class OfTask:
-    """A fact about one task of a suite, in one text form."""
+    """A fact about one task of a suite.
+
+    ``text``: what the protocol says of its texts: "raw", the hash of a user's file, or "".
+    """
 
     suite: str
     task: str
-    text: str | None
+    text: str
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,8 @@ def front_matter(record: RunRecord, exported: Exported) -> str:
 def _model_index_entry(score: Score) -> dict[str, Any]:
     """Return a score as an entry of the hub's model-index."""
     task_type = "sentence-similarity" if score.metric == "spearman" else "feature-extraction"
-    parts = [part for part in (score.task, score.protocol, score.text) if part]
     return {
         "task": {"type": task_type},
-        "dataset": {"name": ", ".join(parts), "type": score.suite},
+        "dataset": {"name": f"{score.task}, {score.protocol}", "type": score.suite},
         "metrics": [{"type": score.metric, "value": round(score.value, 4), "name": score.metric}],
     }

@@ -32,12 +32,11 @@ def scores_table(run: Run) -> str:
                 table.suite,
                 metric_words(table),
                 table.protocol,
-                table.text or "",
             )
         )
     numbers = [GridColumn(name, right=True) for name in ("score", "items", "95 % interval")]
     note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
-    columns: list[GridColumn | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
+    columns: list[GridColumn | str] = ["task", *numbers, "suite", "metric", "protocol"]
     return as_markdown(grid(columns, rows, notes=[note]))
 
 

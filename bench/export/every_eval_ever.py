@@ -27,7 +27,7 @@ def every_eval_ever(run: Run) -> dict[str, Any]:
     created = record.provenance.created
     spreads = {}
     for table, task, cell in scored_cells(run):
-        spreads[table.suite, task, table.protocol, table.text] = cell.spread
+        spreads[table.suite, task, table.protocol] = cell.spread
     seconds = str(int(datetime.fromisoformat(created).timestamp()))
     return {
         "schema_version": SCHEMA_VERSION,
@@ -66,10 +66,9 @@ def _result(score: Score, record: RunRecord, spread: Spread | None) -> dict[str,
     """Return the entry of one score."""
     metric = find_metric(score.suite, score.metric)
     low, high = _range_of(metric)
-    key = data_key(score.task, score.text, score.suite)
+    key = data_key(score.task, score.protocol, score.suite)
     facts = {
         "protocol": score.protocol,
-        "text": score.text,
         "sha256 of the data": record.provenance.data.get(key),
     }
     uncertainty: dict[str, Any] = {"num_samples": score.n}

@@ -207,8 +207,10 @@ def _make_result(record: RunRecord, score: Score) -> Any:
     task = find_task(score.key)
     if task is None:
         return None
-    revision = record.provenance.data.get(data_key(score.task, score.text, score.suite), "unknown")
-    data: Any = SimpleNamespace(form=score.text, sha256=revision)
+    revision = record.provenance.data.get(
+        data_key(score.task, score.protocol, score.suite), "unknown"
+    )
+    data: Any = SimpleNamespace(sha256=revision)
     metadata = metadata_of(task, data)
     scores: Any = {
         **scores_of(score),  # type: ignore[arg-type]

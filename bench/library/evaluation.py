@@ -49,7 +49,6 @@ def evaluate(
     prefix: str = "",
     prompts: Mapping[str, str] | None = None,
     server: Mapping[str, Any] | None = None,
-    text: str = "tokenised",
     device: str = "auto",
     fresh: bool = False,
     offline: bool = False,
@@ -73,7 +72,6 @@ def evaluate(
     "[X]"; ``prompts`` has others by task or suite. ``server`` is {"model": ..., "batch": ...,
     "dimensions": ..., "key_env": ..., "empty_text": ...}.
 
-    ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
     ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` scores again. ``offline`` opens no
     connection. ``allow_pickle`` accepts weights in a pickle. ``plugins``: Python files with suites,
     or with the method of a run, and Method classes. ``runs``: the folder of the runs; None:
@@ -92,7 +90,6 @@ def evaluate(
         check_recipe_keys(values, evaluate, every_method)
     options = {
         "plugins": list(use_plugins(plugins)),
-        "text": text,
         "device": device,
         "fresh": fresh,
         "offline": offline,

@@ -176,22 +176,17 @@ class Result:
     def __getitem__(self, task: str) -> Score:
         """Return the score of a task: "STS-B", or "sts/Avg." if suites share the name.
 
-        "stsb-languages/1/Avg." names a protocol, if a suite has several averages.
-        "STS-B@raw" names a text form; else it is the first. Case and punctuation may be omitted:
-        "stsb" is "STS-B". Raises UnknownName.
+        "stsb-languages/1/Avg." and "senteval-all-raw/1/STS-B" name a protocol; else it is the
+        first. Case and punctuation may be omitted: "stsb" is "STS-B". Raises UnknownName.
         """
-        name, _, text = task.partition("@")
         named = []
-        for score in self.scores:
-            if text in ("", score.text):
-                named += [(score.task, score), (f"{score.suite}/{score.task}", score)]
         by_protocol = []
         for score in self.scores:
-            if text in ("", score.text):
-                by_protocol.append((f"{score.protocol}/{score.task}", score))
+            named += [(score.task, score), (f"{score.suite}/{score.task}", score)]
+            by_protocol.append((f"{score.protocol}/{score.task}", score))
         for same in (str, plain_key):  # exact names first
             for label, score in (*named, *by_protocol):
-                if same(name) == same(label):
+                if same(task) == same(label):
                     return score
         # averages are suggested with their suites, tasks without
         known = [label for label, score in named if ("/" in label) == (score.task == AVERAGE)]
@@ -211,7 +206,7 @@ class Result:
         return self.run.predictions(score.key)
 
     def table(self) -> Tables:
-        """Return the scores, one table for each suite, protocol and text form.
+        """Return the scores, one table for each suite and protocol.
 
         In a script ``print(result.table())`` shows them.
         """

@@ -45,7 +45,6 @@ def train(
     variant: str = "",
     budget: str | None = None,
     precision: str = "auto",
-    text: str = "tokenised",
     chunk: int | None = None,
     compile: bool = False,
     device: str = "auto",
@@ -75,7 +74,6 @@ def train(
 
     ``setting``: None is the one with a recipe for the backbone. ``variant``: the variant of methods
     that name none. ``budget``: "500steps", "10m", "2epochs". ``precision``: "auto", "fp32", "bf16".
-    ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any".
     ``chunk``: rows of a batch in memory at a time, with the same gradient. ``compile``: torch
     compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats finished
     runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones with weights in a
@@ -102,7 +100,6 @@ def train(
         variant=variant,
         budget=budget,
         precision=precision,
-        text=text,
         chunk=chunk,
         compile=compile,
         device=device,

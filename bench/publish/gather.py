@@ -280,7 +280,7 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
         arrays = run.predictions(score.key)
         refuse_array_paths(score, arrays)
         refuse([check_hash(score, arrays), *check_score(score, arrays)])
-        path = f"{folder}/{predictions_name(score.task, score.text, score.suite)}"
+        path = f"{folder}/{predictions_name(score.task, score.protocol, score.suite)}"
         stored[path] = _reduced(score, arrays)
     there = read_record(run.folder / RECORD)
     try:

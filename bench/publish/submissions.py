@@ -153,7 +153,7 @@ def refuse_array_paths(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
 
     Labels that are predicted are the data's own words, whatever they look like.
     """
-    name = predictions_name(score.task, score.text, score.suite)
+    name = predictions_name(score.task, score.protocol, score.suite)
     for key, values in arrays.items():
         refuse_paths(key, f"the name of an array in {name}")
         if values.dtype.kind == "U" and key not in ("prediction", "gold"):
@@ -227,7 +227,7 @@ def predictions_size(path: Path) -> int:
 
 def check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
     """Raise DataDamaged for what should not be computed at all."""
-    name = predictions_name(score.task, score.text, score.suite)
+    name = predictions_name(score.task, score.protocol, score.suite)
     if REDUCED in arrays:  # nobody could check the record's details
         raise DataDamaged(f"{name} has only ranks; a submission needs all of the predictions")
     for key, values in arrays.items():

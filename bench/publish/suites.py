@@ -62,8 +62,8 @@ def leave_out_suites(record: RunRecord, left_out: Collection[str]) -> RunRecord:
     scores = tuple(score for score in record.scores if score.suite not in left_out)
     if len(scores) == len(record.scores):
         return record
-    kept_data = {data_key(score.task, score.text, score.suite) for score in scores}
-    all_data = {data_key(score.task, score.text, score.suite) for score in record.scores}
+    kept_data = {data_key(score.task, score.protocol, score.suite) for score in scores}
+    all_data = {data_key(score.task, score.protocol, score.suite) for score in record.scores}
     known = record.provenance
     data = {}
     for name, sha256 in known.data.items():

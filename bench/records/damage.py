@@ -51,14 +51,12 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     return None
 
 
-def prediction_problems(
-    record: RunRecord, folder: Path
-) -> dict[tuple[str, str, str, str | None], str]:
+def prediction_problems(record: RunRecord, folder: Path) -> dict[tuple[str, str, str], str]:
     """Return score -> the problem of its stored predictions, for scores that have one.
 
     The problem is "missing", "cut short or damaged" or "altered".
     """
-    problems: dict[tuple[str, str, str, str | None], str] = {}
+    problems: dict[tuple[str, str, str], str] = {}
     for score in record.scores:
         if score.task == AVERAGE:
             continue

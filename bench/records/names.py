@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -16,18 +17,37 @@ PLAN = "plan.toml"
 """What makes the run again: ``bench run --plan``."""
 
 
-def data_key(task: str, text: str | None, suite: str = "") -> str:
+RAW = "raw"
+"""How the protocols of raw texts end: "senteval-all-raw/1"."""
+_OTHER_TEXT = re.compile(rf"-({RAW}|[0-9a-f]{{8}})/[0-9]+")
+
+
+def text_of(protocol: str) -> str:
+    """Return what a protocol says of its texts: "raw", or the hash of a user's file, as
+    "1a2b3c4d" of "own-pairs-1a2b3c4d/1"; "" for the texts of the papers.
+    """
+    found = _OTHER_TEXT.search(protocol)
+    return found[1] if found else ""
+
+
+def with_text(protocol: str, text: str) -> str:
+    """Return the protocol with other texts: "senteval-all/1" with "raw" is "senteval-all-raw/1"."""
+    name, slash, version = protocol.rpartition("/")
+    return f"{name}-{text}{slash}{version}"
+
+
+def data_key(task: str, protocol: str, suite: str = "") -> str:
     """Return a set's name in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its
     predictions have the same name.
     """
     prefix = f"{suite}/" if suite in FOREIGN else ""
-    return f"{prefix}{task}" if text in (None, "tokenised") else f"{prefix}{task}@{text}"
+    text = text_of(protocol)
+    return f"{prefix}{task}@{text}" if text else f"{prefix}{task}"
 
 
 @lru_cache(maxsize=1 << 10)  # thousands of runs have the same few names
-def predictions_name(task: str, text: str | None, suite: str = "") -> str:
+def predictions_name(task: str, protocol: str, suite: str = "") -> str:
     """Return the predictions of a task in a run's folder: "predictions/STS12@raw.npz"."""
     prefix = f"{suite}/" if suite in FOREIGN else ""
-    return (
-        f"predictions/{prefix}{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
-    )
+    name = quote(data_key(task, protocol), safe=" @", errors="surrogatepass")
+    return f"predictions/{prefix}{name}.npz"

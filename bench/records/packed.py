@@ -27,6 +27,7 @@ from bench.base.reading import (
     open_plain_file,
     read_plain_file,
 )
+from bench.records.upgrades import former_predictions
 
 NAME = "predictions.parquet"
 MANIFEST = "MANIFEST.json"
@@ -210,7 +211,8 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
     try:
         state = os.stat(file)
         table, rows = _read(file, state.st_mtime_ns, state.st_size)
-        named = rows.get(path.absolute().relative_to(version.absolute()).as_posix())
+        name = path.absolute().relative_to(version.absolute()).as_posix()
+        named = rows.get(name, rows.get(former_predictions(name)))
         if named is None:
             return None
         wanted = {array: row for array, row in named.items() if only is None or array in only}

@@ -141,7 +141,12 @@ def _are_equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     return a is not None and b is not None and np.array_equal(a, b)
 
 
-QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
+QUERIES = {
+    "cxc-promcse/1": "image",
+    "cxc-promcse-raw/1": "image",
+    "cxc-parekh/1": "caption1",
+    "cxc-parekh-raw/1": "caption1",
+}
 """The array that holds every pair's query, by protocol."""
 SENTENCES = "sentences of the STS sets"
 

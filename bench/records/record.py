@@ -2,7 +2,7 @@
 
 See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged or forged.
 
-What was not recorded is None, never a guess. A record agrees with ``schema/run-4.schema.json`` (a
+What was not recorded is None, never a guess. A record agrees with ``schema/run-5.schema.json`` (a
 test holds them together); the first thing that does not fit is named by its path, such as
 ``scores[2].value``. ``bench.records.upgrades`` brings a record of an older schema up to this one; a
 newer one is refused.
@@ -67,8 +67,6 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     n: Count
     # over the repetitions inside one run (folds, k-means seeds)
     std: Amount | None = None
-    # "tokenised", "raw", "other-1a2b3c4d"; None if a task has only one form
-    text: Name | None = None
     detail: Facts = {}
     # hash of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
     predictions_sha256: Name | None = None
@@ -78,7 +76,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     @property
     def key(self) -> ScoreKey:
         """The cell that the score belongs to."""
-        return ScoreKey(self.suite, self.task, self.protocol, self.text)
+        return ScoreKey(self.suite, self.task, self.protocol)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
         """Return the recorded hash of its stored predictions; None if none is recorded.
@@ -161,15 +159,13 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ScoreKey(NamedTuple):
-    """The cell of a table that a score belongs to: two numbers compare only if all four fields
+    """The cell of a table that a score belongs to: two numbers compare only if all three fields
     are equal.
     """
 
     suite: str
     task: str
     protocol: str
-    # None if the task has only one form
-    text: str | None
 
 
 class RecipeValue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -369,17 +365,13 @@ class RunRecord(
         """
         return public_name(str(self.provenance.backbone.title or self.backbone))
 
-    def score(
-        self, suite: str, task: str, protocol: str | None = None, text: str | None = None
-    ) -> Score | None:
+    def score(self, suite: str, task: str, protocol: str | None = None) -> Score | None:
         """Return the first score of a task; None if there is none.
 
-        ``protocol``, ``text``: only a score under this protocol, on this text form.
+        ``protocol``: only a score under this protocol.
         """
         for score in self.scores:
-            if (score.suite, score.task) != (suite, task):
-                continue
-            if protocol in (None, score.protocol) and text in (None, score.text):
+            if (score.suite, score.task) == (suite, task) and protocol in (None, score.protocol):
                 return score
         return None
 

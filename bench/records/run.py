@@ -37,7 +37,7 @@ class Run(NamedTuple):
 
     def predictions_file(self, key: ScoreKey) -> Path:
         """Return the file with the predictions of a score."""
-        return self.folder / predictions_name(key.task, key.text, key.suite)
+        return self.folder / predictions_name(key.task, key.protocol, key.suite)
 
     def predictions(
         self, key: ScoreKey, names: Container[str] | None = None, *, shared: bool = False
@@ -47,7 +47,7 @@ class Run(NamedTuple):
 
         Raises DataMissing (PredictionsElsewhere), DataDamaged.
         """
-        name = predictions_name(key.task, key.text, key.suite)
+        name = predictions_name(key.task, key.protocol, key.suite)
         file = f"{self.folder}{os.sep}{name}"  # a third of the time of a path, for many runs
         try:
             return read_arrays(file, names, self.folder, shared=shared)

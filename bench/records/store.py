@@ -244,20 +244,20 @@ class RunsFolder:
 
     # --- predictions ---
 
-    def predictions_path(self, run_id: str, task: str, text: str | None, suite: str = "") -> Path:
-        """Return ``predictions/STS12.npz`` for the tokenised or only form,
-        ``predictions/STS12@raw.npz`` for others.
+    def predictions_path(self, run_id: str, task: str, protocol: str, suite: str = "") -> Path:
+        """Return ``predictions/STS12.npz``; ``predictions/STS12@raw.npz`` for a protocol of raw
+        texts.
 
         The tasks of a suite that others named have a separate folder:
         ``predictions/mteb/STS12.npz``.
         """
-        return self.folder(run_id) / predictions_name(task, text, suite)
+        return self.folder(run_id) / predictions_name(task, protocol, suite)
 
     def write_predictions(
         self,
         run_id: str,
         task: str,
-        text: str | None,
+        protocol: str,
         arrays: Mapping[str, np.ndarray],
         suite: str = "",
     ) -> Path:
@@ -276,7 +276,7 @@ class RunsFolder:
             raise ValueError(f"predictions of {task}: rows differ: {rows}")
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **dict(arrays))  # type: ignore[arg-type]
-        path = self.predictions_path(run_id, task, text, suite)
+        path = self.predictions_path(run_id, task, protocol, suite)
         write_or_fail(path, buffer.getvalue())
         return path
 

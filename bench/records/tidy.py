@@ -8,7 +8,7 @@ from typing import Any
 from bench.records.run import Run
 
 FACTS = ("method", "variant", "setting", "backbone", "seed", "status")
-SCORE = ("suite", "task", "protocol", "text", "metric", "value", "std", "n")
+SCORE = ("suite", "task", "protocol", "metric", "value", "std", "n")
 COST = ("trainable_parameters", "train_seconds", "peak_memory_bytes", "encode_sentences_per_second")
 COLUMNS = ("run", "name", *FACTS, *SCORE, *COST)
 

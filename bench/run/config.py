@@ -61,7 +61,6 @@ class RunConfig:
     variant: str = ""  # of the methods that name none
     seeds: tuple[int, ...] = (42,)
     suites: tuple[str, ...] = ("sts",)
-    text: str = "tokenised"  # or several, with commas
     # a text, or several that are trained on together; None: the recipe's
     corpus: str | tuple[str, ...] | None = None
     recipes: tuple[str, ...] = ()  # recipe files

@@ -48,7 +48,7 @@ def open_dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
         names = [*DEV_SETS, *LANGUAGE_DEV_SETS, "last"]
         raise UnknownName("selection set", select_on, names, "of recipe key select_on")
     try:
-        return survey_files(select_on, sets, data, "any", read)
+        return survey_files(select_on, sets, data, "", read)
     except DataMissing as error:
         raise DataMissing(
             f"{error.message}; the checkpoint is selected on {select_on}",

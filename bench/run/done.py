@@ -31,13 +31,13 @@ def unscored_tasks(
     damaged = prediction_problems(record, folder)
     tasks: list[KnownTask] = []
     for task, known in zip(run.tasks, run.task_data, strict=True):
-        problem = damaged.get((task.suite, task.name, task.protocol, known.form))
+        problem = damaged.get((task.suite, task.name, task.protocol))
         if not is_scored(record, task, known):
             tasks.append(known)
         elif problem:
             reporter.note(
                 "predictions are made again: "
-                f"{data_key(task.name, known.form, task.suite)} ({problem})"
+                f"{data_key(task.name, task.protocol, task.suite)} ({problem})"
             )
             shutil.rmtree(folder / VECTORS, ignore_errors=True)
             tasks.append(known)
@@ -65,9 +65,9 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
     a plugin defines its suite, by this code.
     """
     about = record.provenance
-    if record.score(task.suite, task.name, task.protocol, known.form) is None:
+    if record.score(task.suite, task.name, task.protocol) is None:
         return False
-    if about.data.get(data_key(task.name, known.form, task.suite)) != known.sha256:
+    if about.data.get(data_key(task.name, task.protocol, task.suite)) != known.sha256:
         return False
     return not has_other_code(record, task.suite)
 

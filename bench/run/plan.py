@@ -6,13 +6,12 @@ Nothing is trained or written here: ``bench run --dry-run`` prints this and stop
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench.backbones import Reference
 from bench.backbones.known_models import KNOWN
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError
 from bench.base.user_code import plugin_code
 from bench.data.sets import (
     DataFolder,
@@ -53,18 +52,17 @@ def plan_configs(
         check_config(config)
     classes = [registry[name].cls for config in configs for name, _ in config.named]
     trained = any(learns(cls, setting) for cls in classes for setting in cls.settings)
-    scored: dict[tuple[tuple[str, ...], str], ScoredTasks] = {}
+    scored: dict[tuple[str, ...], ScoredTasks] = {}
     planned: list[PlannedRun] = []
     for config in configs:
         check_overrides(config.recipe_values, classes, trained)
-        key = config.suites, config.text
-        if key not in scored:
-            scored[key] = find_scored_tasks(config.suites, config.text, data)
+        if config.suites not in scored:
+            scored[config.suites] = find_scored_tasks(config.suites, data)
         recipes = {}
         for file in config.recipes:
             custom = read_custom(Path(file))
             recipes[custom.method] = custom
-        planned += _runs_of(Planner(config, scored[key], data, ready, recipes), registry)
+        planned += _runs_of(Planner(config, scored[config.suites], data, ready, recipes), registry)
     return _each_once(planned)
 
 
@@ -91,8 +89,8 @@ def _each_once(planned: Iterable[PlannedRun]) -> list[PlannedRun]:
 
 
 def check_config(config: RunConfig) -> None:
-    """Raise BenchError if nothing is named, and for a backbone's name, a text form or a suite that
-    is not valid.
+    """Raise BenchError if nothing is named, and for a backbone's name or a suite that is not
+    valid.
     """
     for kind in ("methods", "backbones", "suites", "seeds"):
         if not getattr(config, kind):
@@ -110,9 +108,6 @@ def check_config(config: RunConfig) -> None:
             f"--backbone {min(taken)}=...: that is the name of another backbone",
             "choose another name",
         )
-    for text in config.text.split(","):
-        if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
-            raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
     for name in expand_suites(config.suites):
         check_suite_name(name)
 
@@ -130,7 +125,7 @@ def plan_rescoring(
     Raises DataMissing if their data is not here.
     """
     check_config(config)
-    scored = find_scored_tasks(config.suites, config.text, data)
+    scored = find_scored_tasks(config.suites, data)
     return PlannedRun(
         plugin=plugin,
         variant=record.variant,
@@ -140,7 +135,6 @@ def plan_rescoring(
         recipe=recipe,
         tasks=scored.tasks,
         task_data=scored.data,
-        text=config.text,
         fingerprint=record.fingerprint,
         missing=scored.missing,
         notes=(

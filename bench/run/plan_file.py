@@ -60,7 +60,6 @@ def _config_of(run: PlannedRun, config: RunConfig) -> RunConfig:
         setting=run.setting,
         seeds=RunConfig().seeds if run.seed is None else (run.seed,),
         suites=_suites(config),
-        text=config.text,
         corpus=_corpus(run, config),
         budget=values.pop("budget", None),
         overrides=values,

@@ -31,13 +31,11 @@ class PlannedRun:
     seed: int | None
     recipe: Recipe
     corpus: Corpus | None = None
-    # a task that is scored in two text forms is there twice
     tasks: tuple[Task, ...] = ()
     # their data, in the same order
     task_data: tuple[KnownTask, ...] = ()
     # the set that selects the checkpoint
     dev: KnownTask | None = None
-    text: str = ""
     precision: str = "fp32"
     fingerprint: str = ""
     notes: tuple[str, ...] = ()

@@ -132,7 +132,6 @@ class Planner:
             tasks=self.scored.tasks,
             task_data=self.scored.data,
             dev=inputs.dev,
-            text=self.config.text,
             precision=self._planned_precision(),
             notes=tuple(notes),
             expect=printed_number(cls, printed, recipe, self.config.corpus, trained),

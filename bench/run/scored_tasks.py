@@ -22,8 +22,8 @@ class ScoredTasks:
     missing: tuple[DataMissing, ...]
 
 
-def find_scored_tasks(suites: Sequence[str], text: str, data: DataFolder) -> ScoredTasks:
-    """Return every task in every requested text form; a task with only one form is there once.
+def find_scored_tasks(suites: Sequence[str], data: DataFolder) -> ScoredTasks:
+    """Return every task of these suites with its data, and the sets that are missing.
 
     Raises DataMissing if no set is here.
     """
@@ -31,18 +31,12 @@ def find_scored_tasks(suites: Sequence[str], text: str, data: DataFolder) -> Sco
     later: list[Task] = []
     missing: dict[str, DataMissing] = {}  # by message: two tasks may have one set
     for task in (task for name in expand_suites(suites) for task in suite(name).tasks):
-        forms: dict[str | None, KnownTask] = {}
-        for form in text.split(","):
-            if None in forms:
-                break
-            try:
-                known = survey(task, data, form)
-                forms.setdefault(known.form, known)
-            except DataMissing as error:
-                missing[error.message] = error
-            except NotFetchedYet:
-                later.append(task)
-        there += [(task, known) for known in forms.values()]
+        try:
+            there.append((task, survey(task, data)))
+        except DataMissing as error:
+            missing[error.message] = error
+        except NotFetchedYet:
+            later.append(task)
     if not there and not later:
         raise _all_missing(list(missing.values()))
     return ScoredTasks(
@@ -52,12 +46,12 @@ def find_scored_tasks(suites: Sequence[str], text: str, data: DataFolder) -> Sco
     )
 
 
-def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
+def scored_sentences_of(suites: Sequence[str], data: DataFolder) -> list[str]:
     """Return the distinct sentences that scoring these suites encodes.
 
     Raises DataMissing if a set is not here.
     """
-    scored = find_scored_tasks(suites, text, data)
+    scored = find_scored_tasks(suites, data)
     if scored.missing:
         raise _all_missing(scored.missing)
     return list(dict.fromkeys(sentence for task in scored.data for sentence in task.task.sentences))

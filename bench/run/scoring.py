@@ -12,7 +12,7 @@ from bench.base import devices
 from bench.base.errors import CorpusError, Interrupted, RunFailed
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
 from bench.method import Method, Reporter
-from bench.records.names import data_key
+from bench.records.names import data_key, text_of
 from bench.records.record import AVERAGE, CorpusUsed, Cost, RunRecord, Score
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
@@ -61,7 +61,7 @@ def score_run(
             continue
 
         store.write_predictions(
-            record.run_id, result.task, result.text, result.predictions, result.suite
+            record.run_id, result.task, result.protocol, result.predictions, result.suite
         )
         record = with_score(record, known, result)
         seconds = time.perf_counter() - began
@@ -149,7 +149,7 @@ def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRe
     """Return the record with the score of a task, the hash of its data, and the code of its
     suite.
     """
-    name = data_key(result.task, result.text, result.suite)
+    name = data_key(result.task, result.protocol, result.suite)
     record = replace(record, scores=merge_scores(record.scores, result))
     record = with_provenance(record, data={**record.provenance.data, name: known.sha256})
     code = code_of_suite(result.suite)
@@ -166,13 +166,10 @@ def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, 
     new = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
     cells = {score_run.key: score_run for score_run in (*scores, new) if score_run.task != AVERAGE}
     known = suite_names()
-    groups: dict[tuple[str, str, str | None], list[Score]] = {}
+    groups: dict[tuple[str, str], list[Score]] = {}
     for score_run in cells.values():
-        form = score_run.text
-        if form and form.startswith("other-"):
-            form = None
         if score_run.suite in known:
-            groups.setdefault((score_run.suite, score_run.protocol, form), []).append(score_run)
+            groups.setdefault((score_run.suite, score_run.protocol), []).append(score_run)
     merged = list(cells.values())
     for score_run in scores:
         # an average of a plugin's suite that is not here now is unchanged
@@ -198,11 +195,11 @@ def with_overlap(
     about = record.provenance.corpus
     scored = []
     for task, known in zip(run.tasks, run.task_data, strict=True):
-        if record.score(task.suite, task.name, task.protocol, known.form) is None:
+        if record.score(task.suite, task.name, task.protocol) is None:
             continue
         sentences = scored_sentences(known.task)
         if sentences:
-            scored.append(ScoredSentences(task.suite, task.name, known.form, sentences))
+            scored.append(ScoredSentences(task.suite, task.name, text_of(task.protocol), sentences))
     if corpus is None or not scored:
         return about
 

@@ -43,8 +43,8 @@ def _fingerprint_difference(record: RunRecord) -> str:
 
 def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
     """Compare the recorded hash with the hash that bench knows, and with the set in ``data``."""
-    recorded = record.provenance.data.get(data_key(score.task, score.text, score.suite))
-    expected = known_sets()["data"].get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
+    recorded = record.provenance.data.get(data_key(score.task, score.protocol, score.suite))
+    expected = known_sets()["data"].get(f"{score.suite}/{data_key(score.task, score.protocol)}")
     if recorded is None:
         return "the record has no hash of the data that was scored"
     if expected not in (None, recorded):
@@ -52,7 +52,7 @@ def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -
     if score.suite == OWN:
         raise NotChecked("a file of somebody's own, of which bench has no hash")
     if data is None and expected is None:
-        raise NotChecked("bench has no hash of this set in this text form; add --data DIR")
+        raise NotChecked("bench has no hash of this set; add --data DIR")
     if data is None:
         return ""
     if score.suite not in suite_names() or score.suite == "mteb":
@@ -73,7 +73,7 @@ def _set_sha256(data: DataFolder, key: ScoreKey) -> str:
     task = find_task(key)
     if task is None:
         raise DataMissing(f"{key.suite} has no task {key.task} under {key.protocol}")
-    return task.load(data, key.text or "tokenised").sha256
+    return task.load(data).sha256
 
 
 def _checkpoint_difference(run: Run) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from bench.base.errors import BenchError
 from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.base.hashes import values_sha256
+from bench.records.names import data_key
 from bench.records.packed import PredictionsElsewhere
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
@@ -23,11 +24,11 @@ SCHEMA = "bench.given/1"
 
 
 def given_of(score: Score) -> dict[str, str] | None:
-    """Hashes of the arrays that no model changes; None for an unknown task. A text form may have
+    """Hashes of the arrays that no model changes; None for an unknown task. Raw texts may have
     others."""
     given: dict[str, dict[str, str]] = known_sets()["given"]
-    name = f"{score.suite}/{score.task}"
-    return given.get(f"{name}@{score.text}", given.get(name))
+    name = f"{score.suite}/{data_key(score.task, score.protocol)}"
+    return given.get(name, given.get(f"{score.suite}/{score.task}"))
 
 
 NO_SUITE = "the suite {} is not known; pass its file with --plugin FILE"
@@ -201,7 +202,6 @@ def _average_difference(score: Score, record: RunRecord) -> str:
         other
         for other in record.scores
         if (other.suite, other.protocol) == (score.suite, score.protocol)
-        and _form(other) == _form(score)
     ]
     again = average(alike)
     if again is None:
@@ -217,8 +217,3 @@ def _average_difference(score: Score, record: RunRecord) -> str:
     if isinstance(tasks, list) and set(map(str, tasks)) == set(again.detail["tasks"]):
         recorded["tasks"] = again.detail["tasks"]  # their order changes no mean
     return _first_difference(recorded, again.detail, "detail")
-
-
-def _form(score: Score) -> str | None:
-    """Return the text form; one for all other forms, which are averaged together."""
-    return "other" if (score.text or "").startswith("other-") else score.text

@@ -42,7 +42,6 @@ def table(*rows: Row, baseline: str | None = "simcse", tested: bool = True, **mo
     family = OneFamily(rows=len(rows), comparisons=max(len(rows) - 1, 1), ci_level=0.99)
     return Table(
         protocol="senteval-all/1",
-        text="tokenised",
         metric="spearman",
         columns=("Avg.",),
         rows=rows,

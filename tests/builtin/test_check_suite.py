@@ -32,7 +32,7 @@ def hashed_words(sentences):
 
 @pytest.fixture(scope="module")
 def test_part():
-    return suite("check").tasks[0].load(None, "tokenised")
+    return suite("check").tasks[0].load(None)
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,8 @@ def test_scores_are_spearman_of_cosine_over_all_pairs(test_part, scored):
     np.testing.assert_allclose(scored.predictions["prediction"], cosine, atol=1e-6)
     kept, gold = scored.predictions["prediction"], test_part.data.gold
     assert scored.value == pytest.approx(100 * spearmanr(kept, gold)[0], abs=1e-9)
-    about = scored.suite, scored.task, scored.protocol, scored.metric, scored.n, scored.text
-    assert about == ("check", "captions", "check/2", "spearman", 4742, None)
+    about = scored.suite, scored.task, scored.protocol, scored.metric, scored.n
+    assert about == ("check", "captions", "check/2", "spearman", 4742)
     for kind, n in (("c2c_cocaption", 4000), ("c2c_isim", 742)):
         rows = scored.predictions["subset"] == kind
         said = scored.detail["subsets"][kind]
@@ -61,7 +61,7 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     store = RunsFolder(tmp_path)
     run = finished_run(store, scores=())
     score = Score(**{name: getattr(scored, name) for name in Score.__struct_fields__})
-    store.write_predictions(run.run_id, score.task, None, scored.predictions, score.suite)
+    store.write_predictions(run.run_id, score.task, score.protocol, scored.predictions, score.suite)
     record = replace(run, scores=(score,))
     cell = read_predicted([Run(record, store.folder(run.run_id))], score.key)
     assert cell.shared_NK is not None and cell.shared_NK.shape == (4742, 2)

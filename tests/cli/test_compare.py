@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from commands import bench
-from factories import family, record, sts_scores
+from factories import PROTOCOL, RAW_PROTOCOL, family, record, sts_scores
 from msgspec.structs import replace
 from predicted_runs import sts_run
 
@@ -43,24 +43,25 @@ def test_the_sentence_and_the_table(runs: Path, snapshot: object) -> None:
 
 
 def test_filters(runs: Path) -> None:
-    both = (*sts_scores(), *sts_scores(60, text="raw"))
+    both = (*sts_scores(), *sts_scores(60, protocol=RAW_PROTOCOL))
     RunsFolder(runs).write(record("simcse", 42, backbone="other", scores=both))
 
     def rows(words: str) -> list[str]:
         done = bench("compare", "--runs", runs, "--format", "csv", *words.split())
         assert done.exit_code == 0, done.stderr
         found = csv.DictReader(io.StringIO(done.stdout))
-        return list(dict.fromkeys(f"{r['method']} {r['backbone']} {r['text']}" for r in found))
+        return list(dict.fromkeys(f"{r['method']} {r['backbone']} {r['protocol']}" for r in found))
 
-    mlm = "dcpcse builtin tokenised"
-    untrained = [f"{name} builtin tokenised" for name in ("first-last-avg", "cls")]
+    mlm = f"dcpcse builtin {PROTOCOL}"
+    untrained = [f"{name} builtin {PROTOCOL}" for name in ("first-last-avg", "cls")]
     assert rows("--method simcse,cls --backbone builtin") == [
-        "simcse builtin tokenised",
+        f"simcse builtin {PROTOCOL}",
         untrained[1],
     ]
     assert rows("--variant mlm") == [mlm] and mlm not in rows("--variant none")
-    assert rows("--text raw") == ["simcse other raw"] and rows("--setting none") == untrained
-    assert rows("promcse") == ["promcse builtin tokenised"], "the beginning of several ids"
+    assert rows(f"--suite {RAW_PROTOCOL}") == [f"simcse other {RAW_PROTOCOL}"]
+    assert rows("--setting none") == untrained
+    assert rows("promcse") == [f"promcse builtin {PROTOCOL}"], "the beginning of several ids"
     assert len(rows("--suite sts --together")) == 7
     run_id = record("simcse", 42).run_id
     (row,) = compared(runs, run_id, run_id, runs / run_id)["rows"]
@@ -72,7 +73,7 @@ def test_mistakes(runs: Path, snapshot: object) -> None:
         RunsFolder(runs).write(record("simcse", seed, recipe={"learning_rate": 1e-4}))
     said = {}
     for words in (
-        *("--method simsce", "--suite stt", "--text raw", "--task STS17", "--baseline promsce"),
+        *("--method simsce", "--suite stt", "--task STS17", "--baseline promsce"),
         *("--baseline simcse", "--items --format csv", "nosuchrun"),
     ):
         done = bench("compare", "--runs", runs, *words.split())

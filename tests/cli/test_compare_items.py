@@ -23,7 +23,7 @@ def stored(runs: Path, method: str, score: Score, said: Any, gold: np.ndarray) -
     made = record(method, 1, scores=(score,))
     RunsFolder(runs).write(made)
     arrays = {"prediction": said, "gold": gold}
-    RunsFolder(runs).write_predictions(made.run_id, score.task, score.text, arrays)
+    RunsFolder(runs).write_predictions(made.run_id, score.task, score.protocol, arrays)
     return made
 
 
@@ -93,7 +93,7 @@ def test_the_sentences_are_those_of_the_data(shared: Path, tmp_path: Path) -> No
 
     pairs = read_sts(DataFolder(shared / "data"), "STS-B", text="tokenised")
     facts: Any = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman"}
-    score = Score(**facts, task="STS-B", value=1.0, n=len(pairs), text="tokenised")
+    score = Score(**facts, task="STS-B", value=1.0, n=len(pairs))
     ids = []
     for name, seed in (("one", 3), ("two", 4)):
         said = np.random.default_rng(seed).normal(size=len(pairs))
@@ -127,6 +127,6 @@ def test_items_that_cannot_be_shown_give_the_reason(tmp_path: Path) -> None:
     ):
         done = bench("compare", *words.split(), "--runs", tmp_path, "--items")
         assert said in error_line(done)
-    RunsFolder(tmp_path).predictions_path(two, "STS12", "tokenised").unlink()
+    RunsFolder(tmp_path).predictions_path(two, "STS12", "senteval-all/1").unlink()
     done = bench("compare", one, two, "--runs", tmp_path, "--items")
     assert "has no predictions of STS12" in error_line(done)

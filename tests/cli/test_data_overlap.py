@@ -21,7 +21,7 @@ def known() -> list[str]:
     """
     from bench.data.sets import DataFolder
 
-    loaded = SUITE.tasks[0].load(DataFolder(None), "tokenised")
+    loaded = SUITE.tasks[0].load(DataFolder(None))
     sets = {
         s: set(s.lower().rstrip(".").replace(",", "").split())
         for s in dict.fromkeys(loaded.sentences)

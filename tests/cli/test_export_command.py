@@ -84,7 +84,9 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     store = RunsFolder(finished[0])
     record = read_record(store.record_file("simcse"))
     score = record.scores[0]
-    stored = read_arrays(store.predictions_path(record.run_id, score.task, score.text, score.suite))
+    stored = read_arrays(
+        store.predictions_path(record.run_id, score.task, score.protocol, score.suite)
+    )
     rng = np.random.default_rng(11)
     rows = [rng.integers(score.n, size=score.n) for _ in range(2000)]
     drawn = [spearmanr(stored["prediction"][r], stored["gold"][r]).statistic for r in rows]

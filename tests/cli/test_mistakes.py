@@ -54,7 +54,7 @@ MISTAKES = {
         {RUN} simcse --budget 2gpu-h
         {RUN} simcse --set max_steps=0
         {RUN} simcse --chunk many
-        {RUN} simcse --text shouted
+        {RUN} simcse --suite sts:senteval-all-shouted/1
         {RUN} simcse --precision int8
         {RUN} simcse --corpus /nothing.txt
         {RUN} simcse --corpus /

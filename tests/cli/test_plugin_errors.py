@@ -148,7 +148,6 @@ from bench.score.suites import LoadedTask, Suite, Task, TaskScore, check_variety
 @dataclass(frozen=True)
 class Rows:
     sha256: str = hashlib.sha256(b"abc").hexdigest()
-    form: str | None = None
 
     def __len__(self):
         return 3
@@ -172,7 +171,7 @@ def rescore(predictions, task):
     return TaskScore(100 * float(right.mean()), len(right))
 
 
-def read(task, data, text):
+def read(task, data):
     return Loaded(task)
 
 

@@ -41,7 +41,7 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
     assert trained is not None and (trained.steps, trained.sentences) == (8, 60)
     (score,) = record.scores
     assert (score.task, score.protocol, score.n) == ("captions", "check/2", 4742)
-    predictions = read_arrays(RunsFolder(runs).predictions_path(folder.name, "captions", None))
+    predictions = read_arrays(RunsFolder(runs).predictions_path(folder.name, "captions", "check/2"))
     from scipy.stats import spearmanr
 
     rank = spearmanr(predictions["prediction"], predictions["gold"]).statistic
@@ -69,10 +69,10 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(
     runs, _ = finished
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
     method.load(the_run(runs) / "checkpoint")
-    loaded = suite("check").tasks[0].load(None, "tokenised").data
-    wanted = read_arrays(RunsFolder(runs).predictions_path(the_run(runs).name, "captions", None))[
-        "prediction"
-    ]
+    loaded = suite("check").tasks[0].load(None).data
+    wanted = read_arrays(
+        RunsFolder(runs).predictions_path(the_run(runs).name, "captions", "check/2")
+    )["prediction"]
     for row in (0, 17, 4741):
         with torch.no_grad():
             a, b = (
@@ -160,7 +160,7 @@ def test_a_stop_while_scoring_keeps_the_training(
 
 
 @pytest.mark.slow
-def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(
+def test_two_protocols_and_two_suites_are_one_run_and_each_is_scored_once(
     tiny: str, shared: Path, tmp_path: Path
 ) -> None:
     """Real STS sets with an untrained model; each further command scores only what is new."""
@@ -168,23 +168,24 @@ def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(
 
     where = ("--backbone", tiny, "--data", shared / "data", "--runs", tmp_path)
     seen: dict[str, tuple[int, str]] = {}
-    for options, forms in (
-        ("--suite sts", {"tokenised"}),
-        ("--suite sts --text raw", {"tokenised", "raw"}),
-        ("--suite check,sts", {"tokenised", "raw", None}),
+    sts, raw, check = "senteval-all/1", "senteval-all-raw/1", "check/2"
+    for options, protocols in (
+        ("--suite sts", {sts}),
+        (f"--suite sts:{raw}", {sts, raw}),
+        ("--suite check,sts", {sts, raw, check}),
     ):
         done = bench(*argv(f"run --method cls {options}"), *where)
         assert done.exit_code == 0, done.stderr
         record = RunsFolder(tmp_path).read(the_run(tmp_path).name)
-        for form in forms - {None}:
-            values = {score.task: score.value for score in record.scores if score.text == form}
+        for known in protocols - {check}:
+            values = {one.task: one.value for one in record.scores if one.protocol == known}
             assert set(values) == {*STS_TASKS, "Avg."}
             mean = np.mean([round(values[task], 2) for task in STS_TASKS])
             assert values["Avg."] == round(mean, 2)
-        assert {score.text for score in record.scores} == forms
+        assert {score.protocol for score in record.scores} == protocols
         every = tree(the_run(tmp_path)).items()
         predictions = {name: one for name, one in every if name.startswith("predictions/")}
-        assert len(predictions) == 7 * len(forms - {None}) + (None in forms)
+        assert len(predictions) == 7 * len(protocols - {check}) + (check in protocols)
         assert seen.items() <= predictions.items(), "an older prediction was written again"
         seen = predictions
 

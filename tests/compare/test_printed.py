@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from factories import record
+from factories import PROTOCOL, RAW_PROTOCOL, record
 from scipy.stats import t as student
 
 from bench.compare.consistency import best_of, judge_print, pooled_sd, printed_runs, verdict_text
@@ -26,22 +26,24 @@ REGISTRY = discover()
 ]
 
 
-def score(value: float, task: str = "STS-B", text: str = "tokenised", **fields: object) -> Score:
-    facts = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman", "n": 1379}
-    facts |= {"task": task, "value": value, "text": text} | fields
+def score(value: float, task: str = "STS-B", **fields: object) -> Score:
+    facts = {"suite": "sts", "protocol": PROTOCOL, "metric": "spearman", "n": 1379}
+    facts |= {"task": task, "value": value} | fields
     return Score(**facts)  # type: ignore[arg-type]
 
 
-def ours(*values: float, method: str = "simcse", text: str = "tokenised") -> list[RunRecord]:
+def ours(*values: float, method: str = "simcse", protocol: str = PROTOCOL) -> list[RunRecord]:
     """A finished run for each value, of seeds 1, 2, ..."""
     return [
-        record(method, seed, backbone="bert-base-uncased", scores=(score(value, text=text),))
+        record(
+            method, seed, backbone="bert-base-uncased", scores=(score(value, protocol=protocol),)
+        )
         for seed, value in enumerate(values, 1)
     ]
 
 
 def beside(*values: float, cell: ReferenceResult = STSB, why_not: str = "") -> Reproduced:
-    (((one,),)) = judge_rows([Beside([cell], ours(*values), why_not)], "tokenised")
+    (((one,),)) = judge_rows([Beside([cell], ours(*values), why_not)])
     return one
 
 
@@ -101,7 +103,7 @@ def test_spreads_are_pooled_over_the_rows_of_a_task_and_each_run_counts_once() -
     assert pooled_sd([[1.0], [2.0]]) == (0.0, 0)
     runs = [ours(76.0, method="a"), ours(60, 60.5, 61, method="b"), ours(70, 70.6, method="c")]
     rows = [Beside([STSB], one) for one in (*runs, runs[1])]
-    (single,), *_ = judge_rows(rows, "tokenised")
+    (single,), *_ = judge_rows(rows)
     expected = pooled_sd([[60, 60.5, 61], [70, 70.6]])
     assert (single.sd, single.freedom) == (pytest.approx(expected[0]), 3)
 
@@ -130,23 +132,24 @@ def test_a_deterministic_score_has_an_interval_without_width() -> None:
         (76.386, "differs by 0.01 (± 0.00)"),
     ):
         made = record("cls", None, setting="none", scores=(score(value),))
-        ((cell,),) = judge_rows([Beside([STSB], [made])], "tokenised")
+        ((cell,),) = judge_rows([Beside([STSB], [made])])
         assert verdict_text(cell, STSB) == text and (cell.sd, cell.freedom) == (0.0, None)
 
 
-def test_only_the_cells_own_protocol_and_text_form_count() -> None:
-    raw = ours(76.0, 76.2, text="raw")
-    one, other = (judge_rows([Beside([STSB], raw)], text)[0][0] for text in ("tokenised", "raw"))
-    assert (one.verdict, other.verdict) == ("not tested", "consistent")
+def test_only_the_cells_own_protocol_counts() -> None:
+    for protocol, verdict in ((PROTOCOL, "consistent"), (RAW_PROTOCOL, "not tested")):
+        scored = ours(76.0, 76.2, protocol=protocol)
+        ((cell,),) = judge_rows([Beside([STSB], scored)])
+        assert cell.verdict == verdict
     (run,) = runs_of(find_part("promcse:2"), REGISTRY, filters=("glove",))
-    (cell,) = run.rows[0].cells
-    fields = {"task": "CxC-STS", "suite": "cxc", "metric": "spearman-bootstrap", "text": "raw"}
+    (printed,) = run.rows[0].cells
+    fields = {"task": "CxC-STS", "suite": "cxc", "metric": "spearman-bootstrap"}
     scores = [
         score(value, protocol=protocol, **fields)  # type: ignore[arg-type]
         for protocol, value in (("cxc-promcse/1", 1.0), ("cxc-parekh/1", 2.0))
     ]
-    found = score_of(record("glove-avg", None, setting="none", scores=scores), cell, "tokenised")
-    assert found is not None and found.value == 2.0  # the form does not matter: print names none
+    found = score_of(record("glove-avg", None, setting="none", scores=scores), printed)
+    assert found is not None and found.value == 2.0
 
 
 def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
@@ -159,6 +162,6 @@ def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
     scores = [score(40.0, task, detail={"wmean": 50.0 + i}) for i, task in enumerate(tasks)]
     scores.append(score(40.0, "Avg."))
     made = record("simcse", 1, backbone="bert-base-uncased", scores=scores)
-    ((*cells,),) = judge_rows([Beside(row.cells, [made])], "tokenised")
+    ((*cells,),) = judge_rows([Beside(row.cells, [made])])
     assert [cell.mean for cell in cells] == pytest.approx([*(50.0 + i for i in range(7)), 53.0])
     assert {cell.protocol for cell in cells} == {"senteval-wmean/1"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from compared_runs import row_named, runs_in, unwritten_runs
-from factories import record, sts_scores
+from factories import RAW_PROTOCOL, record, sts_scores
 from msgspec import structs
 from predicted_runs import family
 
@@ -30,7 +30,7 @@ def test_the_printed_value_is_shown_with_ours(tmp_path: Path) -> None:
 
 def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
     other = tuple(structs.replace(s, protocol="other/9") for s in sts_scores())
-    for seed, scores in ((1, other), (2, sts_scores(text="raw"))):
+    for seed, scores in ((1, other), (2, sts_scores(protocol=RAW_PROTOCOL))):
         one = record("simcse", seed, backbone="bert-base-uncased", scores=scores)
         (table,) = make_tables(unwritten_runs(one), TableOptions(with_paper=True))
         assert all(cell is None or cell.printed is None for one in table.rows for cell in one.cells)
@@ -41,7 +41,7 @@ def test_a_row_that_trained_on_a_tenth_of_the_scored_sentences_is_marked(
     tmp_path: Path, share: float, marked: bool
 ) -> None:
     """Even where all rows of the table did; ``--strict`` refuses it."""
-    seen = {"suite": "sts", "text": "tokenised", "sentences": 1000, "near": 0, "rows": 9}
+    seen = {"suite": "sts", "text": "", "sentences": 1000, "near": 0, "rows": 9}
     tasks = [
         seen | {"task": "STS12", "exact": round(1000 * share)},
         seen | {"task": "STS13", "exact": 99},

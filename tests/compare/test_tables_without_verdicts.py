@@ -59,7 +59,7 @@ def test_unusable_predictions_cost_their_cell_its_statistics(
     tmp_path: Path, content: Any, said: str
 ) -> None:
     made = family(tmp_path, {"one": 0.2, "two": 1.0}, seeds=SEEDS, tasks=("STS13", "STS14"))
-    path = RunsFolder(tmp_path).predictions_path(made[0].run_id, "STS14", "tokenised")
+    path = RunsFolder(tmp_path).predictions_path(made[0].run_id, "STS14", "senteval-all/1")
     path.unlink()
     if isinstance(content, bytes):
         path.write_bytes(content)

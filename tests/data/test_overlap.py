@@ -15,8 +15,8 @@ Do n't go there , my friend !
 The cat sat on the red mat today .
 Nothing of this stands anywhere .
 ?!"""
-TASK = ScoredSentences("sts", "STS12", "tokenised", LINES.splitlines())
-OTHER = ScoredSentences("transfer", "MR", None, ["a man is playing a guitar"])
+TASK = ScoredSentences("sts", "STS12", "", LINES.splitlines())
+OTHER = ScoredSentences("transfer", "MR", "", ["a man is playing a guitar"])
 CORPUS = [
     "a man is playing a guitar",  # the same
     "Don't go there, my friend",  # the same: a tokeniser's blanks are not in the letters
@@ -43,8 +43,8 @@ def test_counts_by_hand(tmp_path: Path, cache: Path) -> None:
     corpus = open_corpus_file(write(tmp_path / "c.txt", "\n".join(CORPUS)))
     matches: list[Match] = []
     first, other = count_overlaps(corpus, [TASK, OTHER], cache=cache, found=matches.append)
-    assert first == Overlap("sts", "STS12", "tokenised", sentences=4, exact=2, near=1, rows=5)
-    assert other == Overlap("transfer", "MR", None, sentences=1, exact=1, near=0, rows=3)
+    assert first == Overlap("sts", "STS12", "", sentences=4, exact=2, near=1, rows=5)
+    assert other == Overlap("transfer", "MR", "", sentences=1, exact=1, near=0, rows=3)
     found = {(m.task, m.row): m.kind for m in matches}
     assert len(found) == len(matches) and found == {
         **{("MR", row): kind for row, kind in ((1, "exact"), (5, "exact"), (6, "near"))},

@@ -24,8 +24,8 @@ def made() -> RunRecord:
     cxc: Any = {"suite": "cxc", "task": "CxC-STS", "protocol": "cxc-parekh/1", "std": 1.25}
     align: Any = {"suite": "geometry", "task": "alignment", "protocol": "wang-isola/1"}
     more = (
-        Score(**cxc, metric="spearman-bootstrap", value=61.5, n=10, text="tokenised"),
-        replace(found.scores[0], text="raw", value=70.5),
+        Score(**cxc, metric="spearman-bootstrap", value=61.5, n=10),
+        replace(found.scores[0], protocol="senteval-all-raw/1", value=70.5),
         Score(**align, metric="alignment", value=0.2, n=10),
     )
     return replace(found, scores=(*found.scores, *more))
@@ -42,7 +42,7 @@ def test_mteb_loads_them(made: RunRecord, tmp_path: Path) -> None:
     assert identity == (f"bench/{made.run_id}", made.fingerprint[:16])
     scores = {one.task_name: one for one in model.task_results}
     for name in ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R"):
-        ours = made.score("sts", name, text="tokenised")
+        ours = made.score("sts", name, "senteval-all/1")
         theirs = scores.pop(f"bench-{name}")
         assert ours is not None and theirs.get_score() == pytest.approx(ours.value / 100, abs=1e-6)
         details = theirs.scores["test"][0]

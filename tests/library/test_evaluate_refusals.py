@@ -31,7 +31,6 @@ WRONG: list[Any] = [
 ]
 UNKNOWN: list[dict[str, Any]] = [
     {"suites": ["stss"]},
-    {"text": "loud"},
     {"settings": {"pooling": "mean"}},
     {"server": {"model": "x"}},
     {"name": "builtin"},

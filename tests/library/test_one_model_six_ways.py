@@ -113,5 +113,5 @@ def test_a_real_encoder_live_has_the_public_score_of_sts_b(shared: Path, tmp_pat
 
     model = SentenceTransformer(str(real_encoder()), device="cpu", local_files_only=True)
     where = {**CHECK, "suites": ["mteb:STSBenchmark"], "data": shared / "data", "runs": tmp_path}
-    found = bench.evaluate(model, text="raw", name="minilm", **where)
+    found = bench.evaluate(model, name="minilm", **where)
     assert round(found["STSBenchmark"].value, 2) == 82.03

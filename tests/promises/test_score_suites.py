@@ -259,7 +259,6 @@ def test_captions_are_drawn_as_the_protocols_say(shared: Path, tmp_path: Path) -
 
 
 @pytest.mark.promise(12)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="raw text is no protocol of its own")
 def test_raw_texts_are_a_protocol_of_their_own(tmp_path: Path) -> None:
     said = bench("suites", "sts", "--json", cwd=tmp_path).out
     assert "senteval-all-raw/1" in said, "bench suites sts does not list senteval-all-raw/1"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from factories import record, sts_scores
+from factories import RAW_PROTOCOL, record, sts_scores
 from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 
@@ -185,7 +185,7 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
 
 
 def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
-    raw = tuple(structs.replace(score, text="raw") for score in sts_scores(60))
+    raw = tuple(structs.replace(score, protocol=RAW_PROTOCOL) for score in sts_scores(60))
     records = [
         record("simcse", 1),
         record("promcse", 1),
@@ -197,11 +197,11 @@ def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
     ]
     shown = board_of_records(records)
     assert [one.anchor for one in shown.tables] == [
-        "unsupervised-builtin-sts-senteval-all-1-tokenised",
-        "unsupervised-builtin-sts-senteval-all-1-raw",
-        "unsupervised-bert-base-uncased-sts-senteval-all-1-tokenised",
-        "supervised-builtin-sts-senteval-all-1-tokenised",
-        "untrained-all-minilm-l6-v2-sts-senteval-all-1-tokenised",
+        "unsupervised-builtin-sts-senteval-all-1",
+        "unsupervised-builtin-sts-senteval-all-raw-1",
+        "unsupervised-bert-base-uncased-sts-senteval-all-1",
+        "supervised-builtin-sts-senteval-all-1",
+        "untrained-all-minilm-l6-v2-sts-senteval-all-1",
     ]
     assert shown.tables[-1].table.backbone == "all-MiniLM-L6-v2"
     assert "/home/me" not in repr([one for one in shown.tables]) + shown.answer + repr(shown.made)

@@ -158,7 +158,9 @@ def test_a_line_names_own_files_and_suites_in_code(two_suites: Path) -> None:
     (record, *_), _ = RunsFolder(two_suites).records()
     assert own_data_lines([record]) == []
     own = tuple(
-        replace_fields(score, suite="own", task=f"tickets-{number}", text="other-00000000")
+        replace_fields(
+            score, suite="own", task=f"tickets-{number}", protocol="own-pairs-00000000/1"
+        )
         for number, score in enumerate(record.scores[:2])
     )
     codes = HowExecuted(suites={"check": Code(package="ours/mine.py")})

@@ -105,7 +105,7 @@ def test_a_run_by_the_printed_command_joins_the_table(
         for one, other in zip(mine, again, strict=True):
             values = {key: value["value"] for key, value in one["recipe"].items()}
             assert values == {key: value["value"] for key, value in other["recipe"].items()}
-            for key in ("seed", "corpus", "precision", "tasks", "setting", "backbone", "text"):
+            for key in ("seed", "corpus", "precision", "tasks", "setting", "backbone", "protocols"):
                 assert one[key] == other[key]
     for planned in planned_again("ct"):
         as_planned(runs, planned)

@@ -14,7 +14,7 @@ from typing import Any
 import published_rows
 import pytest
 from commands import SMALL, bench, error_line
-from factories import record
+from factories import RAW_PROTOCOL, record
 from msgspec.structs import replace
 from published import publish
 
@@ -175,13 +175,12 @@ def test_the_command_that_repeats_a_run() -> None:
         "--seeds": ["3-5,9"],
         "--on": ["torchrun:2"],
         "--suite": ["sts"],
-        "--text": [],
     }.items():
         assert words_after(made, option) == words
-    raw = replace(one, scores=tuple(replace(score, text="raw") for score in one.scores))
-    assert words_after(repeat([raw]), "--text") == ["raw"]
+    raw = replace(one, scores=tuple(replace(score, protocol=RAW_PROTOCOL) for score in one.scores))
+    assert words_after(repeat([raw]), "--suite") == ["sts:senteval-all-raw/1"]
     both = replace(one, scores=(*one.scores, *raw.scores))
-    assert words_after(repeat([both]), "--text") == ["tokenised,raw"]
+    assert words_after(repeat([both]), "--suite") == ["sts,sts:senteval-all-raw/1"]
 
     folder = replace(
         one,

@@ -138,10 +138,8 @@ def more_detail(name: str, value: Any, *path: str) -> Forgery:
 def own_task(store: RunsFolder, run: RunRecord) -> None:
     """A set that the suite does not have, so that nobody knows its gold values."""
     arrays = read_arrays(predictions(store, run))
-    store.write_predictions(run.run_id, "STS99", "tokenised", arrays)
-    score = replace(
-        run.scores[0], suite="sts", task="STS99", protocol="senteval-all/1", text="tokenised"
-    )
+    store.write_predictions(run.run_id, "STS99", "senteval-all/1", arrays)
+    score = replace(run.scores[0], suite="sts", task="STS99", protocol="senteval-all/1")
     origin = replace(run.provenance, data={**run.provenance.data, "STS99": "0" * 64})
     store.write(replace(run, scores=(*run.scores, score), provenance=origin))
 

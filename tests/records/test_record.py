@@ -31,7 +31,7 @@ from bench.records import (
 )
 from bench.records import record as record_module
 
-SCHEMA = json.loads(files("bench.records").joinpath("schema/run-4.schema.json").read_text())
+SCHEMA = json.loads(files("bench.records").joinpath("schema/run-5.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 # JSON Schema calls 1.0 an integer; the reader does not, and the schema's comment says so
 CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
@@ -63,7 +63,6 @@ SCORES = st.builds(
     value=VALUES,
     n=COUNTS,
     std=st.none() | AMOUNTS,
-    text=st.none() | NAMES,
     detail=OBJECTS,
     predictions_sha256=st.none() | NAMES,
 )
@@ -258,8 +257,8 @@ def test_a_missing_field_is_named_and_optional_ones_may_be_absent() -> None:
 
 def test_a_newer_schema_is_refused_with_the_way_out() -> None:
     with pytest.raises(RecordDamaged) as caught:
-        RunRecord.from_json(record().to_json() | {"schema": "bench.run/5", "whatever": 1})
-    assert "bench.run/5 by a newer bench" in caught.value.message
+        RunRecord.from_json(record().to_json() | {"schema": "bench.run/6", "whatever": 1})
+    assert "bench.run/6 by a newer bench" in caught.value.message
     assert "a newer one" in str(caught.value.hint)
 
 
@@ -285,6 +284,76 @@ NEW_IN_3 = {
     "training": ("dev_pairs", "dev_test_pairs", "tokens"),
     "provenance": ("execution",),
 }
+
+
+def of_schema_4() -> dict[str, Any]:
+    """Write the text form of each score, and what had it in its name."""
+    old = record().to_json() | {"schema": "bench.run/4"}
+    raw, clusters = deepcopy(old["scores"][0]), deepcopy(old["scores"][0])
+    raw |= {"text": "raw", "value": 1.0}
+    clusters |= {"suite": "clustering", "task": "AgNews", "protocol": "sccl-kmeans/1"}
+    clusters["text"] = "sccl"
+    check = clusters | {"suite": "check", "task": "captions", "protocol": "check/2", "text": None}
+    old["scores"] = [score | {"text": "tokenised"} for score in old["scores"]]
+    old["scores"] += [raw, clusters, check]
+    provenance = old["provenance"]
+    provenance["data"] = {"STS12": "1", "STS12@raw": "2", "AgNews@sccl": "3", "captions": "4"}
+    provenance["execution"]["suites"] = {
+        "sts": {"sha256": "5"},
+        "sts STS12 senteval-all/1 tokenised": {"sha256": "6"},
+        "sts STS12 senteval-all/1 raw": {"sha256": "7"},
+        "check captions check/2": {"sha256": "8"},
+    }
+    provenance["corpus"]["overlap"] = {
+        "rule": "overlap/1",
+        "tasks": [{"task": "STS12", "text": text} for text in ("tokenised", "raw", "sccl", None)],
+    }
+    return old
+
+
+def test_a_record_of_the_fourth_schema_has_protocols_in_the_place_of_text_forms() -> None:
+    fourth = json.loads(files("bench.records").joinpath("schema/run-4.schema.json").read_text())
+    old = of_schema_4()
+    jsonschema.Draft202012Validator(fourth).validate(old)
+    made = RunRecord.from_json(old)
+    VALIDATOR.validate(made.to_json())
+    assert made.scores[: len(record().scores)] == record().scores
+    assert [score.protocol for score in made.scores[-3:]] == [
+        "senteval-all-raw/1",
+        "sccl-kmeans/1",
+        "check/2",
+    ]
+    about = made.provenance
+    assert about.data == {"STS12": "1", "STS12@raw": "2", "AgNews": "3", "captions": "4"}
+    assert {name: code.sha256 for name, code in about.execution.suites.items()} == {
+        "sts": "5",
+        "sts STS12 senteval-all/1": "6",
+        "sts STS12 senteval-all-raw/1": "7",
+        "check captions check/2": "8",
+    }
+    assert [count["text"] for count in about.corpus.overlap["tasks"]] == ["", "raw", "", ""]
+    assert made.fingerprint == record().fingerprint and made.run_id == record().run_id
+
+
+@pytest.mark.parametrize("text", ["other-1a2b3c4d", 7, ["raw"], {}])
+def test_a_score_on_unknown_texts_is_refused(text: Any) -> None:
+    old = of_schema_4()
+    old["scores"][1]["text"] = text
+    with pytest.raises(RecordDamaged, match=r"scores\[1\].text: .* no protocol has"):
+        RunRecord.from_json(old)
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", [], [7], {"a": 1}, [None]])
+def test_what_is_odd_in_a_record_of_the_fourth_schema_is_named(odd: Any) -> None:
+    for change in (
+        {"scores": odd},
+        {"provenance": odd},
+        {"provenance": {"data": odd, "execution": odd, "corpus": odd}},
+        {"provenance": {"execution": {"suites": odd}, "corpus": {"overlap": odd}}},
+        {"provenance": {"corpus": {"overlap": {"tasks": odd}}}},
+    ):
+        with pytest.raises(RecordDamaged):
+            RunRecord.from_json(of_schema_4() | {"recipe": 7} | change)
 
 
 def of_schema_3() -> dict[str, Any]:

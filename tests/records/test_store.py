@@ -214,35 +214,40 @@ def test_two_processes_on_one_run(store: RunsFolder) -> None:
 def test_predictions_survive_and_objects_are_refused(store: RunsFolder) -> None:
     subset = np.array(["a", "b", "b", "ä", ""])
     arrays = {"prediction": np.linspace(0, 1, 5), "gold": np.arange(5.0), "subset": subset}
-    for text, name in (("tokenised", "STS12.npz"), (None, "STS12.npz"), ("raw", "STS12@raw.npz")):
-        path = store.write_predictions("one", "STS12", text, arrays)
+    for protocol, name in (
+        ("senteval-all/1", "STS12.npz"),
+        ("senteval-all-raw/1", "STS12@raw.npz"),
+        ("own-pairs-04ae9cf3/1", "STS12@04ae9cf3.npz"),
+        ("senteval-all-raw/1", "STS12@raw.npz"),
+    ):
+        path = store.write_predictions("one", "STS12", protocol, arrays)
         assert path == store.path / "one" / "predictions" / name
     first = path.read_bytes()
-    read = read_arrays(store.predictions_path("one", "STS12", "raw"))
+    read = read_arrays(store.predictions_path("one", "STS12", "senteval-all-raw/1"))
     assert read.keys() == arrays.keys()
     for key, array in arrays.items():
         np.testing.assert_array_equal(read[key], array)
     time.sleep(0.01)
-    again = store.write_predictions("one", "STS12", "raw", arrays).read_bytes()
+    again = store.write_predictions("one", "STS12", "senteval-all-raw/1", arrays).read_bytes()
     assert again == first, "same arrays, same bytes"
     objects = {"x": np.array([{}, None], dtype=object)}
     uneven = {"prediction": np.zeros(2), "gold": np.zeros(3), "other": np.zeros(9)}
     for bad, said in ((objects, "Python objects"), (uneven, "rows differ")):
         with pytest.raises(ValueError, match=said):
-            store.write_predictions("one", "STS12", None, bad)
-    assert store.write_predictions("one", "../../x", None, arrays).parent == path.parent
+            store.write_predictions("one", "STS12", "senteval-all/1", bad)
+    assert store.write_predictions("one", "../../x", "senteval-all/1", arrays).parent == path.parent
 
 
 def test_damaged_predictions_are_named_and_never_unpickled(
     store: RunsFolder, tmp_path: Path
 ) -> None:
     with pytest.raises(DataMissing, match="there is no file"):
-        read_arrays(store.predictions_path("one", "STS12", None))
-    path = store.write_predictions("one", "STS12", None, {"x": np.zeros(3)})
+        read_arrays(store.predictions_path("one", "STS12", "senteval-all/1"))
+    path = store.write_predictions("one", "STS12", "senteval-all/1", {"x": np.zeros(3)})
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataDamaged, match="STS12.npz"):
-        read_arrays(store.predictions_path("one", "STS12", None))
+        read_arrays(store.predictions_path("one", "STS12", "senteval-all/1"))
     np.savez(path, x=np.array([{"a": 1}], dtype=object))
     with pytest.raises(DataDamaged, match="STS12.npz"):
-        read_arrays(store.predictions_path("one", "STS12", None))
+        read_arrays(store.predictions_path("one", "STS12", "senteval-all/1"))

@@ -148,7 +148,7 @@ def test_the_fingerprint_changes_with_nothing_else(
         "file name and packing of the corpus": {"corpus": str(packed)},
         "setting that was the default": {"setting": "unsupervised"},
         "place of the backbone": {"backbones": (str(moved),)},
-        "suite and text form": {"suites": ("sts", "check"), "text": "raw", "data": data},
+        "suite and protocol": {"suites": ("sts:senteval-all-raw/1", "check"), "data": data},
         "a value that was the default": {"overrides": last | {"batch_size": "64"}},
     }.items():
         assert fingerprint(**change) == first, name
@@ -277,25 +277,28 @@ def test_a_fitted_method_gets_a_corpus_and_a_place_is_named_by_its_content(
     assert run(other).fingerprint != first
 
 
-def test_two_text_forms_are_one_run_and_what_has_one_form_is_scored_once(
-    registry: Registry, tiny: str, shared: Path
-) -> None:
+def test_two_protocols_are_one_run(registry: Registry, tiny: str, shared: Path) -> None:
     data = DataFolder(shared / "data")
 
-    def run(text: str, *suites: str) -> PlannedRun:
-        (one,) = planned(registry, "cls", data=data, backbones=(tiny,), suites=suites, text=text)
+    def run(*suites: str) -> PlannedRun:
+        (one,) = planned(registry, "cls", data=data, backbones=(tiny,), suites=suites)
         return one
 
-    both = run("tokenised,raw", "geometry", "check")
-    scored = [(task.name, one.form) for task, one in zip(both.tasks, both.task_data, strict=True)]
-    assert scored == [
-        *((name, form) for name in ("alignment", "uniformity") for form in ("tokenised", "raw")),
-        ("captions", None),
+    plain, raw = "geometry-stsb/1", "geometry-stsb-raw/1"
+    both = run("geometry", f"geometry:{raw}", "check")
+    assert [(task.name, task.protocol) for task in both.tasks] == [
+        *((name, text) for text in (plain, raw) for name in ("alignment", "uniformity")),
+        ("captions", "check/2"),
     ]
-    assert both.run_id == run("raw", "geometry").run_id
-    assert len(run("any,tokenised", "geometry").task_data) == 2, "one form under two names"
-    with pytest.raises(UnknownName, match="text form 'shouted'"):
-        run("raw,shouted", "check")
+    hashes = [known.sha256 for known in both.task_data]
+    assert hashes[0] == hashes[1] != hashes[2] == hashes[3]
+    assert both.run_id == run(f"geometry:{raw}").run_id
+    (one,) = run(f"geometry:uniformity,{raw}").tasks
+    assert (one.name, one.protocol) == ("uniformity", raw)
+    with pytest.raises(UnknownName, match="geometry-stsb-loud/1"):
+        run("geometry:geometry-stsb-loud/1")
+    with pytest.raises(BenchError, match="Tweet of the suite clustering is not scored under"):
+        run("clustering:Tweet,sccl-kmeans-raw/1")
 
 
 def test_the_target_corpus_holds_no_sentence_that_a_task_made(

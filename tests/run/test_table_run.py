@@ -80,7 +80,7 @@ def test_every_table_means_runs_that_the_harness_has(part: PaperPart, released: 
         expected = {key: parse_value(key, value, merged[key]) for key, value in run.changes.items()}
         assert {key: merged[key] for key in run.changes} == expected
         assert run.setting in REGISTRY[run.method].cls.settings and run.suites
-        request = run.config(RunConfig(text="raw"), (1, 2))
+        request = run.config(RunConfig(precision="bf16"), (1, 2))
         assert request.methods == (run.method,) and request.seeds == (1, 2)
         assert not released or run.setting == "none"
     assert not released or any(run.checkpoint for run in found)

@@ -41,7 +41,7 @@ def made() -> Table:
         Footnote("batch_size", "16", "flow", "64"),
         Footnote("learning_rate", "0.001", "flow", "searched"),
         Footnote("torch", "2.9", "ct", "2.13"),
-        Footnote("protocol", "senteval-wmean/1 (tokenised) only", "old", "senteval-all/1"),
+        Footnote("protocol", "senteval-wmean/1 only", "old", "senteval-all/1"),
     )
     return replace(judged_table(*rows, tested=4, baseline="simcse"), footnotes=notes)
 
@@ -55,7 +55,7 @@ def test_notes_are_grouped_by_meaning() -> None:
         ("d", "made with other versions: torch 2.9 instead of 2.13", [3]),
         (
             "",
-            "protocol: senteval-wmean/1 (tokenised) only (old) instead of senteval-all/1",
+            "protocol: senteval-wmean/1 only (old) instead of senteval-all/1",
             [],
         ),
     ]

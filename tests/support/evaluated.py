@@ -21,7 +21,7 @@ def captions_by_hand(encode: Callable[[list[str]], np.ndarray]) -> float:
     from bench.score.suites import suite
 
     (task,) = suite("check").tasks
-    loaded: Any = task.load(DataFolder(None, offline=True), "any")
+    loaded: Any = task.load(DataFolder(None, offline=True))
     data = loaded.data
     first, second, gold = (list(column) for column in (data.sentences1, data.sentences2, data.gold))
     a, b = encode(first).astype(float), encode(second).astype(float)

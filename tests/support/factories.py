@@ -48,24 +48,26 @@ SUBSETS = {
 }
 
 
-def sts_score(
-    task: str, value: float, n: int, text: str | None = "tokenised", **detail: Any
-) -> Score:
-    about = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman"}
-    return Score(**about, task=task, value=value, n=n, text=text, detail=detail)
+PROTOCOL = "senteval-all/1"
+RAW_PROTOCOL = "senteval-all-raw/1"
+
+
+def sts_score(task: str, value: float, n: int, protocol: str = PROTOCOL, **detail: Any) -> Score:
+    about = {"suite": "sts", "protocol": protocol, "metric": "spearman"}
+    return Score(**about, task=task, value=value, n=n, detail=detail)
 
 
 def sts_average(scores: Sequence[Score]) -> Score:
     """Return the mean of the seven printed values, as papers take it."""
     mean = round(sum(round(one.value, 2) for one in scores) / len(scores), 2)
     n = sum(one.n for one in scores)
-    return sts_score("Avg.", mean, n, scores[0].text, tasks=list(STS))
+    return sts_score("Avg.", mean, n, scores[0].protocol, tasks=list(STS))
 
 
 def sts_scores(
     base: float = 70.0,
     *,
-    text: str = "tokenised",
+    protocol: str = PROTOCOL,
     noise: int = 0,
     tasks: tuple[str, ...] = tuple(STS),
 ) -> tuple[Score, ...]:
@@ -84,7 +86,7 @@ def sts_scores(
         }
         pearson = {"all": value - 2, "mean": value - 3, "wmean": value - 2.5}
         detail = {"mean": value - 1, "wmean": value - 0.5, "subsets": subsets, "pearson": pearson}
-        scores.append(sts_score(task, value, STS[task], text, **detail))
+        scores.append(sts_score(task, value, STS[task], protocol, **detail))
     return (*scores, sts_average(scores)) if set(STS) <= set(tasks) else tuple(scores)
 
 
@@ -178,7 +180,7 @@ def write_run(
 ) -> None:
     """Write the record, and before it the arrays of each score that has predictions."""
     for score, arrays in predictions:
-        store.write_predictions(run.run_id, score.task, score.text, arrays, score.suite)
+        store.write_predictions(run.run_id, score.task, score.protocol, arrays, score.suite)
     store.write(run)
 
 

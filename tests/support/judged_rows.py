@@ -53,7 +53,6 @@ def judged_table(*rows: Row, tested: int | None = 3, baseline: str | None = None
         backbone="builtin",
         suite="sts",
         protocol="senteval-all/1",
-        text="tokenised",
         metric="spearman",
         columns=("Avg.",),
         rows=rows,

@@ -117,30 +117,29 @@ MAKERS: dict[str, Callable[[str, int | None, float, str, int], Arrays]] = {
     "clustering": clusters,
     "geometry": lie,
 }
-FORMS = {"sts": "tokenised", "cxc": "tokenised", "geometry": "tokenised", "clustering": "sccl"}
 
 
 def scored(
-    name: str, method: str, seed: int | None, noise: float, n: int, text: str | None
+    name: str, method: str, seed: int | None, noise: float, n: int
 ) -> list[tuple[Score, Arrays]]:
-    """Return each task's score in a suite, and the arrays that determine it."""
+    """Return each task's score in a suite ("sts", "sts:PROTOCOL"), and the arrays that determine
+    it."""
     if name == "check":
         return [_check(method, seed)]
     found: list[tuple[Score, Arrays]] = []
-    form = FORMS.get(name) if text is None or name != "sts" else text
     for task in suite(name).tasks:
-        arrays = MAKERS[name](method, seed, noise, task.name, n)
-        again = rescore((name, task.name, task.protocol, form), arrays)
+        arrays = MAKERS[task.suite](method, seed, noise, task.name, n)
+        again = rescore((task.suite, task.name, task.protocol), arrays)
         assert again is not None
         reduced = task.reduced(arrays)
         score = Score(
             **{
-                "suite": name,
+                "suite": task.suite,
                 "task": task.name,
                 "protocol": task.protocol,
                 "metric": task.metric.name,
             },
-            **{"value": again.value, "n": again.n, "std": again.std, "text": form},
+            **{"value": again.value, "n": again.n, "std": again.std},
             detail=dict(again.detail),
             predictions_sha256=values_sha256(arrays),
             reduced_sha256=None if reduced is None else values_sha256(reduced),

@@ -50,7 +50,6 @@ def made_run(
     noise: float = 0.5,
     suites: Sequence[str] = ("sts",),
     n: int = ITEMS,
-    text: str | None = None,
     created: str | None = None,
     device: str = "cpu: made",
     provenance: Mapping[str, Any] | None = None,
@@ -66,10 +65,10 @@ def made_run(
     parts = {k: changes.pop(k) for k in ("variant", "backbone", "recipe") if k in changes}
     basis = record(method, seed, setting=setting, scores=(), **parts)
     name = f"{method} {basis.variant}"
-    said = [one for own in suites for one in scored(own, name, seed, noise, n, text)]
+    said = [one for own in suites for one in scored(own, name, seed, noise, n)]
     scores = [score for score, _ in said]
     for own in suites:
-        mean = average([one for one in scores if one.suite == own])
+        mean = average([one for one in scores if one.suite == own.partition(":")[0]])
         scores += [] if mean is None else [mean]
     basis = replace(basis, scores=tuple(scores), cost=cost(basis, device))
     revision = hashlib.sha256(basis.backbone.encode("utf-8", "surrogatepass")).hexdigest()
@@ -108,13 +107,13 @@ def cost(basis: RunRecord, device: str) -> Cost:
 
 
 def key(score: Score) -> str:
-    return data_key(score.task, score.text, score.suite)
+    return data_key(score.task, score.protocol, score.suite)
 
 
 def data_sha256(score: Score) -> str:
     """Return the hash of the real set if bench knows it, so that a record passes for one."""
-    forms = known_sets()["data"].get(f"{score.suite}/{score.task}", {})
-    return forms.get(score.text or "any", f"{zlib.crc32(score.task.encode()):08x}" * 8)
+    name = f"{score.suite}/{data_key(score.task, score.protocol)}"
+    return known_sets()["data"].get(name, f"{zlib.crc32(score.task.encode()):08x}" * 8)
 
 
 def curve(
@@ -167,7 +166,7 @@ def whole_folder(runs: Path, seeds: Sequence[int] = (1, 2, 3)) -> list[RunRecord
             made_run(runs, "promcse", 1, noise=0.45 + abs(t - 0.05), recipe={"temperature": t})
             for t in (0.02, 0.1, 0.2)
         ),
-        made_run(runs, "promptbert", 4, noise=0.46, text="raw"),
+        made_run(runs, "promptbert", 4, noise=0.46, suites=("sts:senteval-all-raw/1",)),
         failed_run(runs),
     ]
 
@@ -213,7 +212,7 @@ def hostile_run(runs: Path, method: str = HOSTILE, seed: int = 1, **changes: Any
 def hostile_scores(runs: Path, seed: int = 1) -> RunRecord:
     """Write a run with a task, a protocol and a metric that no suite has, all of them markup."""
     made = made_run(runs, "strange", seed)
-    texts = dict.fromkeys(("suite", "task", "protocol", "metric", "text"), HOSTILE)
+    texts = dict.fromkeys(("suite", "task", "protocol", "metric"), HOSTILE)
     odd = Score(**texts, value=50.0, n=10)  # type: ignore[arg-type]
     odd = replace(odd, detail={"subsets": {HOSTILE: HOSTILE}})
     worse = replace(made, scores=(*made.scores, odd))

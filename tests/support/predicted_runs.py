@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from factories import STS, record, sts_average, sts_score, write_run
+from factories import PROTOCOL, STS, record, sts_average, sts_score, write_run
 
 from bench.records import RunRecord, RunsFolder
 from bench.score.metrics.correlation import spearman
@@ -37,14 +37,14 @@ def sts_run(
     *,
     tasks: Sequence[str] = tuple(STS),
     n: int = N,
-    text: str = "tokenised",
+    protocol: str = PROTOCOL,
     **changes: Any,
 ) -> RunRecord:
     """Write a run with predictions, and with the scores that follow from them."""
     predictions = []
     for task in tasks:
         prediction, gold = cosines(method, seed, task, noise, n), gold_of(task, n)
-        score = sts_score(task, spearman(prediction, gold), n, text)
+        score = sts_score(task, spearman(prediction, gold), n, protocol)
         arrays = {"prediction": prediction, "gold": gold, "subset": np.full(n, task)}
         predictions.append((score, arrays))
     scores = [score for score, _ in predictions]

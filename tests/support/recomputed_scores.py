@@ -40,7 +40,10 @@ def arrays_of(version: Path, file: str) -> dict[str, np.ndarray]:
     ``file``: "runs/ID/predictions/STS12.npz".
     """
     if (version / "predictions.parquet").is_file():
-        return packed_arrays(version / "predictions.parquet")[file]
+        packed = packed_arrays(version / "predictions.parquet")
+        if file not in packed:  # clustering, as v5 has it
+            file = file.replace(".npz", "@sccl.npz")
+        return packed[file]
     with np.load(version / file, allow_pickle=False) as stored:
         return dict(stored)
 
@@ -191,8 +194,7 @@ QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
 
 def answer(version: Path, run: str, suite: str, protocol: str, task: str) -> Answer:
     """Return one run's answer to one task."""
-    name = f"{task}@sccl" if suite == "clustering" else task
-    arrays = arrays_of(version, f"runs/{run}/predictions/{name}.npz")
+    arrays = arrays_of(version, f"runs/{run}/predictions/{task}.npz")
     if suite == "cxc":
         return answer_cxc(arrays, QUERIES[protocol])
     by_suite: dict[str, Callable[[dict[str, np.ndarray], str], Answer]] = {

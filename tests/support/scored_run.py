@@ -47,4 +47,4 @@ def finished_run(
 
 
 def predictions(store: RunsFolder, run: RunRecord) -> Path:
-    return store.predictions_path(run.run_id, "CHECK", None)
+    return store.predictions_path(run.run_id, "CHECK", "check/1")

@@ -32,7 +32,7 @@ def words_in(sentences: Sequence[str], width: int = 64) -> np.ndarray:
 
 def pairs(first: list[str], second: list[str], gold: Sequence[float], name: str = "STS12") -> Any:
     values = np.array(gold, float)
-    return SentencePairs(name, first, second, values, ["a"] * len(gold), "test", "raw", "0" * 64)
+    return SentencePairs(name, first, second, values, ["a"] * len(gold), "test", "0" * 64)
 
 
 def sts_pairs(first: list[str], second: list[str], gold: Sequence[float]) -> LoadedPairs:
@@ -45,14 +45,14 @@ def geometry(name: str, gold: Sequence[float]) -> LoadedGeometry:
 
 
 def clustering(texts: list[str], labels: Sequence[int]) -> LoadedTexts:
-    data = ClassedTexts("Tweet", texts, np.array(labels), "sccl", "0" * 64)
+    data = ClassedTexts("Tweet", texts, np.array(labels), "0" * 64)
     return LoadedTexts(suite("clustering").task("Tweet"), data)
 
 
 def captions(n: int = 200) -> LoadedPairs:
     texts = [f"caption {i}" for i in range(n)], [f"other {i % 7}" for i in range(n)]
     gold, numbers = np.arange(n) % 50 / 10, np.arange(n)
-    about = ["c2c_isim"] * n, "test", "raw", "0" * 64
+    about = ["c2c_isim"] * n, "test", "0" * 64
     data = RatedCaptions("CxC-STS", *texts, gold, *about, numbers, numbers, numbers // 4)
     return LoadedPairs(suite("cxc").tasks[0], data)
 
@@ -76,7 +76,7 @@ def labelled(
             hint = f" class{label}" if rng.random() < 0.7 else ""
             side.append(f"{' '.join(map(str, words[:cut]))}{hint}")
         texts.append(side)
-    return LabelledTexts(name, tuple(texts), labels, names, None, "0" * 64, CLASSES[name])
+    return LabelledTexts(name, tuple(texts), labels, names, "0" * 64, CLASSES[name])
 
 
 def probed(texts: LabelledTexts, how: Classify = classify) -> LoadedTransfer:

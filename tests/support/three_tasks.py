@@ -33,7 +33,6 @@ SETS = {"YesNo": GOLD, "First": GOLD[:6], "Second": GOLD[2:]}
 @dataclass(frozen=True)
 class Ratings:
     name: str
-    form: str | None = None
 
     @property
     def sha256(self) -> str:
@@ -74,7 +73,7 @@ def score_yes_no(arrays: Arrays, name: str) -> TaskScore:
     return TaskScore(100 * float((said == (arrays["gold"] > 2.5)).mean()), len(said))
 
 
-def read_ratings(task: Task, data: DataFolder, text: str) -> LoadedRatings:
+def read_ratings(task: Task, data: DataFolder) -> LoadedRatings:
     return LoadedRatings(task, Ratings(task.name))
 
 

@@ -232,10 +232,10 @@ def scores_with_average(store: RunsFolder, run: RunRecord) -> RunRecord:
 
     with np.load(predictions(store, run)) as stored:
         arrays = {**stored}
-    one = replace(run.scores[0], suite="sts", text="tokenised", protocol="senteval-all/1")
+    one = replace(run.scores[0], suite="sts", protocol="senteval-all/1")
     scores = []
     for task in suite("sts").tasks:
-        store.write_predictions(run.run_id, task.name, "tokenised", arrays)
+        store.write_predictions(run.run_id, task.name, task.protocol, arrays)
         scores.append(replace(one, task=task.name))
     mean = average(scores)
     assert mean is not None
@@ -291,11 +291,8 @@ def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
             "gold": values_sha256({"gold": pairs.gold}),
             "subset": values_sha256({"subset": np.array(pairs.subset)}),
         }
-        assert (
-            known_sets()["data"][f"sts/{name}"]["tokenised"]
-            == pairs.sha256
-            != known_sets()["data"][f"sts/{name}"]["raw"]
-        )
+        known = known_sets()["data"]
+        assert known[f"sts/{name}"] == pairs.sha256 != known[f"sts/{name}@raw"]
     trec = read_transfer(data, "TREC")
     assert known_sets()["given"]["transfer/TREC"]["gold"] == values_sha256(
         {"gold": trec.labels[trec.split == "test"]}
@@ -356,17 +353,17 @@ def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(
     (tmp_path / "empty").mkdir()
     folders = [DataFolder(at, offline=True) for at in (shared / "data", tmp_path / "empty")]
 
-    def outcomes(text: str, data: dict[str, str], folder: DataFolder | None) -> list[str]:
-        sts = {"suite": "sts", "task": "STS13", "protocol": "senteval-all/1", "text": text}
+    def outcomes(protocol: str, data: dict[str, str], folder: DataFolder | None) -> list[str]:
+        sts = {"suite": "sts", "task": "STS13", "protocol": protocol}
         origin = replace(run.provenance, data=data)
         store.write(replace(run, scores=(replace(run.scores[0], **sts),), provenance=origin))
         findings = verify_run(store.folder(run.run_id), folder).findings
         return [one.outcome for one in findings if one.kind == "data"]
 
-    known = known_sets()["data"]["sts/STS13"]["tokenised"]
+    known = known_sets()["data"]["sts/STS13"]
     for sha256, expected in ((known, AGREES), ("0" * 64, DIFFERS)):
         for folder in (*folders, None):
-            assert outcomes("tokenised", {"STS13": sha256}, folder) == [expected]
+            assert outcomes("senteval-all/1", {"STS13": sha256}, folder) == [expected]
     for folder in (folders[0], None):
-        other = "other-12345678"
-        assert outcomes(other, {f"STS13@{other}": "0" * 64}, folder) == [UNCHECKED]
+        other = "senteval-all-12345678/1"
+        assert outcomes(other, {"STS13@12345678": "0" * 64}, folder) == [UNCHECKED]

@@ -41,8 +41,8 @@ def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: 
         store.write_predictions(
             other.run_id,
             task,
-            None,
-            read_arrays(store.predictions_path(other.run_id, "CHECK", None)),
+            score.protocol,
+            read_arrays(store.predictions_path(other.run_id, "CHECK", "check/1")),
             "theirs",
         )
     data = structs.replace(other.provenance, data={"A": "d" * 64, "B": "d" * 64})

@@ -1,8 +1,7 @@
 """Records grouped into the tables that papers print: rows are methods, columns tasks, cells means
 over seeds.
 
-Two numbers meet in one column only under one suite, protocol and text form. What makes two runs one
-row is in :mod:`bench.compare.statistics.rows`.
+Two numbers meet in one column only under one suite and protocol. What makes two runs one row is in :mod:`bench.compare.statistics.rows`.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from bench.compare.statistics.table import (
     Row,
     Table,
 )
+from bench.records.names import text_of
 from bench.score.suites import find_metric, name_average
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def summarise(
     return tuple(replace(table, together=together) for table in made)
 
 
-def _unsupervised(records: Iterable[RunRecord]) -> set[tuple[tuple[str, str, str], str]]:
+def _unsupervised(records: Iterable[RunRecord]) -> set[tuple[tuple[str, str], str]]:
     """Return the protocol and backbone of each unsupervised table that these records have."""
     found = set()
     for record in records:
@@ -95,15 +95,14 @@ def _unsupervised(records: Iterable[RunRecord]) -> set[tuple[tuple[str, str, str
 
 
 def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
-    suite, protocol, text, setting, backbone = key
+    suite, protocol, setting, backbone = key
     return (
         suite not in COLUMNS,
         suite,
         ("unsupervised", "supervised", "none", "").index(setting),
         backbone,
+        bool(text_of(protocol)),
         protocol,
-        text != "tokenised",
-        text,
     )
 
 
@@ -112,7 +111,7 @@ def _table(
     scored: Sequence[tuple[RunRecord, dict[str, Score]]],
     wanted: Sequence[str],
 ) -> Table:
-    suite, protocol, text, setting, backbone = key
+    suite, protocol, setting, backbone = key
     if not backbone:
         # it has several backbones: the title still names a setting or backbone that all share
         settings = {record.setting for record, _ in scored if record.setting != "none"}
@@ -156,7 +155,6 @@ def _table(
         backbone=backbone or None,
         suite=suite,
         protocol=protocol,
-        text=text or None,
         metric=", ".join(dict.fromkeys(metric.name for metric in metrics.values())),
         columns=columns,
         rows=tuple(rows),

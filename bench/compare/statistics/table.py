@@ -206,7 +206,6 @@ class Table:
     backbone: str | None
     suite: str
     protocol: str
-    text: str | None
     metric: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]

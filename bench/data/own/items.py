@@ -94,7 +94,6 @@ def read_pairs(own: OwnFile) -> SentencePairs:
         gold=gold,
         subset=[item.subset or own.name for item in items],
         split=TEST,
-        form=own_form(sha256),
         sha256=sha256,
     )
 
@@ -124,7 +123,6 @@ def read_labelled(own: OwnFile) -> LabelledTexts:
         texts=tuple(list(side) for side in zip(*(item.texts for item in items), strict=True)),
         labels=np.array([numbers[label] for label in labels], dtype=np.int64),
         split=np.array(splits),
-        form=own_form(sha256),
         sha256=sha256,
         classes=classes,
     )
@@ -149,17 +147,8 @@ def read_classed(own: OwnFile) -> ClassedTexts:
         name=own.name,
         texts=[item.texts[0] or "." for item in items],
         labels=np.array([numbers[label] for label in labels], dtype=np.int64),
-        form=own_form(sha256),
         sha256=sha256,
     )
-
-
-def own_form(sha256: str) -> str:
-    """Return the text form of a user's data.
-
-    It has a hash, so that files of one name and different content are never one column.
-    """
-    return f"other-{sha256[:8]}"
 
 
 def texts_in_two_splits(texts: LabelledTexts) -> list[str]:

@@ -2,15 +2,17 @@
 and checks that these are complete.
 """
 
-from bench.data.sets.folder import Copy, DataFolder, State, fetched_folder, other_form
-from bench.data.sets.forms import OTHER, Found, cells, content_hash, lf, recognise, single_spaced
+from bench.data.sets.folder import Copy, DataFolder, State, fetched_folder
+from bench.data.sets.forms import Found, cells, content_hash, lf, recognise, single_spaced
 from bench.data.sets.manifest import (
     ANY,
     HUB_CORPORA,
     MADE_HERE,
+    RAW,
     RECIPE_CORPORA,
     STSB_TRAIN,
     TARGET,
+    TOKENISED,
     DataFile,
     DataSet,
     Form,
@@ -52,9 +54,9 @@ __all__ = [
     "MADE_HERE",
     "NotFetchedYet",
     "ON_ITS_PAGE",
-    "OTHER",
     "SourcePart",
     "Pending",
+    "RAW",
     "RECIPE_CORPORA",
     "Receipt",
     "STSB_TRAIN",
@@ -62,6 +64,7 @@ __all__ = [
     "Source",
     "State",
     "TARGET",
+    "TOKENISED",
     "cells",
     "content_hash",
     "count_rows",
@@ -71,7 +74,6 @@ __all__ = [
     "fetch_warning",
     "fetched_folder",
     "lf",
-    "other_form",
     "parse_manifest",
     "pending_set",
     "read_receipt",

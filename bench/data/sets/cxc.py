@@ -3,7 +3,7 @@
 
 Two layouts in ``DIR/cxc``: a table with the captions written in (``sts_test.tsv``, tokenised), or
 the file as published, which has caption ids only (``sts_test.csv``), with COCO's captions
-(``captions_val2014.json``). The first gives the text form "tokenised", the second "raw". Captions
+(``captions_val2014.json``). The first has tokenised captions, the second raw ones. Captions
 are split on white space and joined by single spaces, nothing else is changed.
 
 Which captions describe one image follows from the pairs: every image's five captions are rated in a
@@ -20,14 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.base.errors import DataDamaged, DataMissing
+from bench.base.errors import DataDamaged
 from bench.data.sets import (
-    ANY,
+    RAW,
+    TOKENISED,
     DataFolder,
     DataSet,
     cells,
     data_set,
-    other_form,
     single_spaced,
 )
 from bench.data.sets.sts import SentencePairs
@@ -53,36 +53,15 @@ class RatedCaptions(SentencePairs):
     """(N,) int64, the image of the first caption: 0..4999, numbered by first appearance."""
 
 
-def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
+def read_cxc(folder: DataFolder, *, text: str = TOKENISED) -> RatedCaptions:
     """Read the test pairs, checked against the known checksums.
 
-    ``text``: "raw" (the published file and COCO's captions) or a form's full name is strict.
-    "tokenised", the default, prefers the table and takes the raw captions if there is no table,
-    for no paper says which of the two it scored; "any" does the same. Raises DataMissing,
-    DataDamaged.
+    ``text``: "tokenised" (the table) or "raw" (the published file and COCO's captions). Raises
+    DataMissing, DataDamaged.
     """
-    layouts = [(data_set(CXC), _table), (data_set(OFFICIAL), _official)]
-    if text == "raw":
-        layouts.reverse()
-    nearest: DataMissing | None = None
-    for wanted, read in layouts:
-        try:
-            captions = read(folder, wanted)
-        except DataMissing as problem:
-            if nearest is None or folder.look(wanted).problems:  # part of this layout is there
-                nearest = problem
-            continue
-        if text in (ANY, captions.form) or (text, captions.form) == ("tokenised", "raw"):
-            return captions
-        nearest = other_form(
-            CXC,
-            text,
-            f"{captions.form} in {wanted.files[0].name}",
-            captions.form if captions.form in ("tokenised", "raw") else ANY,
-            wanted.get,
-        )
-    assert nearest is not None
-    raise nearest
+    if text == RAW:
+        return _official(folder, data_set(OFFICIAL))
+    return _table(folder, data_set(CXC))
 
 
 def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
@@ -91,7 +70,6 @@ def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     return _pairs(
         [row[:4] for row in rows],
         {row[side]: single_spaced(row[4 + side]) for row in rows for side in (0, 1)},
-        "tokenised" if copy.form == ANY else copy.form,
         copy.sha256,
     )
 
@@ -102,14 +80,10 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     known = {note["id"]: note["caption"] for note in json.loads(captions.text)["annotations"]}
     texts = {key: single_spaced(known[_number(key)]) for row in rows for key in row[:2]}
     of_ids = hashlib.sha256(ids.sha256.encode()).hexdigest()
-    return _pairs(
-        rows, texts, "raw", hashlib.sha256(f"{of_ids}\n{captions.sha256}".encode()).hexdigest()
-    )
+    return _pairs(rows, texts, hashlib.sha256(f"{of_ids}\n{captions.sha256}".encode()).hexdigest())
 
 
-def _pairs(
-    rows: Sequence[Sequence[str]], texts: Mapping[str, str], form: str, sha256: str
-) -> RatedCaptions:
+def _pairs(rows: Sequence[Sequence[str]], texts: Mapping[str, str], sha256: str) -> RatedCaptions:
     first, second, gold, method = (list(column) for column in zip(*rows, strict=True))
     return RatedCaptions(
         name=CXC,
@@ -121,7 +95,6 @@ def _pairs(
         caption1=np.array([_number(key) for key in first], dtype=np.int64),
         caption2=np.array([_number(key) for key in second], dtype=np.int64),
         image=images(first, [(row[0], row[1]) for row in rows if row[3] == SAME_IMAGE]),
-        form=form,
         sha256=sha256,
     )
 

@@ -10,8 +10,16 @@ from pathlib import Path
 
 from bench.base.cache import default_cache
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
-from bench.data.sets.forms import OTHER, Found, recognise
-from bench.data.sets.manifest import ANY, DataFile, DataSet, damaged_file, data_sets
+from bench.data.sets.forms import Found, recognise
+from bench.data.sets.manifest import (
+    ANY,
+    RAW,
+    TOKENISED,
+    DataFile,
+    DataSet,
+    damaged_file,
+    data_sets,
+)
 from bench.data.sets.pending import Later, SetFetcher
 from bench.data.sets.receipts import fetch_warning
 from bench.data.sets.sources import sources_of
@@ -33,7 +41,7 @@ class Copy:
 
     place: Path
     form: str
-    """"any" if the set has no text forms, else "tokenised", "raw" or "other-<hash>"."""
+    """"any" if the set has no text forms, else "tokenised" or "raw"."""
     sha256: str
     files: tuple[Found, ...]
 
@@ -209,13 +217,12 @@ class DataFolder:
             if isinstance(problem, DataDamaged):
                 raise problem
         if copies:
-            form = copies[0].form
-            raise other_form(
+            raise DataMissing(
+                f"{wanted.name}: no {text} text found, only {copies[0].form} in "
+                f"{copies[0].files[0].path.parent}",
+                f"to get the {text} text: {self._get(wanted, text)}; raw texts have protocols of "
+                f"their own: bench suites {wanted.suites[0]}",
                 wanted.name,
-                text,
-                f"{form} in {copies[0].files[0].path.parent}",
-                form if form in wanted.forms else ANY,
-                self._get(wanted, text),
             )
         raise problems[0] if problems else self._missing(wanted, text)
 
@@ -312,34 +319,19 @@ class DataFolder:
         return f"{command} --data {self.root}" if self.root else command
 
 
-def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMissing:
-    """Return the error if there is only another text form than ``text``.
-
-    ``there``: that form and its folder. ``use``: the ``--text`` that scores it. ``get``: how to get
-    the requested form.
-    """
-    return DataMissing(
-        f"{name}: no {text} text found, only {there}",
-        f"--text {use} scores that form (stored in a column of its own); to get the {text} form: "
-        f"{get}",
-    )
-
-
-def _preference(copy: Copy) -> int:
+def _preference(copy: Copy) -> bool:
     """Return the key to sort copies by if any form will do: tokenised first, raw last."""
-    if copy.form in ("tokenised", ANY):
-        return 0
-    return 2 if copy.form == "raw" else 1
+    return copy.form == RAW
 
 
 def _form_option(wanted: DataSet, text: str) -> str:
-    return f" --text {text}" if text in wanted.forms and text != "tokenised" else ""
+    return f" --text {text}" if text in wanted.forms and text != TOKENISED else ""
 
 
 def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:
     """Read and check the files of a set in one folder.
 
-    Raises DataMissing for an incomplete copy, DataDamaged for an altered one.
+    Raises DataMissing for an incomplete copy or an unknown text, DataDamaged for an altered one.
     """
     for file in files:
         if not (place / file.path).is_file():
@@ -359,9 +351,6 @@ def _form_of(wanted: DataSet, texts: list[Found]) -> str:
     Raises DataDamaged if they have two.
     """
     forms = {text.form for text in texts}
-    if OTHER in forms:
-        hashes = "".join(text.sha256 for text in texts)
-        return f"{OTHER}-{hashlib.sha256(hashes.encode()).hexdigest()[:8]}"
     if len(forms) > 1:
         odd = next(text for text in texts if text.form != texts[0].form)
         raise damaged_file(

@@ -1,4 +1,4 @@
-"""Finds the text form of a file by its checksum, or what is wrong with it and where."""
+"""Finds which known text a file has by its checksum, or what is wrong with it and where."""
 
 from __future__ import annotations
 
@@ -7,24 +7,22 @@ import lzma
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.base.errors import DataMissing
 from bench.data.sets.manifest import ANY, DataFile, DataSet, damaged_file
 from bench.data.sets.receipts import recognise_first_use
-
-OTHER = "other"
-
 
 _NO_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file that was read. ``form`` is "any", a form of the manifest, or "other"."""
+    """A file that was read. ``form`` is "any" or a form of the manifest."""
 
     file: DataFile
     path: Path
     form: str
     sha256: str
-    """The manifest's hash of that form; the file's own hash if the form is "other"."""
+    """The manifest's hash of that form."""
     text: str = ""
     """Decoded; empty for a packed file and one of ``first_use``, which may be large."""
 
@@ -61,7 +59,8 @@ def lf(data: bytes) -> bytes:
 def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     """Read a file and find its form.
 
-    Raises DataDamaged with the path, and the expected and found counts or hash.
+    Raises DataDamaged with the path, and the expected and found counts or hash; DataMissing for a
+    known text in a tokenisation that no protocol has.
     """
     if file.first_use:
         return Found(file, path, ANY, recognise_first_use(wanted, file, path))
@@ -92,9 +91,21 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
             f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}",
         )
     if file.varies:
-        return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
+        raise _unknown_text(wanted, file, path)
     # a file that has one form only: nothing but white space differs
     return Found(file, path, ANY, file.forms[ANY].sha256, text)
+
+
+def _unknown_text(wanted: DataSet, file: DataFile, path: Path) -> DataMissing:
+    """Return the error for a copy that another tokeniser made."""
+    known = " nor the ".join(name for name in file.forms if name != ANY)
+    says = f"neither the {known} text" if known else "not the known text"
+    return DataMissing(
+        f"{wanted.name}: {path} has {says}, but another tokenisation of it, which no protocol "
+        "scores",
+        f"replace the file: {wanted.get}; texts of your own are a suite: bench run --suite FILE",
+        wanted.name,
+    )
 
 
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:

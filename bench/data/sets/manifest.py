@@ -25,6 +25,8 @@ import msgspec
 from bench.base.errors import DataDamaged, UnknownName
 
 ANY = "any"
+TOKENISED, RAW = "tokenised", "raw"
+"""The forms of a set that has two: the text that the papers scored, and that of its authors."""
 
 
 # Names of corpora on the command line and in recipes, apart from names of files.
@@ -90,7 +92,7 @@ class DataFile:
     encoding: str = "utf-8"
     exact: bool = False
     """Whether case and white space count although there is one form only: a copy that differs in
-    them is an "other-" form."""
+    them is refused."""
 
     first_use: bool = False
     """Whether nobody could see the file when this was written: its checksum ("" here) is recorded

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.base.errors import DataDamaged, UnknownName
-from bench.data.sets import Copy, DataFile, DataFolder, cells, data_set, single_spaced
+from bench.data.sets import TOKENISED, Copy, DataFile, DataFolder, cells, data_set, single_spaced
 
 Numbers = NDArray[np.int64]
 
@@ -39,8 +39,6 @@ class SentencePairs:
     """Sub-dataset of every pair; the task's name if there is only one (the split's name if splits
     are joined)."""
     split: str
-    form: str | None
-    """"tokenised", "raw" or "other-<hash>"; None if there is only one."""
     sha256: str
     """Over the files' sha256, in order."""
 
@@ -52,14 +50,13 @@ def read_sts(
     folder: DataFolder,
     task: str,
     *,
-    text: str = "tokenised",
+    text: str = TOKENISED,
     split: str = "test",
     keep_spaces: bool = False,
 ) -> SentencePairs:
     """Return the pairs of an STS task, checked against the known facts about its files.
 
-    ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is
-    there. ``split``: "test"; STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev
+    ``text``: "tokenised", "raw", or "any" for whichever is there. ``split``: "test"; STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev
     and test in that order. ``keep_spaces``: white space within sentences as the file has it, which
     is how mteb hosts them. Raises DataMissing, DataDamaged; UnknownName for a task or split that
     does not exist.
@@ -88,7 +85,6 @@ def read_sts(
         gold=np.array(gold, dtype=np.float64),
         subset=list(subset),
         split=split,
-        form=copy.form,
         sha256=copy.sha256,
     )
 

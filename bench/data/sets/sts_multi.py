@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bench.base.errors import DataDamaged, UnknownName
-from bench.data.sets import ANY, DataFolder, Found, data_set, single_spaced
+from bench.data.sets import DataFolder, Found, data_set, single_spaced
 from bench.data.sets.sts import SentencePairs, parse_gold, parse_pairs
 
 # task -> data set; a task is named by its pair of languages, as the organisers name the tracks
@@ -75,7 +75,6 @@ def read_sts_multi(
         gold=np.array([rating for _, _, rating in rows], dtype=np.float64),
         subset=[task] * len(rows),
         split=split,
-        form=None if copy.form == ANY else copy.form,
         sha256=copy.sha256,
     )
 

@@ -48,8 +48,6 @@ class LabelledTexts:
     split: np.ndarray
     """(N,) of "train", "dev" and "test"; "test" throughout where cross-validation makes the splits.
     """
-    form: str | None
-    """None for SentEval's text, "other-<hash>" for a copy that differs in case or white space."""
     sha256: str
     classes: tuple[str, ...]
     """The name of each class, in the order of ``labels``."""
@@ -65,7 +63,7 @@ class LabelledTexts:
         return order[self.split[order] == split]
 
 
-def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> LabelledTexts:
+def read_transfer(folder: DataFolder, task: str) -> LabelledTexts:
     """Return a transfer set, checked against the known facts about its files.
 
     Raises DataMissing, DataDamaged, UnknownName.
@@ -73,7 +71,7 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
     if task not in TRANSFER_TASKS:
         raise UnknownName("transfer task", task, TRANSFER_TASKS)
     wanted = data_set(task)
-    copy = folder.open(wanted, text=text)
+    copy = folder.open(wanted)
     rows = [(*row, file.file.split) for file in copy.files for row in parse_texts(task, file)]
     split = [name for _, _, name in rows]
     if any(split.count(name) != n for name, n in wanted.items.items()):
@@ -86,7 +84,6 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
         texts=tuple(list(column) for column in zip(*(texts for texts, _, _ in rows), strict=True)),
         labels=np.array([label for _, label, _ in rows], dtype=np.int64),
         split=np.array(split),
-        form=copy.form if copy.form.startswith("other") else None,
         sha256=copy.sha256,
         classes=CLASSES[task],
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -34,8 +33,8 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
 
     Each value is rounded to 2 decimals, and their mean again. Takes Scores or TaskResults, in any
     order, and gives one more of the same kind, task "Avg.". Returns None if a task of the average
-    is missing, if the suite has no average, or if the tasks of the average differ in metric,
-    protocol or text form. Other tasks of the suite change nothing.
+    is missing, if the suite has no average, or if the tasks of the average differ in metric or
+    protocol. Other tasks of the suite change nothing.
     """
     by_task: dict[str, Any] = {}
     for score in scores:
@@ -50,16 +49,6 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     chosen = [by_task[name] for name in names]
     if len({(score.suite, score.protocol, score.metric) for score in chosen}) > 1:
         return None
-    text = chosen[0].text
-    forms = {score.text for score in chosen}
-    if len(forms) > 1:
-        known = [form for form in forms if form is None or not form.startswith("other-")]
-        if None in forms or len(known) > 1:
-            return None
-        # A third tokenisation is named by its hash for each set, and may equal a known form of a
-        # set with nothing to split.
-        joined = "\n".join(sorted(f"{score.task} {score.text}" for score in chosen))
-        text = f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
     # there are no predictions of the average: a TaskResult has the arrays, a Score their hash
     none: dict[str, Any] = {"predictions_sha256": None}
     if isinstance(chosen[0], TaskResult):
@@ -70,7 +59,6 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         value=average_of(score.value for score in chosen),
         std=None,
         n=sum(score.n for score in chosen),
-        text=text,
         detail={"tasks": list(names)},
         reduced_sha256=None,
         **none,

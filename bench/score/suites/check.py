@@ -52,7 +52,6 @@ def _read_captions(task: Task, *_: object) -> LoadedPairs:
             gold=ratings,
             subset=kind,
             split=part,
-            form=None,
             sha256=hashlib.sha256(content).hexdigest(),
             caption1=caption1,
             caption2=caption2,

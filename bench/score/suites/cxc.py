@@ -5,6 +5,7 @@ draw takes 2,500 of 5,000 with replacement, by the random calls of PromCSE's cod
 rows. ``cxc-parekh/1``: a query is a caption, 12,500 of 25,000 without replacement; for the rows
 from Parekh et al. and Jain et al. (GloVe, ALIGN, MURAL). Both take one rated pair of each query,
 among those that have it as their first caption. Both tasks store the same predictions.
+``cxc-promcse-raw/1`` and ``cxc-parekh-raw/1`` are the same on COCO's own captions.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.data.sets import DataFolder, data_set
+from bench.data.sets import RAW, TOKENISED, DataFolder, data_set
 from bench.data.sets.cxc import CXC, read_cxc
 from bench.data.sets.cxc import OFFICIAL as CXC_OFFICIAL
+from bench.records.names import with_text
 from bench.score.metrics.metric import SPEARMAN_BOOTSTRAP
 from bench.score.metrics.sampled import (
     DRAWS,
@@ -89,8 +91,22 @@ def score_cxc(predictions: Arrays, task: str, protocol: str) -> TaskScore:
     )
 
 
-def _read_cxc(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+def _read_cxc(task: Task, data: DataFolder, *, text: str) -> LoadedPairs:
     return LoadedPairs(task, read_cxc(data, text=text))
+
+
+def _task(protocol: str, text: str) -> Task:
+    return Task(
+        suite="cxc",
+        name=CXC,  # under both protocols: their predictions are the same
+        protocol=protocol if text == TOKENISED else with_text(protocol, text),
+        metric=SPEARMAN_BOOTSTRAP,
+        n=data_set(CXC).items["test"],
+        data=(CXC if text == TOKENISED else CXC_OFFICIAL,),
+        read=partial(_read_cxc, text=text),
+        rescore=partial(score_cxc, protocol=protocol),
+        needs=("prediction", "gold", "subset", "image", "caption1", "caption2"),
+    )
 
 
 SUITE = Suite(
@@ -100,20 +116,8 @@ SUITE = Suite(
         "Do cosines rank pairs of image captions as people do? A domain that no other STS set "
         "shares; nothing is trained on it."
     ),
-    tasks=tuple(
-        Task(
-            suite="cxc",
-            name=CXC,  # under both protocols: their predictions are the same
-            protocol=protocol,
-            metric=SPEARMAN_BOOTSTRAP,
-            n=data_set(CXC).items["test"],
-            data=(CXC, CXC_OFFICIAL),
-            read=_read_cxc,
-            rescore=partial(score_cxc, protocol=protocol),
-            needs=("prediction", "gold", "subset", "image", "caption1", "caption2"),
-        )
-        for protocol in CXC_PROTOCOLS
-    ),
+    tasks=tuple(_task(protocol, TOKENISED) for protocol in CXC_PROTOCOLS),
+    on_request=tuple(_task(protocol, RAW) for protocol in CXC_PROTOCOLS),
     average=None,
     docs="suites.md#cxc",
 )

@@ -48,6 +48,8 @@ def check_definition(
                 "rename the task: predictions are stored under its name",
             )
         taken[task.name] = name
+    for task in defined.on_request:
+        _check_task(task, defined, plugin)
     if defined.average is not None:
         check_average(defined, defined.average, plugin)
     if isinstance(defined, SuiteOfParts):

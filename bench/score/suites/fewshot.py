@@ -121,9 +121,8 @@ def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
     )
 
 
-def _read_fewshot(task: Task, data: DataFolder, text: str) -> LoadedFewShot:
-    """Read a set; both known text forms have the same text."""
-    return LoadedFewShot(task, read_transfer(data, task.data[0], text=text))
+def _read_fewshot(task: Task, data: DataFolder) -> LoadedFewShot:
+    return LoadedFewShot(task, read_transfer(data, task.data[0]))
 
 
 SUITE = Suite(

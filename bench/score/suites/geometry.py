@@ -9,6 +9,7 @@ test split (Wang and Isola 2020; SimCSE's analysis):
 Lower is better for both. The predictions also have the values that figures need: cosines by gold
 level (PromCSE Figure 3). The detail has the correlation without the most frequent words (like
 ConPVP Figure 5, which removes tokens and averages seven sets), anisotropy and effective rank.
+Protocol ``geometry-stsb-raw/1`` is the same on the raw texts.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from bench.data.sets import DataFolder
+from bench.data.sets import RAW, TOKENISED, DataFolder
 from bench.data.sets.sts import SentencePairs, read_sts
+from bench.records.names import with_text
 from bench.records.record import REDUCED
 from bench.score.metrics.correlation import if_defined, spearman
 from bench.score.metrics.geometry import (
@@ -41,6 +43,7 @@ from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult,
 from bench.score.suites.vectors import check_variety, check_vectors, scoring
 
 PROTOCOL = "geometry-stsb/1"
+RAW_PROTOCOL = with_text(PROTOCOL, RAW)
 SET, SPLIT = "STS-B", "test"
 ABOVE = 4.0  # gold of pairs that mean the same
 ITEMS = {"alignment": 231, "uniformity": 2758}  # pairs with gold > 4; sentences
@@ -163,8 +166,25 @@ def score_geometry(predictions: Arrays, task: str) -> TaskScore:
     return TaskScore(float(prediction_N[positive_N].mean()), int(positive_N.sum()), detail=detail)
 
 
-def _read(task: Task, data: DataFolder, text: str) -> LoadedGeometry:
+def _read(task: Task, data: DataFolder, *, text: str) -> LoadedGeometry:
     return LoadedGeometry(task, read_sts(data, SET, text=text, split=SPLIT))
+
+
+def _task(name: str, protocol: str, text: str) -> Task:
+    needs: tuple[str, ...] = ("prediction", "subset")
+    if name == "alignment":
+        needs = (*needs, "gold")
+    return Task(
+        suite="geometry",
+        name=name,
+        protocol=protocol,
+        metric=METRICS[name],
+        n=ITEMS[name],
+        data=(SET,),
+        read=partial(_read, text=text),
+        rescore=score_geometry,
+        needs=needs,
+    )
 
 
 SUITE = Suite(
@@ -174,20 +194,8 @@ SUITE = Suite(
         "Are paraphrases close to each other, and all sentences spread evenly over the sphere? "
         "Alignment and uniformity on STS-B."
     ),
-    tasks=tuple(
-        Task(
-            suite="geometry",
-            name=name,
-            protocol=PROTOCOL,
-            metric=METRICS[name],
-            n=n,
-            data=(SET,),
-            read=_read,
-            rescore=score_geometry,
-            needs=("prediction", "subset", *(("gold",) if name == "alignment" else ())),
-        )
-        for name, n in ITEMS.items()
-    ),
+    tasks=tuple(_task(name, PROTOCOL, TOKENISED) for name in ITEMS),
+    on_request=tuple(_task(name, RAW_PROTOCOL, RAW) for name in ITEMS),
     average=None,
     docs="suites.md#geometry",
     extra_detail=("set", "split", "zero_vectors", "cosine_edges", "cosine_by_gold"),

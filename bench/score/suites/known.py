@@ -1,7 +1,7 @@
 """The facts of a task's data that are known without reading it again.
 
 A second call of ``bench run`` should not read 100 MB of text to find that nothing is left to do. So
-the text form, the checksum and the number of items are cached under the path, size and time of
+the checksum and the number of items are cached under the path, size and time of
 every file that reading could touch. A file that was changed, added or removed is read again.
 """
 
@@ -24,7 +24,6 @@ class KnownTask:
     """Facts of a task's data. The data itself is read when ``task`` is first asked for."""
 
     name: str
-    form: str | None
     sha256: str
     n: int
     read: Callable[[], LoadedTask]
@@ -35,7 +34,7 @@ class KnownTask:
     def task(self) -> LoadedTask:
         """The task with its data. Raises DataDamaged if it changed since the run was planned."""
         loaded = self.read()
-        if (loaded.form, loaded.sha256) != (self.form, self.sha256):
+        if loaded.sha256 != self.sha256:
             raise DataDamaged(
                 f"{self.name}: its files changed while the command was running",
                 "run the same command again",
@@ -43,17 +42,16 @@ class KnownTask:
         return loaded
 
 
-def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
-    """Find the facts of a task in a text form, from the cache if no file changed.
+def survey(task: Task, data: DataFolder) -> KnownTask:
+    """Find the facts of a task, from the cache if no file changed.
 
     Raises DataMissing, DataDamaged, or BenchError if the task's ``n`` is not the number of items in
     its data.
     """
     known = survey_files(
-        task.name, task.data, data, text, lambda: task.load(data, text), task.suite
+        task.name, task.data, data, task.protocol, lambda: task.load(data), task.suite
     )
-    # other text forms may have another ``n``
-    if (known.form is None or text == "tokenised") and task.n and known.n != task.n:
+    if task.n and known.n != task.n:
         said = f"{task.name} of the suite {task.suite} has n={task.n}"
         raise BenchError(
             f"{said}, but its data has {known.n} items",
@@ -66,22 +64,23 @@ def survey_files(
     name: str,
     sets: Sequence[str],
     data: DataFolder,
-    text: str,
+    protocol: str,
     read: Callable[[], LoadedTask],
     suite: str = "",
 ) -> KnownTask:
     """Find the facts of data in these sets of the manifest.
 
-    If there are none, nothing is cached.
+    ``protocol``: what the cache keeps apart, besides the name and the files. If there are no sets,
+    nothing is cached.
     """
     files = [entry for set_ in sets for entry in data.entries(data_set(set_))]
     entry = None
     if files and all(is_settled(changed) for _, _, changed in files):
-        entry = CacheEntry("known", json.dumps([__version__, name, text, files]))
+        entry = CacheEntry("known", json.dumps([__version__, name, protocol, files]))
         if (known := entry.read()) is not None:
             return KnownTask(name, **known, read=read, suite=suite)
     loaded = read()
-    known = {"form": loaded.form, "sha256": loaded.sha256, "n": loaded.n}
+    known = {"sha256": loaded.sha256, "n": loaded.n}
     if entry is not None:
         entry.write(known)
     return KnownTask(name, **known, read=lambda: loaded, suite=suite, notes=loaded.notes)

@@ -106,8 +106,6 @@ class LoadedMteb(LoadedTask):
     source: MtebSource
     offline: bool = False
 
-    form: None = None  # mteb knows one text of a task
-
     @property
     def name(self) -> str:
         return str(self.pristine.metadata.name)
@@ -247,8 +245,8 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
     ``pristine``: mteb's object, if it exists already, with the splits and languages of a benchmark.
     """
 
-    def read(task: Task, data: DataFolder, text: str) -> LoadedMteb:
-        """Find the data; ``text`` is ignored, since the task determines it. Raises DataMissing."""
+    def read(task: Task, data: DataFolder) -> LoadedMteb:
+        """Find the data. Raises DataMissing."""
         import mteb
 
         with quiet_mteb(data.offline):

@@ -24,6 +24,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder, data_set
+from bench.records.names import text_of
 from bench.score.encoding import VectorStore
 from bench.score.suites.mteb import MtebEncoder
 from bench.score.suites.mteb_data import as_dataset
@@ -57,7 +58,7 @@ LANGUAGES = {
 BATCH = 1024  # sentences in one batch of the DataLoader, unless mteb is told otherwise
 
 
-def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTask]:
+def tasks(*suites: str, data: str | Path) -> list[AbsTask]:
     """Read and check every task of these suites ("sts" if none is named) from the data folder.
 
     Raises what ``bench run`` would: DataMissing, DataDamaged, UnknownName.
@@ -67,12 +68,12 @@ def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTa
     for name in suites or ("sts",):
         if name.partition(":")[0] == "mteb":
             raise BenchError("the suite mteb is mteb's own", "mteb.get_tasks gives its tasks")
-        made += [task_class(task, task.load(folder, text))() for task in suite(name).tasks]
+        made += [task_class(task, task.load(folder))() for task in suite(name).tasks]
     return made
 
 
 def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
-    """Return a class of its own for one set in one text form, as mteb has one for each task."""
+    """Return a class of its own for one task, as mteb has them."""
     metadata = metadata_of(task, loaded)
     return type(
         "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-")),
@@ -229,20 +230,18 @@ def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
     """Return the task for mteb. Its name starts with "bench-": mteb's own STS12 is another
     protocol.
     """
-    form = "" if loaded.form in (None, "tokenised") else f"-{loaded.form}"
-    twice = sum(other.name == task.name for other in suite(task.suite).tasks) > 1
-    protocol = f"-{task.protocol.partition('/')[0]}" if twice else ""
+    text = text_of(task.protocol)
+    protocol = f"-{text}" if text else ""
+    if sum(other.name == task.name for other in suite(task.suite).tasks) > 1:
+        protocol = f"-{task.protocol.partition('/')[0]}"
     name, languages = task.name, ["eng-Latn"]
     if task.suite == "sts-multi":
         # the task is named by its languages alone
         name = task.data[0]
         languages = [LANGUAGES[code] for code in data_set(name).languages]
     return TaskMetadata(
-        name=f"bench-{name}{protocol}{form}",
-        description=(
-            f"{task.name} of bench's suite {task.suite}, protocol {task.protocol}, "
-            f"{loaded.form or 'only'} text form."
-        ),
+        name=f"bench-{name}{protocol}",
+        description=f"{task.name} of bench's suite {task.suite}, protocol {task.protocol}.",
         dataset={"path": f"local/{task.suite}", "revision": loaded.sha256},
         type=TYPES.get(task.suite, "Classification"),  # type: ignore[arg-type]
         category="t2t" if TYPES.get(task.suite) == "STS" else "t2c",

@@ -1,8 +1,10 @@
 """A user's own files as tasks: ``--suite pairs.tsv``, ``--suite classification:reviews.csv``.
 
-There are three protocols, each like a suite of the papers: ``own-pairs/1`` is Spearman x 100 of
-cosine and rating (as sts), ``own-probe/1`` SentEval's classifier (as transfer), ``own-kmeans/1``
-k-means with ten seeds (as clustering). A score is verified without the file.
+There are three kinds of protocol, each like a suite of the papers: ``own-pairs-HASH/1`` is Spearman
+x 100 of cosine and rating (as sts), ``own-probe-HASH/1`` SentEval's classifier (as transfer),
+``own-kmeans-HASH/1`` k-means with ten seeds (as clustering). HASH is the beginning of the hash of
+the rows that are used, so that files of one name and different content are never one column. A
+score is verified without the file.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from bench.data.own.naming import (
     split_files,
 )
 from bench.data.sets import DataFolder
+from bench.data.sets.transfer import LabelledTexts
+from bench.records.names import text_of, with_text
 from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, SPEARMAN, Metric
 from bench.score.metrics.probe import accuracy, mean
 from bench.score.suites.clustering import LoadedTexts, score_clusters
@@ -92,25 +96,21 @@ def score_classes(predictions: Arrays, task: str) -> TaskScore:
 class Protocol:
     """How one kind of file is scored."""
 
+    # without the hash of the file
     name: str
     metric: Metric
     rescore: Callable[[Arrays, str], TaskScore]
-    load: Callable[[Task, OwnFile], LoadedTask]
+    # reads the file, and returns its data
+    read: Callable[[OwnFile], Any]
+    # puts a task and its data together
+    load: Callable[[Task, Any], LoadedTask]
     needs: tuple[str, ...]
     # ends the task's name, so that one file can be scored in two ways
     suffix: str = ""
 
 
-def _load_pairs(task: Task, own: OwnFile) -> LoadedTask:
-    return LoadedPairs(task, read_pairs(own))
-
-
-def _load_labelled(task: Task, own: OwnFile) -> LoadedTask:
-    return LoadedTransfer(task, read_labelled(own), classify)
-
-
-def _load_classed(task: Task, own: OwnFile) -> LoadedTask:
-    return LoadedTexts(task, read_classed(own))
+def _load_labelled(task: Task, texts: LabelledTexts) -> LoadedTask:
+    return LoadedTransfer(task, texts, classify)
 
 
 # Kind of file -> its protocol.
@@ -119,13 +119,15 @@ PROTOCOLS = {
         name="own-pairs/1",
         metric=SPEARMAN,
         rescore=score_pairs,
-        load=_load_pairs,
+        read=read_pairs,
+        load=LoadedPairs,
         needs=("prediction", "gold", "subset"),
     ),
     CLASSIFICATION: Protocol(
         name="own-probe/1",
         metric=ACCURACY,
         rescore=score_classes,
+        read=read_labelled,
         load=_load_labelled,
         needs=("prediction", "gold", "subset", "fold"),
     ),
@@ -133,7 +135,8 @@ PROTOCOLS = {
         name="own-kmeans/1",
         metric=CLUSTERING_ACCURACY,
         rescore=score_clusters,
-        load=_load_classed,
+        read=read_classed,
+        load=LoadedTexts,
         needs=("prediction", "gold", "subset", "inertia"),
         suffix="-clusters",
     ),
@@ -141,20 +144,21 @@ PROTOCOLS = {
 
 
 def task_of_file(own: OwnFile) -> Task:
-    """Make a task of a file.
+    """Read a file, and make a task of it.
 
     Raises BenchError if the file cannot be read, or if its labels may mean two things.
     """
     known = with_kind(own)
     protocol = PROTOCOLS[known.kind]
+    content = protocol.read(known)
 
-    def read(task: Task, data: DataFolder, text: str) -> LoadedOwn:
-        return describe_data(known, protocol.load(task, known))
+    def read(task: Task, data: DataFolder) -> LoadedOwn:
+        return describe_data(known, protocol.load(task, content))
 
     return Task(
         suite=NAME,
         name=known.name + protocol.suffix,
-        protocol=protocol.name,
+        protocol=with_text(protocol.name, content.sha256[:8]),
         metric=protocol.metric,
         read=read,
         rescore=protocol.rescore,
@@ -182,7 +186,7 @@ def stored_task(name: str, protocol: str) -> Task | None:
     Returns None if this bench does not know the protocol.
     """
     for known in PROTOCOLS.values():
-        if known.name == protocol:
+        if with_text(known.name, text_of(protocol)) == protocol:
             return Task(
                 suite=NAME,
                 name=name,
@@ -195,7 +199,7 @@ def stored_task(name: str, protocol: str) -> Task | None:
     return None
 
 
-def _read_nothing(task: Task, data: DataFolder, text: str) -> LoadedTask:
+def _read_nothing(task: Task, data: DataFolder) -> LoadedTask:
     raise BenchError(f"the file of {task.name} was not named", EXAMPLE)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from bench.base.entry_points import method_points
 from bench.base.errors import BenchError, UnknownName
 from bench.base.plugin_files import check_plugin_files, hash_package, hash_plugin, import_file
+from bench.base.text import list_names
 from bench.base.user_code import located
 from bench.data.own.naming import is_own_file
 from bench.records.record import ScoreKey
@@ -207,7 +208,9 @@ def _suite_with_task(name: str) -> str | None:
 
 
 def suite(name: str) -> Suite:
-    """Return the suite of that name; "suite:TASK,TASK" has only these tasks. Raises UnknownName."""
+    """Return the suite of that name; "suite:TASK,TASK" has only these tasks, "suite:PROTOCOL" those
+    under this protocol. Raises UnknownName.
+    """
     check_suite_name(name)
     name, colon, tasks = name.partition(":")
     whole = _find_suite(name)
@@ -227,10 +230,29 @@ def _find_suite(name: str) -> Suite:
 
 
 def _with_tasks(whole: Suite, names: Sequence[str]) -> Suite:
-    """Return the suite with these tasks only, in its own order. Raises UnknownName."""
+    """Return the suite with the tasks of these names and protocols only, in its own order.
+
+    Raises UnknownName, and BenchError if a named task is not scored under a named protocol.
+    """
+    every = (*whole.tasks, *whole.on_request)
+    known = dict.fromkeys([*(task.name for task in every), *(task.protocol for task in every)])
     for name in names:
-        whole.task(name)
-    return replace(whole, tasks=tuple(task for task in whole.tasks if task.name in names))
+        if name not in known:
+            raise UnknownName("task", name, known, where=f"in suite {whole.name}")
+    chosen: Sequence[Task] = [task for task in every if task.protocol in names]
+    if not chosen:
+        chosen = whole.tasks
+    named = [name for name in names if any(task.name == name for task in every)]
+    for name in named:
+        if not any(task.name == name for task in chosen):
+            protocols = list_names(dict.fromkeys(task.protocol for task in chosen))
+            raise BenchError(
+                f"{name} of the suite {whole.name} is not scored under {protocols}",
+                f"bench suites {whole.name}",
+            )
+    if named:
+        chosen = [task for task in chosen if task.name in named]
+    return replace(whole, tasks=tuple(chosen), on_request=())
 
 
 def find_task(key: ScoreKey) -> Task | None:

@@ -5,7 +5,7 @@ The prediction for a pair is the cosine of its two vectors; nothing is trained.
 Suite sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the papers after it score
 them. A task's value is one Spearman correlation over the pairs of all its sub-datasets together
 ("all"), x 100. The detail has "mean" and "wmean" over sub-datasets, which earlier papers print, and
-Pearson.
+Pearson. Protocol ``senteval-all-raw/1`` is the same on the texts as their organisers published them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bench.base.errors import DataDamaged, DataMissing, RunFailed
-from bench.data.sets import DataFolder, data_set
+from bench.data.sets import RAW, TOKENISED, DataFolder, data_set
 from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import STS_TASKS, SentencePairs, read_sts
+from bench.records.names import with_text
 from bench.score.metrics.correlation import (
     Grouped,
     correlate_groups,
@@ -35,6 +37,7 @@ from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult,
 from bench.score.suites.vectors import GOLD_IS_THE_CAUSE, check_variety, check_vectors, scoring
 
 PROTOCOL = "senteval-all/1"
+RAW_PROTOCOL = with_text(PROTOCOL, RAW)
 AT_ONCE = 8192  # pairs: bounds the copies of their vectors
 WITH_ALL_SPLITS = "SICK-R"  # also scored on train, dev and test together, as mteb does
 SAME_COSINES = "the model gives every pair the same similarity: did its training collapse?"
@@ -127,10 +130,6 @@ class LoadedCleanDev(LoadedTask):
         ]
 
     @property
-    def form(self) -> str | None:
-        return self.parts[0].form
-
-    @property
     def sha256(self) -> str:
         """Hash of the text and the gold score of every remaining pair, in order."""
         rows = [
@@ -158,7 +157,6 @@ class LoadedCleanDev(LoadedTask):
             metric=SPEARMAN.name,
             value=sum(each.values()) / len(each),
             n=self.n,
-            text=self.form,
             detail={"each": each},
         )
 
@@ -265,16 +263,16 @@ def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
     }
 
 
-def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+def _read(task: Task, data: DataFolder, *, text: str) -> LoadedPairs:
     pairs, whole = read_sts(data, task.name, text=text), None
     if task.name == WITH_ALL_SPLITS:
         # the other splits are for comparison only; the protocol needs the test split alone
         with contextlib.suppress(DataMissing):
-            whole = read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all")
+            whole = read_sts(data.as_it_is, task.name, text=text, split="all")
     return LoadedPairs(task, pairs, whole)
 
 
-def _task(name: str) -> Task:
+def _task(name: str, protocol: str = PROTOCOL, text: str = TOKENISED) -> Task:
     known = data_set(name)
     gold = {
         str(file.subset): file.filled or file.rows for file in known.files if file.role == "gold"
@@ -282,12 +280,12 @@ def _task(name: str) -> Task:
     return Task(
         suite="sts",
         name=name,
-        protocol=PROTOCOL,
+        protocol=protocol,
         metric=SPEARMAN,
         n=known.items["test"],
         data=(name,),
         subsets=gold or {name: known.items["test"]},
-        read=_read,
+        read=partial(_read, text=text),
         rescore=score_pairs,
         needs=("prediction", "gold", "subset"),
     )
@@ -301,6 +299,7 @@ SUITE = Suite(
         "on them."
     ),
     tasks=tuple(_task(name) for name in STS_TASKS),
+    on_request=tuple(_task(name, RAW_PROTOCOL, RAW) for name in STS_TASKS),
     average=STS_TASKS,
     docs="suites.md#sts",
 )

@@ -18,8 +18,7 @@ TRACKS_PROTOCOL = "sts17-tracks/1"
 LANGUAGES_PROTOCOL = "stsb-languages/1"
 
 
-def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
-    """Read the pairs; ``text`` is ignored, because a set has one text form."""
+def _read(task: Task, data: DataFolder) -> LoadedPairs:
     return LoadedPairs(task, read_sts_multi(data, task.name))
 
 

@@ -41,8 +41,6 @@ class TaskResult(Struct, frozen=True, kw_only=True):
     n: int
     # None unless the protocol itself repeats something (bootstrap, seeds of k-means)
     std: float | None = None
-    # the text form that was scored: "tokenised", "raw", "other-<hash>"; None if there is only one
-    text: str | None = None
     detail: dict[str, Any] = {}
     # "prediction", "gold", "subset" (one row per item, in the data's order), and further arrays
     # that the suite needs to score again
@@ -87,8 +85,8 @@ class Task:
     data: tuple[str, ...] = ()
     # Number of scored items of each sub-dataset, in the data's order.
     subsets: Mapping[str, int] = field(default_factory=dict, hash=False)
-    # Reads and checks the data: (task, data folder, text form) -> the task with its data.
-    read: Callable[[Task, DataFolder, str], LoadedTask] = field(compare=False, repr=False)
+    # Reads and checks the data: (task, data folder) -> the task with its data.
+    read: Callable[[Task, DataFolder], LoadedTask] = field(compare=False, repr=False)
     # Computes the score from stored predictions and the task's name; None if they do not give it.
     rescore: Callable[[Arrays, str], TaskScore] | None = field(
         default=None, compare=False, repr=False
@@ -118,13 +116,13 @@ class Task:
             arrays["prediction"] = order_N - (len(values) + 1) // 2
         return arrays | {REDUCED: np.array(True)}
 
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
-        """Read and check the data in a text form.
+    def load(self, data: DataFolder) -> LoadedTask:
+        """Read and check the data.
 
         Raises DataMissing, DataDamaged, or PluginFailed if the ``read`` of a plugin does not work.
         """
         with plugin_code(f"the suite {self.suite}, {self.name}"):
-            loaded = self.read(self, data, text)
+            loaded = self.read(self, data)
         if not isinstance(loaded, LoadedTask):
             where, returned = place_of_code(self.read), type(loaded).__name__
             raise PluginFailed(f"{where}: it returned {returned}, expected a LoadedTask")
@@ -138,10 +136,7 @@ class Task:
 
 
 class LoadedData(Protocol):
-    """Data of one task, read and checked: its text form, the hash of its content, its size."""
-
-    @property
-    def form(self) -> str | None: ...
+    """Data of one task, read and checked: the hash of its content, its size."""
 
     @property
     def sha256(self) -> str: ...
@@ -162,7 +157,7 @@ class RunPlace:
 class LoadedTask(ABC):
     """A task with its data, read and checked.
 
-    Form, hash and size come from ``data``, unless a class overrides them.
+    Hash and size come from ``data``, unless a class overrides them.
     """
 
     task: Task
@@ -174,10 +169,6 @@ class LoadedTask(ABC):
     @abstractmethod
     def sentences(self) -> Sequence[str]:
         """Every sentence that scoring will ask for; duplicates allowed."""
-
-    @property
-    def form(self) -> str | None:
-        return self.data.form
 
     @property
     def sha256(self) -> str:
@@ -222,7 +213,6 @@ class LoadedTask(ABC):
             value=score.value,
             std=score.std,
             n=score.n,
-            text=self.form,
             detail={**score.detail, **detail},
             predictions=predictions,
             reduced_sha256=None if reduced is None else values_sha256(reduced),
@@ -247,6 +237,8 @@ class Suite:
     average: tuple[str, ...] | None
     # The page about it, relative to docs/.
     docs: str
+    # Tasks under protocols that are scored only if they are named: "sts:senteval-all-raw/1".
+    on_request: tuple[Task, ...] = ()
     # Keys of its scores' detail that ``rescore`` cannot compute from predictions; bench verify
     # leaves them out.
     extra_detail: tuple[str, ...] = ()
@@ -262,7 +254,7 @@ class Suite:
         """Find the task with that name and protocol; None if the suite does not have it."""
         if self.stored_task is not None:
             return self.stored_task(name, protocol)
-        for task in self.tasks:
+        for task in (*self.tasks, *self.on_request):
             if (task.name, task.protocol) == (name, protocol):
                 return task
         return None

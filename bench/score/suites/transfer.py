@@ -144,10 +144,10 @@ def score_paraphrases(predictions: Arrays, task: str) -> TaskScore:
 
 
 def transfer_task(set_name: str, name: str, suite: str, protocol: str, classify: Classify) -> Task:
-    """Make the task of one transfer set under one protocol. The set has one text form."""
+    """Make the task of one transfer set under one protocol."""
 
-    def read(task: Task, data: DataFolder, text: str) -> LoadedTransfer:
-        return LoadedTransfer(task, read_transfer(data, set_name, text=text), classify)
+    def read(task: Task, data: DataFolder) -> LoadedTransfer:
+        return LoadedTransfer(task, read_transfer(data, set_name), classify)
 
     return Task(
         suite=suite,

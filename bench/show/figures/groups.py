@@ -80,7 +80,7 @@ class Group:
     def score(self, run: str, suite: str, task: str) -> Score | None:
         """Return the score of a run by the protocol of the suite's table."""
         table = self.tables[suite]
-        return self.runs[run].record.score(suite, task, table.protocol, table.text)
+        return self.runs[run].record.score(suite, task, table.protocol)
 
     def by_run(self, suite: str, column: str | None = None) -> dict[str, Point]:
         """Return run id -> the point of its row."""

@@ -30,9 +30,6 @@ from bench.show.pages.small_grids import changes_grid, data_grid, methods_grid
 from bench.show.pages.words import plain_text
 from bench.show.tables.scores import COSTS, cost_texts, legend
 
-ONE_FORM = "only one form"
-"""What the choice of a text form calls tables of tasks that have no others."""
-
 
 def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
     """Write the page as HTML; it links to board.css and board.js in ``assets/``."""
@@ -155,7 +152,6 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
             "setting": (table.setting or "", setting_words(table.setting)),
             "backbone": (table.backbone or SEVERAL, table.backbone or SEVERAL),
             "suite": (table.suite, table.suite),
-            "text": (table.text or "", table.text or ONE_FORM),
         }
         for key, (value, text) in values.items():
             values_of.setdefault(key, {}).setdefault(make_visible(value), (text, shown.anchor))

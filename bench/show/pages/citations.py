@@ -13,7 +13,6 @@ from bench.compare.answer import name_column
 from bench.compare.formatting import SEVERAL, budget_words, setting_words
 from bench.compare.statistics.table import Row
 from bench.show.pages.intervals import versus_heading
-from bench.show.pages.links import form_text
 from bench.show.tables.scores import difference_text, spread_text
 
 RowPlace = tuple[str, int]
@@ -65,7 +64,7 @@ def row_citation(board: Board, shown: BoardTable, row: Row, anchor: str) -> str:
     table = shown.table
     parts = [setting_words(table.setting), table.backbone or SEVERAL]
     parts.append(budget_words(table.length))
-    parts += [form_text(table), plural(table.n(row), "seed")]
+    parts += [table.protocol, plural(table.n(row), "seed")]
     where = ", ".join(part for part in parts if part)
     fields: Mapping[str, str] = {
         "title": f"{row.name}: {_numbers(shown, row)}",

@@ -21,7 +21,6 @@ from bench.show.grid import Grid
 from bench.show.markup import as_html, html_text
 from bench.show.pages.links import (
     docs_link,
-    form_text,
     method_link,
     method_paper_url,
     minus,
@@ -79,7 +78,6 @@ def _environment() -> jinja2.Environment:
         "metric": metric_words,
         "setting": setting_words,
         "html": html,
-        "form": form_text,
         "budget": budget_words,
     }
     environment.globals |= {

@@ -6,7 +6,6 @@ import re
 
 from bench.board.addresses import link, method_page, run_file
 from bench.board.board import Board
-from bench.compare.statistics.table import Table
 from bench.references import ARXIV
 
 
@@ -57,11 +56,6 @@ def docs_link(docs: str, page: str) -> str:
     if name.endswith(".md"):
         return f"{folder}/{page}.md"
     return f"{docs.rstrip('/')}/{page}.html"
-
-
-def form_text(table: Table) -> str:
-    """Return "senteval-all/1, tokenised"."""
-    return f"{table.protocol}, {table.text}" if table.text else table.protocol
 
 
 def minus(text: str) -> str:

@@ -90,7 +90,6 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
                     table.suite,
                     table.budget,
                     table.protocol,
-                    table.text,
                     table.metric,
                     table.columns,
                 ),

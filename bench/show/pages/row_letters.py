@@ -21,7 +21,7 @@ CODE_AND_MACHINE = "code"
 MEANINGS = {
     VALUES: "recipe values from elsewhere: not tuned, or tuned in another search",
     LENGTH: "another length of training or another batch size",
-    TEXT: "another sentence length or text form",
+    TEXT: "another sentence length or protocol",
     DATA: "another training text or development set, or test sentences seen in training",
     CODE_AND_MACHINE: "another version of code or libraries, another precision or machine",
 }
@@ -33,7 +33,6 @@ GROUPS = {
     "budget": LENGTH,
     "batch_size": LENGTH,
     "max_seq_length": TEXT,
-    "text": TEXT,
     "protocol": TEXT,
     "training text": DATA,
     CORPUS: DATA,

@@ -14,6 +14,7 @@ from bench.board.repeat import repeat
 from bench.compare.answer import verdict_of
 from bench.compare.docstrings import spans
 from bench.compare.formatting import score
+from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.table import INCONCLUSIVE, Cell, Row, Table
 from bench.records.names import CURVE, RECORD
 from bench.records.packed import NAME, has_predictions
@@ -22,7 +23,7 @@ from bench.records.run import Run
 from bench.show.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid, indented
 from bench.show.pages.citations import citation_of_run
 from bench.show.pages.engine import render_template
-from bench.show.pages.links import form_text, run_link
+from bench.show.pages.links import run_link
 from bench.show.tables import run_report
 from bench.show.tables.scores import spread_text
 
@@ -79,12 +80,12 @@ def row_heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
     interval of its row; and the row's verdict."""
     for shown, row in board.rows_of(record.run_id):
         table, cell = shown.table, row.cells[-1]
-        head = record.score(table.suite, table.head or "", table.protocol, table.text)
+        head = record.score(table.suite, table.head or "", table.protocol)
         if head is None or cell is None:
             continue
         yield {
             "name": table.suite,
-            "task": f"{head.task}, {form_text(table)}",
+            "task": f"{head.task}, {table.protocol}",
             "value": score(head.value, cell.decimals),
             "around": around(cell),
             "verdict": _verdict(table, row),
@@ -136,16 +137,16 @@ def downloads(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]
 
 
 def score_grids_with_rows(board: Board, record: RunRecord) -> Iterator[Grid]:
-    """Yield a table of each suite, protocol and text form; the sub-datasets of a task are indented
-    below it."""
+    """Yield a table of each suite and protocol; the sub-datasets of a task are indented below
+    it."""
     cells_of = {}
     for shown, row in board.rows_of(record.run_id):
         of_row = shown.table
         cells = dict(zip(of_row.columns, row.cells, strict=True))
-        cells_of[of_row.suite, of_row.protocol, of_row.text] = cells
-    forms = run_report.scores_by_form(record)
-    for form, table in zip(forms, run_report.score_grids(record), strict=True):
-        cells = cells_of.get(form, {})
+        cells_of[of_row.suite, of_row.protocol] = cells
+    protocols = by_protocol(record)
+    for protocol, table in zip(protocols, run_report.score_grids(record), strict=True):
+        cells = cells_of.get(protocol, {})
         rows = []
         task = ""
         for line in table.rows:
@@ -187,9 +188,8 @@ def seed_grids(board: Board, record: RunRecord, up: int) -> Iterator[Grid]:
         lines.append(
             ["", *(GridCell(text="run", link=_seed_link(board, run, up)) for run in row.runs)]
         )
-        yield grid(
-            ["task", *columns], lines, title=f"{shown.table.suite}, {form_text(shown.table)}"
-        )
+        title = f"{shown.table.suite}, {shown.table.protocol}"
+        yield grid(["task", *columns], lines, title=title)
 
 
 def _seed_link(board: Board, run: str, up: int) -> str:

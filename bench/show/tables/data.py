@@ -14,7 +14,6 @@ SCHEMA = "bench.compare/3"
 HEADING = (
     "suite",
     "protocol",
-    "text",
     "setting",
     "backbone",
     "method",
@@ -78,7 +77,6 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "suite": table.suite,
         "protocol": table.protocol,
-        "text": table.text,
         "setting": row.setting,
         "backbone": row.backbone,
         "budget": table.budget,
@@ -153,7 +151,6 @@ def table_data(table: Table) -> dict[str, Any]:
     return {
         "suite": table.suite,
         "protocol": table.protocol,
-        "text": table.text,
         "metric": table.metric,
         "setting": table.setting,
         "backbone": table.backbone,

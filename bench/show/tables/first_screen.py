@@ -20,6 +20,7 @@ from bench.compare.formatting import (
     setting_words,
     signed_number,
     spread,
+    text_words,
 )
 from bench.compare.statistics.table import BETTER, INCONCLUSIVE, WORSE, Row, Table
 from bench.records.record import RunRecord
@@ -150,9 +151,8 @@ def usual_steps(table: Table, records: Mapping[str, RunRecord]) -> str:
 
 
 def _suite_name(table: Table) -> str:
-    """Write "STS", or "STS (raw)" for a text form that is not the papers'."""
-    name = NAMES.get(table.suite, table.suite)
-    return name if table.text in (None, "tokenised") else f"{name} ({table.text})"
+    """Write "STS", or "STS (raw texts)"."""
+    return NAMES.get(table.suite, table.suite) + text_words(table.protocol)
 
 
 def verdict_legend(table: Table) -> list[str]:

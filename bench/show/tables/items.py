@@ -15,7 +15,7 @@ RANKS = "in brackets: rank among all items, from 0 to 100; the largest disagreem
 def items_grid(disagreement: Disagreement) -> Grid:
     """Make a row for each item: its number, gold, the values of both runs, and the texts if they
     are here."""
-    _, task, protocol, form = disagreement.key
+    _, task, protocol = disagreement.key
     rows = []
     for item in disagreement.items:
         values = [_text(value) for value in (item.gold, item.first, item.second)]
@@ -25,15 +25,13 @@ def items_grid(disagreement: Disagreement) -> Grid:
         notes.append(f"texts are not available: {disagreement.no_texts}")
     if any(item.gold.place is not None for item in disagreement.items):
         notes.append(RANKS)
-    of_form = f" ({form})" if form else ""
     return grid(
         [
             *(GridColumn(name, right=True) for name in ("item", "gold", "A", "B")),
             GridColumn("texts", wrap=24),
         ],
         rows,
-        title=f"{task}, {protocol}{of_form}: "
-        f"{disagreement.differ:,} of {disagreement.n:,} items differ",
+        title=f"{task}, {protocol}: {disagreement.differ:,} of {disagreement.n:,} items differ",
         notes=notes,
     )
 

@@ -12,6 +12,7 @@ import msgspec
 
 from bench.base.text import format_bytes, format_duration, value_text
 from bench.compare.formatting import score, setting_words
+from bench.compare.statistics.protocols import by_protocol
 from bench.data.overlap import overlaps_of
 from bench.records.curve import curve_series, read_curve
 from bench.records.record import RunRecord, Score, is_given_by_user
@@ -38,25 +39,15 @@ def run_in_words(record: RunRecord) -> str:
     return f"{method}, {setting_words(record.setting)}, {record.backbone_name}, {seed}"
 
 
-def scores_by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]:
-    """Return (suite, protocol, text form) -> the scores of its tasks, in the record's order."""
-    forms: dict[tuple[str, str, str | None], list[Score]] = {}
-    for result in record.scores:
-        forms.setdefault((result.suite, result.protocol, result.text), []).append(result)
-    return forms
-
-
 def score_grids(record: RunRecord) -> list[Grid]:
-    """Make a grid for each suite, protocol and text form; the sub-datasets of a task are indented
-    below it."""
+    """Make a grid for each suite and protocol; the sub-datasets of a task are indented below it."""
     names = ("score", "sd", "n", "mean", "wmean", "Pearson")
     columns: list[GridColumn | str] = ["task", *(GridColumn(name, right=True) for name in names)]
     grids = []
-    for (suite, protocol, text), scores in scores_by_form(record).items():
-        metrics = ", ".join(dict.fromkeys(result.metric for result in scores))
-        form = f" ({text})" if text else ""
-        rows = [row for result in scores for row in _score_rows(result)]
-        grids.append(grid(columns, rows, title=f"{suite}: {metrics}, {protocol}{form}"))
+    for (suite, protocol), scores in by_protocol(record).items():
+        metrics = ", ".join(dict.fromkeys(result.metric for result in scores.values()))
+        rows = [row for result in scores.values() for row in _score_rows(result)]
+        grids.append(grid(columns, rows, title=f"{suite}: {metrics}, {protocol}"))
     return grids
 
 

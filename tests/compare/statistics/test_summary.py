@@ -6,7 +6,7 @@ import shlex
 
 import numpy as np
 import pytest
-from factories import STS, family, record, sts_scores
+from factories import RAW_PROTOCOL, STS, family, record, sts_scores
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
@@ -56,10 +56,10 @@ def test_the_average_is_the_recorded_one_and_needs_every_task() -> None:
     assert made.cells[-1] is None
 
 
-def test_text_forms_protocols_settings_and_backbones_are_never_mixed() -> None:
+def test_protocols_settings_and_backbones_are_never_mixed() -> None:
     made = [
         record("simcse", 1),
-        record("simcse", 1, scores=sts_scores(text="raw"), run_id="raw"),
+        record("simcse", 1, scores=sts_scores(protocol=RAW_PROTOCOL), run_id="raw"),
         record(
             "simcse",
             1,
@@ -71,7 +71,7 @@ def test_text_forms_protocols_settings_and_backbones_are_never_mixed() -> None:
     ]
     tables = summarise(made)
     assert len(tables) == 5 and all(len(table.rows) == 1 for table in tables)
-    assert tables[0].text == "tokenised" and tables[0].setting == "unsupervised"
+    assert tables[0].protocol == "senteval-all/1" and tables[0].setting == "unsupervised"
 
 
 def test_another_recipe_is_another_row_and_says_what_differs() -> None:
@@ -184,24 +184,23 @@ def test_a_file_of_ones_own_is_compared_whatever_other_files_a_run_was_scored_on
         return Score(
             suite="own",
             task=task,
-            protocol="own-pairs/1",
-            text=text,
+            protocol=f"own-pairs-{text}/1",
             metric="spearman",
             value=50.0,
             n=10,
         )
 
-    pairs = own("pairs", "other-1")
-    more = own("more", "other-2")
-    changed = own("pairs", "other-3")
+    pairs = own("pairs", "04ae9cf3")
+    more = own("more", "bf404288")
+    changed = own("pairs", "11111111")
     records = [
         record("simcse", 1, scores=(pairs,)),
         record("promcse", 1, scores=(pairs, more)),
         record("ct", 1, scores=(pairs, changed)),
     ]
-    found = {table.text: (table.columns, len(table.rows)) for table in summarise(records)}
+    found = {table.protocol: (table.columns, len(table.rows)) for table in summarise(records)}
     assert found == {
-        "other-1": (("pairs",), 3),
-        "other-2": (("more",), 1),
-        "other-3": (("pairs",), 1),
+        "own-pairs-04ae9cf3/1": (("pairs",), 3),
+        "own-pairs-bf404288/1": (("more",), 1),
+        "own-pairs-11111111/1": (("pairs",), 1),
     }

@@ -9,28 +9,30 @@ from importlib import resources
 import pytest
 from make_manifest import update
 
-from bench.base.errors import DataDamaged, DataMissing, UnknownName
+from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets import DataFolder, data_set
-from bench.data.sets.clustering import CLUSTERING_TASKS, read_clustering
+from bench.data.sets.clustering import CLUSTERING_TASKS, RAW_TASKS, read_clustering
 
 CLASSES = {"AgNews": 4, "SearchSnippets": 8, "StackOverflow": 20, "Biomedical": 20, "Tweet": 89}
 ORIGINALS = ("StackOverflow", "GoogleNews-TS", "GoogleNews-T", "GoogleNews-S")
 
 
 @pytest.mark.parametrize("name", CLUSTERING_TASKS)
-def test_both_forms_of_every_set(shared, name):
+def test_both_texts_of_every_set(shared, name):
     folder = DataFolder(shared / "data")
     found = read_clustering(folder, name)
-    assert found.form == "sccl" and len(found) == len(found.labels) == data_set(name).items["test"]
+    assert len(found) == len(found.labels) == data_set(name).items["test"]
     assert len(set(found.labels.tolist())) == CLASSES.get(name, 152)
     file = shared / "data" / "clustering" / f"{name}.tsv"
     rows = [f"{label}\t{text}" for label, text in zip(found.labels, found.texts, strict=True)]
     assert rows == file.read_text(encoding="utf-8").split("\n")[:-1]
-    other = read_clustering(folder, name, text="raw")
+    assert (name in ORIGINALS) == (name in RAW_TASKS)
     if name not in ORIGINALS:
-        assert (other.form, other.sha256) == (found.form, found.sha256)
+        with pytest.raises(UnknownName):
+            read_clustering(folder, name, text="raw")
         return
-    assert other.form == "original" and other.sha256 != found.sha256
+    other = read_clustering(folder, name, text="raw")
+    assert other.sha256 != found.sha256
     assert len(other) == (20000 if name == "StackOverflow" else 11109)
     one, two = (sorted(Counter(x.labels.tolist()).values())[1:] for x in (other, found))
     assert one == pytest.approx(two, abs=1)
@@ -45,17 +47,9 @@ def test_both_forms_of_every_set(shared, name):
         assert ["washington" in one for one in words] == [True, False]
 
 
-def test_the_text_option_selects_a_form(shared):
-    folder = DataFolder(shared / "data")
-    for text in ("tokenised", "sccl", "any"):
-        assert read_clustering(folder, "GoogleNews-T", text=text).form == "sccl"
-    for text in ("raw", "original"):
-        assert read_clustering(folder, "GoogleNews-T", text=text).form == "original"
-        assert read_clustering(folder, "Tweet", text=text).form == "sccl"
-    with pytest.raises(DataMissing, match="GoogleNews-T: no other-12345678 text found, only sccl"):
-        read_clustering(folder, "GoogleNews-T", text="other-12345678")
+def test_an_unknown_set_is_refused_with_the_nearest_name(shared):
     with pytest.raises(UnknownName, match="nearest: Tweet"):
-        read_clustering(folder, "Tweets")
+        read_clustering(DataFolder(shared / "data"), "Tweets")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def put(root: Path, captions: dict[int, str], **others: object) -> None:
 
 
 def test_the_table(pairs):
-    assert (len(pairs), pairs.form) == (44045, "tokenised")
+    assert len(pairs) == 44045
     assert Counter(pairs.subset) == {"c2c_cocaption": 25000, "c2c_isim": 19045}
     assert pairs.gold.min() == 0 and pairs.gold.max() == 5
     assert pairs.gold.mean() == pytest.approx(2.377, abs=5e-4)
@@ -105,7 +105,7 @@ def test_captions_that_are_not_tied_by_fives_are_refused():
 
 
 @pytest.mark.slow
-def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkeypatch):
+def test_cocos_own_file_has_the_raw_text(official, pairs, table, tmp_path, monkeypatch):
     """COCO's file cannot be kept here: a small fake takes its place in the manifest."""
     content = (official / "cxc" / "captions_val2014.json").read_bytes()
     form = Form(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
@@ -114,16 +114,16 @@ def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkey
     known = replace(data_set(cxc.OFFICIAL), files=files)
     monkeypatch.setattr(cxc, "data_set", lambda n: known if n == cxc.OFFICIAL else data_set(n))
 
-    def forms(folder: Path) -> list[str]:
-        return [read_cxc(DataFolder(folder), text=t).form for t in ("raw", "tokenised", "any")]
-
-    assert forms(official) == ["raw"] * 3, "without the table, the default takes it too"
-    first = read_cxc(DataFolder(official)).sentences1[5]
+    with pytest.raises(DataMissing, match="looked for cxc/sts_test.tsv") as caught:
+        read_cxc(DataFolder(official))
+    assert "--suite cxc:cxc-promcse-raw/1" in str(caught.value.hint)
+    first = read_cxc(DataFolder(official), text="raw").sentences1[5]
     assert first == pairs.sentences1[5].replace(" .", ".")
     (tmp_path / "cxc").mkdir()
     for source in (table, *(official / "cxc").iterdir()):
         (tmp_path / "cxc" / source.name).symlink_to(source)
-    assert forms(tmp_path) == ["raw", "tokenised", "tokenised"]
+    both = [read_cxc(DataFolder(tmp_path), text=text) for text in ("raw", "tokenised")]
+    assert [captions.sentences1[5] for captions in both] == [first, pairs.sentences1[5]]
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_captions_that_are_missing_or_altered_are_refused(official, captions, tm
     with pytest.raises(
         DataMissing, match="captions_val2014.json is missing; the set is incomplete"
     ):
-        read_cxc(DataFolder(tmp_path))
+        read_cxc(DataFolder(tmp_path), text="raw")
     put(tmp_path, captions)
     with pytest.raises(DataDamaged, match="captions_val2014.json"):
         read_cxc(DataFolder(tmp_path), text="raw")
@@ -165,11 +165,9 @@ def test_another_tokenisation_and_what_is_not_there(table, tmp_path):
     (tmp_path / "cxc").mkdir()
     text, file = table.read_text(encoding="utf-8"), tmp_path / "cxc" / "sts_test.tsv"
     file.write_text(text.replace(" .\n", ".\n"), encoding="utf-8")
-    found = read_cxc(DataFolder(tmp_path), text="any")
-    assert found.form.startswith("other-") and found.sentences2[0].endswith("waves.")
-    with pytest.raises(DataMissing, match="no tokenised text found, only other-"):
+    with pytest.raises(DataMissing, match="sts_test.tsv has not the known text, but another"):
         read_cxc(DataFolder(tmp_path))
     file.write_bytes(text.replace("\n", "\r\n").encode())
-    assert read_cxc(DataFolder(tmp_path)).form == "tokenised"
-    with pytest.raises(DataMissing, match="no raw text found, only tokenised"):
+    assert len(read_cxc(DataFolder(tmp_path))) == 44045
+    with pytest.raises(DataMissing, match="sts_test.csv"):
         read_cxc(DataFolder(tmp_path), text="raw")

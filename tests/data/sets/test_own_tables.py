@@ -89,7 +89,7 @@ def pairs(*gold: float, first: str = "a") -> LoadedPairs:
     texts = [first, *("x" for _ in gold[1:])]
     same = ["Own" for _ in gold]
     return LoadedPairs(
-        task, SentencePairs("Own", texts, texts, np.array(gold), same, "test", None, "0" * 64)
+        task, SentencePairs("Own", texts, texts, np.array(gold), same, "test", "0" * 64)
     )
 
 
@@ -119,7 +119,7 @@ def test_the_hint_of_a_correlation_names_the_side_that_is_the_cause() -> None:
 
 
 def test_a_byte_order_mark_that_a_plugin_left_in_a_text_is_refused(tmp_path: Path) -> None:
-    def read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+    def read(task: Task, data: DataFolder) -> LoadedPairs:
         return pairs(1, 2, first="\ufeffa")
 
     task = own_task(read, 2)

@@ -60,7 +60,7 @@ def test_the_real_data_has_the_known_counts(shared, task, form):
     counts = {name: pairs.subset.count(name) for name in dict.fromkeys(pairs.subset)}
     assert counts == SUBSETS[task] and list(counts) == list(SUBSETS[task])
     assert len(pairs) == len(pairs.sentences2) == len(pairs.gold) == sum(SUBSETS[task].values())
-    assert pairs.form == form and pairs.split == "test" and pairs.gold.dtype == np.float64
+    assert pairs.split == "test" and pairs.gold.dtype == np.float64
     assert pairs.gold.min() >= (1 if task == "SICK-R" else 0) and pairs.gold.max() <= 5
     assert all(pairs.sentences1) and all(pairs.sentences2)
 
@@ -115,7 +115,7 @@ def test_a_users_own_senteval_folder_is_recognised_by_content(shared, copy, tmp_
         root = root / "own"
     else:
         root = downstream
-    assert read_sts(DataFolder(root), "STS13").form == "tokenised"
+    assert len(read_sts(DataFolder(root), "STS13")) == 1500
 
 
 def change(path: Path, lines) -> None:
@@ -163,16 +163,17 @@ def test_two_forms_in_one_folder_are_refused(shared, copy):
         read_sts(DataFolder(root), "STS13")
 
 
-def test_another_tokenisation_is_complete_but_another_form(copy):
+def test_another_tokenisation_is_refused(copy):
     root, downstream = copy
     path = downstream / PAIRS
     path.write_text(path.read_text(encoding="utf-8").replace(" ,", ","), encoding="utf-8")
-    with pytest.raises(DataMissing, match="only other-[0-9a-f]{8} in") as caught:
+    with pytest.raises(DataMissing, match="has neither the tokenised nor the raw text") as caught:
         read_sts(DataFolder(root), "STS13")
-    assert "--text any" in str(caught.value.hint)
-    pairs = read_sts(DataFolder(root), "STS13", text="any")
-    assert pairs.form.startswith("other-") and len(pairs) == 1500
-    assert read_sts(DataFolder(root), "STS13", text=pairs.form).sha256 == pairs.sha256
+    assert path.name in caught.value.message and "\n" not in caught.value.message
+    for command in ("bench data fetch sts", "bench run --suite FILE"):
+        assert command in str(caught.value.hint)
+    with pytest.raises(DataMissing, match="has neither the tokenised nor the raw text"):
+        read_sts(DataFolder(root), "STS13", text="any")
 
 
 def test_a_damaged_copy_where_the_form_lives_is_not_hidden_by_a_whole_copy_of_the_other(
@@ -183,7 +184,7 @@ def test_a_damaged_copy_where_the_form_lives_is_not_hidden_by_a_whole_copy_of_th
     change(downstream / PAIRS, swapped)
     with pytest.raises(DataDamaged, match="senteval-moses"):
         read_sts(DataFolder(root), "STS13")
-    assert read_sts(DataFolder(root), "STS13", text="raw").form == "raw"
+    assert len(read_sts(DataFolder(root), "STS13", text="raw")) == 1500
 
 
 # Readers on made-up text.

@@ -24,7 +24,7 @@ def signed_words(sentences):
 
 @pytest.fixture(scope="module")
 def loaded(shared: Path) -> list[LoadedPairs]:
-    return [task.load(DataFolder(shared / "data"), "tokenised") for task in suite("cxc").tasks]
+    return [task.load(DataFolder(shared / "data")) for task in suite("cxc").tasks]
 
 
 @pytest.fixture(scope="module")

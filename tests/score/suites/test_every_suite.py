@@ -48,7 +48,7 @@ def test_vectors_that_cannot_be_scored_name_the_task_and_the_sentence(name: str)
 def test_scoring_again_from_the_predictions_gives_the_same_number(name: str) -> None:
     result = LOADED[name].score(lambda s: words_in(s) + np.arange(64, dtype=np.float32))
     json.dumps(result.detail)
-    again = rescore((result.suite, result.task, result.protocol, result.text), result.predictions)
+    again = rescore((result.suite, result.task, result.protocol), result.predictions)
     assert again is not None
     assert (again.value, again.n, again.std) == (result.value, result.n, result.std)
     assert {key: result.detail[key] for key in again.detail} == again.detail
@@ -63,7 +63,6 @@ def results(name: str, values: Any, **changes: Any) -> list[TaskResult]:
         metric=of.metric.name,
         value=0,
         n=10,
-        text="tokenised",
     )
     tasks = zip(suite(name).average or (), values, strict=False)
     return [replace(one, task=task, value=value, **changes) for task, value in tasks]
@@ -81,11 +80,8 @@ def test_an_average_rounds_as_the_papers_print() -> None:
 
 
 @pytest.mark.parametrize("name", ["sts", "transfer", "transfer-quick", "clustering"])
-def test_no_average_over_missing_tasks_protocols_or_two_known_forms(name: str) -> None:
+def test_no_average_over_missing_tasks_or_two_protocols(name: str) -> None:
     whole = results(name, range(70, 78))
     assert average(whole) is not None
     assert average(whole[:-1]) is None and average([]) is None
     assert average([*whole[:-1], replace(whole[-1], protocol="other/1")]) is None
-    assert average([*whole[:-1], replace(whole[-1], text="raw")]) is None
-    other = average([*whole[:-1], replace(whole[-1], text="other-12345678")])
-    assert other is not None and str(other.text).startswith("other-")

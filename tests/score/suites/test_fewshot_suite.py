@@ -31,8 +31,8 @@ def test_without_a_train_split_a_draw_is_tested_on_all_the_rest():
     draws = result.detail["draws"]
     found = result.value, result.std
     assert found == pytest.approx((np.mean(draws), np.std(draws, ddof=1)), abs=1e-10)
-    about = result.n, result.metric, result.protocol, result.text
-    assert about == (150 - 32, "accuracy", FEWSHOT_PROTOCOL, None)
+    about = result.n, result.metric, result.protocol
+    assert about == (150 - 32, "accuracy", FEWSHOT_PROTOCOL)
     assert result.predictions["gold"].tolist() == texts.labels.tolist()
     assert 60 < result.value < 100
 

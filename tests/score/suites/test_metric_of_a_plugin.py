@@ -80,10 +80,10 @@ def runs(tmp_path: Path) -> Path:
             )
             run = f"{method}-tiny-s{seed}-{'0' * 8}"
             made = record(method, seed, backbone="tiny", setting="none", scores=(score,))
-            data = {data_key("Odd", None, "odd"): "0" * 64}
+            data = {data_key("Odd", "odd-cosine/1", "odd"): "0" * 64}
             provenance = replace(made.provenance, data=data)
             store.write(replace(made, run_id=run, fingerprint="0" * 64, provenance=provenance))
-            store.write_predictions(run, "Odd", None, arrays, "odd")
+            store.write_predictions(run, "Odd", "odd-cosine/1", arrays, "odd")
     return store.path
 
 

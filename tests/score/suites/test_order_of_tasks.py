@@ -49,7 +49,9 @@ def scored(suite: Suite, folder: Path) -> Run:
     made = record("cls", 1, scores=())
     for task in suite.tasks:
         result = task.load(DataFolder(None)).score(stand_in)
-        store.write_predictions(made.run_id, result.task, None, result.predictions, result.suite)
+        store.write_predictions(
+            made.run_id, result.task, result.protocol, result.predictions, result.suite
+        )
         scores = merge_scores(scores, result)
     made = changed(made, scores=scores)
     store.write(made)

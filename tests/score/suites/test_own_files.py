@@ -136,7 +136,9 @@ def test_rated_pairs_score_the_spearman_of_cosine_and_rating(tmp_path: Path) -> 
     cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     expected = spearmanr(cosine.astype(np.float32), [row["score"] for row in rows]).statistic
     assert result.value == pytest.approx(100 * expected, abs=1e-9)
-    assert (result.suite, result.task, result.protocol) == ("own", "pairs", "own-pairs/1")
+    sha256 = task.load(DataFolder(None)).sha256
+    about = (result.suite, result.task, result.protocol)
+    assert about == ("own", "pairs", f"own-pairs-{sha256[:8]}/1")
 
 
 def test_only_the_test_split_of_pairs_is_scored(tmp_path: Path) -> None:
@@ -184,9 +186,10 @@ def test_clustering_takes_the_same_file(tmp_path: Path) -> None:
     own = with_kind(parse_own_file(f"clustering:{file}"))
     assert len(read_classed(own)) == 60
     task = task_of_file(own)
-    assert (task.name, task.protocol) == ("texts-clusters", "own-kmeans/1")
-    result = task.load(DataFolder(None)).score(letters)
-    again = rescore(("own", task.name, task.protocol, None), result.predictions)
+    loaded = task.load(DataFolder(None))
+    assert (task.name, task.protocol) == ("texts-clusters", f"own-kmeans-{loaded.sha256[:8]}/1")
+    result = loaded.score(letters)
+    again = rescore(("own", task.name, task.protocol), result.predictions)
     assert again is not None and again.value == result.value
 
 
@@ -352,5 +355,5 @@ def test_a_changed_file_is_another_column(tmp_path: Path, monkeypatch: pytest.Mo
     write(tmp_path / "pairs.tsv", rated(36))
     assert bench(*command).exit_code == 0
     scores = json.loads((the_run(tmp_path / "runs") / "run.json").read_text())["scores"]
-    assert len({score["text"] for score in scores}) == 2
+    assert len({score["protocol"] for score in scores}) == 2
     assert {score["n"] for score in scores} == {30, 36}

@@ -61,7 +61,7 @@ def test_a_task_is_spearman_of_the_cosines(shared: Path, scored: list[TaskResult
         assert result.value == pytest.approx(wanted, abs=0.01)
         assert result.n == (250 if result.task in TRACKS else 1379)
         again = rescore(
-            (result.suite, result.task, result.protocol, result.text),
+            (result.suite, result.task, result.protocol),
             result.predictions,
             result.metric,
         )

@@ -195,7 +195,7 @@ def run_of(
     score = Score(**about, value=value, n=n)
     made = record(method, seed, backbone="tiny", setting="none", scores=(score,))
     store.write(replace(made, run_id=name, fingerprint="0" * 64))
-    store.write_predictions(name, "Odd", None, arrays, "odd")
+    store.write_predictions(name, "Odd", "odd-cosine/1", arrays, "odd")
 
 
 @pytest.fixture

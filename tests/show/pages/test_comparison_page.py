@@ -94,7 +94,6 @@ def test_a_hostile_record_is_only_words(tmp_path: Path) -> None:
         metric=HOSTILE,
         value=1.0,
         n=1,
-        text=HOSTILE,
         detail={
             "subsets": {HOSTILE: {"spearman": 1.0, "n": 2}, "x": 3},
             "pearson": HOSTILE,

@@ -20,7 +20,9 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1)
     drawn = cosine_ridges(Run(record, tmp_path / record.run_id))
     assert drawn is not None
-    stored = read_arrays(RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "tokenised"))
+    stored = read_arrays(
+        RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "senteval-all/1")
+    )
     for ridge in drawn["ridges"]:
         low = int(ridge["label"][0])
         inside = [
@@ -38,7 +40,7 @@ def test_a_density_is_drawn_over_its_cosines(tmp_path: Path) -> None:
     are there.
     """
     record = made_run(tmp_path, "simcse", 1)
-    path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "tokenised")
+    path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "senteval-all/1")
     noise = np.random.default_rng(0).normal(0, 0.02, 2000)
     cosine = np.concatenate([0.6 + noise, -0.3 + noise])
     np.savez(path, prediction=cosine, gold=np.repeat([4.5, 0.5], 2000))
@@ -60,7 +62,7 @@ def test_a_density_is_drawn_over_its_cosines(tmp_path: Path) -> None:
 )
 def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1)
-    path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "tokenised")
+    path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "senteval-all/1")
     gold = np.linspace(0, 5, 60)
     made = {
         "text": {"prediction": np.full(60, "a"), "gold": gold},

@@ -28,11 +28,8 @@ def test_a_difference_is_called_vs_and_the_mark_of_candidates_shaded() -> None:
 
 
 def test_no_choice_of_a_page_is_called_any() -> None:
-    """It meant "no choice made" on a page with choices that call this "all", and "the task has only
-    one text form" as well.
-    """
+    """It meant "no choice made" on a page with choices that call this "all"."""
     assert '"any"' not in TEXTS["board.js"] and ">any" not in TEXTS["board.html"]
-    assert board_page.ONE_FORM != "any"
 
 
 def test_a_method_that_papers_printed_elsewhere_is_not_said_to_have_no_print() -> None:
@@ -85,17 +82,3 @@ def test_a_run_without_a_seed_is_not_called_any(tmp_path: Path) -> None:
     made = build_board([Run(one, tmp_path / one.run_id) for one in runs], version="v1", title="T")
     (row,) = runs_grid(made, "cls").rows
     assert "any" not in [cell.main for cell in row] and "none" in [cell.main for cell in row]
-
-
-def test_text_forms_of_the_choice_are_the_tables_own(tmp_path: Path) -> None:
-    from made_runs import made_run
-
-    from bench.board.board import build_board
-    from bench.records import Run
-
-    runs = [made_run(tmp_path, "simcse", 1, suites=("sts", "transfer"))]
-    made = build_board(
-        [Run(one, tmp_path / one.run_id) for one in runs], version="v1", title="Made"
-    )
-    texts = board_page.switches(made.tables)["text"]
-    assert {text for text, _ in texts.values()} == {"tokenised", "only one form"}
