@@ -1,11 +1,32 @@
-"""Notes of a plan on how long a training is: the limit of steps ends it before what was asked for,
-or its warm-up never ends.
+"""How long a planned training is: what is typed wins over a recipe's limit of steps, and notes say
+if it is shorter than its recipe, or if its warm-up never ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from bench.method.budget import SENTENCES, STEPS, budget_of, total_steps
 from bench.method.recipe import Recipe, Value
+
+
+def with_typed_length(recipe: Recipe, rows: int, typed: Container[str]) -> Recipe:
+    """Return the recipe without a limit of steps that would end the training before the budget or
+    the epochs that were typed.
+
+    ``rows``: of the corpus, 0 if they are not known yet. ``typed``: the recipe keys that the user
+    gave, by options or in a recipe file. A limit that is not reached stays: it names the same run as before.
+    """
+    if "max_steps" in typed or not ("budget" in typed or "epochs" in typed):
+        return recipe
+    budget = budget_of(recipe)
+    # of tokens and seconds nobody knows the steps before
+    ends_unknown = budget is not None and budget.unit not in (STEPS, SENTENCES)
+    is_cut = _is_cut(recipe, rows, epochs_requested="epochs" in typed)
+    if not recipe.get("max_steps") or not (ends_unknown or is_cut):
+        return recipe
+    unlimited = {"max_steps": Value(None, "what is typed says how long")}
+    return Recipe(recipe.values_with_source() | unlimited)
 
 
 def length_notes(recipe: Recipe, rows: int, *, epochs_requested: bool) -> list[str]:

@@ -33,7 +33,7 @@ from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
 from bench.run.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.run.fit import check_dropout, check_kind, ranks_matter
 from bench.run.languages import language_notes
-from bench.run.length import length_notes
+from bench.run.length import length_notes, with_typed_length
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.plugins import Plugin
 from bench.run.recipe_checks import check_entries, check_values
@@ -116,10 +116,15 @@ class Planner:
         recipe, places = self._with_vectors(cls, recipe, backbone)
         backbone = self._fitting_backbone(plugin, setting, recipe, backbone, places, notes)
         inputs = self._training_inputs(plugin, setting, recipe, entry, notes)
+        typed = {*overrides, *(custom.values if custom is not None else ())}
+        if inputs.corpus is not None:
+            recipe = with_typed_length(recipe, len(inputs.corpus), typed)
+            if not isinstance(inputs.corpus, AbsentCorpus):
+                check_last_batch(cls, recipe, len(inputs.corpus))
         seeds = self._seeds(plugin, setting, notes)
         determines = self._determines(plugin, setting, recipe, places, inputs, notes)
         if inputs.corpus is not None and setting != NOT_TRAINED:
-            requested = "epochs" in overrides or (custom is not None and "epochs" in custom.values)
+            requested = "epochs" in typed
             notes += length_notes(recipe, len(inputs.corpus), epochs_requested=requested)
         run = PlannedRun(
             plugin=plugin,
@@ -159,8 +164,6 @@ class Planner:
             return TrainingInputs()
         corpus = self._corpus(plugin, setting, recipe, entry)
         notes += describe_corpus(corpus)
-        if not isinstance(corpus, AbsentCorpus):
-            check_last_batch(cls, recipe, len(corpus))
         if setting == NOT_TRAINED:
             return TrainingInputs(corpus)
         try:

@@ -160,9 +160,6 @@ def test_a_plan_ends_with_the_command_that_measures_the_time(promcse_plan: Done)
 
 
 @pytest.mark.promise(4, 9)
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="max_steps of the recipe ends it after 1,000"
-)
 def test_a_budget_that_is_typed_wins_over_the_recipe_s_most_steps(nowhere: Path) -> None:
     words = ["run", "simcse", "--corpus", "builtin", "--suite", "check", "--dry-run", "--json"]
     (plan,) = plans(bench(*words, "--budget", "4000steps", cwd=nowhere))

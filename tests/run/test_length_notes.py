@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.method import Recipe, Value
-from bench.run.length import length_notes
+from bench.run.length import length_notes, with_typed_length
 
 BASE: dict[str, Any] = {
     "epochs": 1100.0,
@@ -20,9 +20,12 @@ BASE: dict[str, Any] = {
 }
 
 
+def recipe_of(**changes: Any) -> Recipe:
+    return Recipe({key: Value(value, "test") for key, value in (BASE | changes).items()})
+
+
 def notes(rows: int = 2, requested: bool = True, **changes: Any) -> list[str]:
-    values = {key: Value(value, "test") for key, value in (BASE | changes).items()}
-    return length_notes(Recipe(values), rows, epochs_requested=requested)
+    return length_notes(recipe_of(**changes), rows, epochs_requested=requested)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,25 @@ def test_a_warm_up_that_never_ends(warmup: int, steps: int, noted: bool) -> None
     assert bool(said) == noted
     if noted:
         assert "the learning rate never reaches 5e-05" in said[0] and str(warmup) in said[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "typed", "limit"),
+    [
+        ({"epochs": None, "budget": "4000steps"}, ["budget"], None),
+        ({"epochs": None, "budget": "1000steps"}, ["budget"], 1000),
+        ({"epochs": None, "budget": "2200sentences"}, ["budget"], None),
+        ({"epochs": None, "budget": "2000sentences"}, ["budget"], 1000),
+        ({"epochs": None, "budget": "600s"}, ["budget"], None),
+        ({"epochs": None, "budget": "4000steps"}, ["budget", "max_steps"], 1000),
+        ({"epochs": None, "budget": "4000steps"}, [], 1000),
+        ({}, ["epochs"], None),
+        ({"epochs": 1000.0}, ["epochs"], 1000),
+        ({}, [], 1000),
+        ({"epochs": None, "budget": "4000steps", "max_steps": None}, ["budget"], None),
+    ],
+)
+def test_a_length_that_is_typed_wins_over_the_recipe_s_limit(
+    changes: dict[str, Any], typed: list[str], limit: int | None
+) -> None:
+    assert with_typed_length(recipe_of(**changes), 2, typed).max_steps == limit
