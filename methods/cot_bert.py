@@ -91,7 +91,6 @@ class CoTBERT(TorchMethod):
     )
     trains = "the whole encoder and the head"
     training_only = ("head",)
-    texts_per_row = 3
     defaults = {
         "anchor": Value(
             f'The sentence of "{{s}}" {MEANS}', CODE, "the template of what is scored, too"

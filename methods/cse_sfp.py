@@ -55,7 +55,6 @@ class CSESFP(PromptEOL):
     several_negatives = False
     by_dropout = ()
     deterministic = ()
-    texts_per_row = 1
     summary = "anchor and positive from one pass of one prompt"
     paper = (
         "Zhang, Chen, Qiu, Li: CSE-SFP: Enabling Unsupervised Sentence Representation Learning via "

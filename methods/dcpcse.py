@@ -29,14 +29,12 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
-    EncoderShape,
     Features,
     Ids,
     Loss,
     Portable,
     Recipe,
     TorchMethod,
-    TrainingCost,
     Value,
     join,
 )
@@ -44,14 +42,13 @@ from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
 from bench.methods.masking import (
     check_guessing,
-    cost_with_guessing,
     decayed_weight,
     split_guesses,
     surprise_of_copies,
     with_mlm,
 )
 from bench.methods.pooling import Head
-from bench.methods.prefix import behind_one_draw, check_prompt, cost_with_prefix, prompt_for
+from bench.methods.prefix import behind_one_draw, check_prompt, prompt_for
 from bench.methods.templates import (
     LearnedTokens,
     Template,
@@ -214,14 +211,6 @@ class DCPCSE(TorchMethod):
     @classmethod
     def reads_first_token(cls, recipe: Recipe) -> bool:
         return not recipe.shallow  # which reads the mask
-
-    @classmethod
-    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
-        cost = super().training_cost(recipe, shape, columns)
-        cost = cost_with_prefix(cost, shape, recipe.prompt_length)
-        if recipe.mlm:
-            return cost_with_guessing(cost, shape, head_trains=not recipe.freeze_lm_head)
-        return cost
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -8,7 +8,6 @@ section 3.1, as SimCSE's authors add it to a contrastive loss.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -18,11 +17,9 @@ from torch.nn.functional import cross_entropy
 from bench.method import (
     Backbone,
     BenchError,
-    EncoderShape,
     Features,
     Loss,
     Recipe,
-    TrainingCost,
     check_mlm_head,
     constant,
 )
@@ -45,20 +42,6 @@ def check_guessing(recipe: Recipe, backbone: Path | None) -> None:
         raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")
     if recipe.mlm:
         check_mlm_head(backbone)
-
-
-def cost_with_guessing(
-    cost: TrainingCost, shape: EncoderShape, *, head_trains: bool
-) -> TrainingCost:
-    """Add masked language modelling to a cost.
-
-    It reads a masked copy of each text in a separate pass, and holds the LM head.
-    """
-    head = shape.embedding_weights + shape.hidden**2
-    cost = replace(cost, texts_per_row=2 * cost.texts_per_row, passes=cost.passes + 1)
-    if head_trains:
-        return replace(cost, trained=cost.trained + head)
-    return replace(cost, frozen=cost.frozen + head)
 
 
 def decayed_weight(recipe: Recipe, step: int) -> float:

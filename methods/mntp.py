@@ -25,13 +25,11 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
-    EncoderShape,
     Features,
     Loss,
     Portable,
     Recipe,
     TorchMethod,
-    TrainingCost,
     Value,
     find_family,
     read_transformer_config,
@@ -65,7 +63,6 @@ class MNTP(TorchMethod):
 
     name = "mntp"
     settings = ("unsupervised",)
-    texts_per_row = 1
     summary = "masked tokens predicted from the state before them"
     paper = (
         "BehnamGhader, Adlakha, Mosbach, Bahdanau, Chapados, Reddy: LLM2Vec: Large Language Models "
@@ -113,12 +110,6 @@ class MNTP(TorchMethod):
                 "stands behind a token",
                 "--set attention=bidirectional",
             )
-
-    @classmethod
-    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
-        cost = super().training_cost(recipe, shape, columns)
-        frozen = cost.frozen + shape.embedding_weights
-        return TrainingCost(cost.texts_per_row, cost.trained, frozen, cost.passes)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

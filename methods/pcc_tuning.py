@@ -48,7 +48,6 @@ class PccTuning(PromptEOL):
     several_negatives = False
     by_dropout = ()
     deterministic = ()
-    texts_per_row = 2
     least_rows = 2
     summary = "cosines of scored pairs correlate with the scores"
     paper = (

@@ -76,7 +76,6 @@ class PCL(TorchMethod):
     )
     trains = "the whole encoder; while training also the head and the peer, a second whole encoder"
     training_only = ("head", "peer", "peer_pooler")
-    texts_per_row = 20  # ten with each network
     process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(3e-5, RUN),

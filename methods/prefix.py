@@ -29,13 +29,11 @@ from torch import Tensor, nn
 from bench.method import (
     Backbone,
     BenchError,
-    EncoderShape,
     Features,
     Ids,
     ModuleFile,
     Portable,
     TorchMethod,
-    TrainingCost,
     check_not_causal,
     check_prefix,
     pad,
@@ -249,13 +247,6 @@ def check_prompt(
             f"prefix_dropout={dropout}: expected a number from 0 to below 1, "
             "or none for the backbone's own"
         )
-
-
-def cost_with_prefix(cost: TrainingCost, shape: EncoderShape, length: int) -> TrainingCost:
-    """Add a deep prefix of ``length`` keys and values a layer to a cost; the other kinds of prompt
-    are smaller.
-    """
-    return replace(cost, trained=cost.trained + 2 * shape.layers * length * shape.hidden)
 
 
 def prompt_for(

@@ -35,14 +35,12 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
-    EncoderShape,
     Features,
     Ids,
     Loss,
     Portable,
     Recipe,
     TorchMethod,
-    TrainingCost,
     Value,
     join,
 )
@@ -51,7 +49,6 @@ from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
 from bench.methods.masking import (
     check_guessing,
-    cost_with_guessing,
     decayed_weight,
     split_guesses,
     surprise_of_copies,
@@ -62,7 +59,6 @@ from bench.methods.prefix import (
     DeepPrefix,
     behind_one_draw,
     check_prompt,
-    cost_with_prefix,
     prompt_for,
 )
 
@@ -176,14 +172,6 @@ class PromCSE(TorchMethod):
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
         return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
-
-    @classmethod
-    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
-        cost = super().training_cost(recipe, shape, columns)
-        cost = cost_with_prefix(cost, shape, recipe.prompt_length)
-        if recipe.mlm:
-            return cost_with_guessing(cost, shape, head_trains=not recipe.freeze_lm_head)
-        return cost
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -31,14 +31,12 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
-    EncoderShape,
     Features,
     Ids,
     Loss,
     Portable,
     Recipe,
     TorchMethod,
-    TrainingCost,
     Value,
     check_choice,
     check_positive,
@@ -51,7 +49,6 @@ from bench.methods.gather import across_ranks
 from bench.methods.losses import SIMILARITIES, info_nce
 from bench.methods.masking import (
     check_guessing,
-    cost_with_guessing,
     split_guesses,
     surprise_of_copies,
     with_mlm,
@@ -183,13 +180,6 @@ class SimCSE(TorchMethod):
                 "--set hard_negatives=true",
             )
         return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
-
-    @classmethod
-    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
-        cost = super().training_cost(recipe, shape, columns)
-        if recipe.mlm:
-            return cost_with_guessing(cost, shape, head_trains=True)
-        return cost
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -19,17 +19,20 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
     **DECODER_SHAPES,
     **{
         name: {
+            "model_type": family,
             "num_hidden_layers": layers,
             "hidden_size": hidden,
+            "num_attention_heads": hidden // 64,
             "intermediate_size": 4 * hidden,
             "vocab_size": vocabulary,
             "max_position_embeddings": positions,
+            "type_vocab_size": types,
         }
-        for name, (layers, hidden, vocabulary, positions) in {
-            "bert-base-uncased": (12, 768, 30522, 512),
-            "bert-large-uncased": (24, 1024, 30522, 512),
-            "roberta-base": (12, 768, 50265, 514),
-            "roberta-large": (24, 1024, 50265, 514),
+        for name, (family, layers, hidden, vocabulary, positions, types) in {
+            "bert-base-uncased": ("bert", 12, 768, 30522, 512, 2),
+            "bert-large-uncased": ("bert", 24, 1024, 30522, 512, 2),
+            "roberta-base": ("roberta", 12, 768, 50265, 514, 1),
+            "roberta-large": ("roberta", 24, 1024, 50265, 514, 1),
         }.items()
     },
 }

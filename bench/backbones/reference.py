@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -24,7 +23,7 @@ from bench.backbones.folder import (
     weights_hash,
 )
 from bench.backbones.hub import find_in_cache, split_revision
-from bench.backbones.known_models import KNOWN, SHAPES
+from bench.backbones.known_models import KNOWN
 from bench.backbones.module_pickles import convert_modules
 from bench.backbones.pickles import convert_pickles
 from bench.backbones.readable import readable_model
@@ -91,10 +90,6 @@ class Reference:
         if self.beneath is None or self.trained is None:
             return {}
         return read_adapter_values(self.trained)
-
-    def sizes(self) -> Mapping[str, Any]:
-        """Return the config, or only the sizes of a well-known model that is not here yet."""
-        return self.config() or SHAPES.get(self.model.rpartition("/")[2], {})
 
 
 def builtin_folder() -> Path:

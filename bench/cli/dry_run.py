@@ -1,4 +1,4 @@
-"""``bench run --dry-run``: the runs of a plan, with estimates, and missing data to fetch."""
+"""``bench run --dry-run``: the runs of a plan, what they take, and missing data to fetch."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bench.base.text import format_duration, plural, seed_ranges
+from bench.base.text import plural, seed_ranges
 from bench.cli.options import print_columns, print_grid, print_json, say
 from bench.cli.plan_facts import (
     backbone_name,
     device_text,
+    fetch_facts,
     notes_of,
     plan_sentence,
     row_facts,
     scores_text,
-    space_facts,
     total_text,
 )
 from bench.cli.plan_rows import PlanRow, name_of, plan_rows
 from bench.data.sets import Pending
 from bench.method.recipe import Value
 from bench.records.record import is_given_by_user
-from bench.run.estimates import disk_bytes
 from bench.run.planned import PlannedRun, learns
 from bench.run.recipes import merge_recipe
 from bench.session.needs import PreparedRuns, pending_grid
 from bench.session.session import Session
 from bench.show.grid import Grid, GridCell, GridColumn, grid
+from bench.show.tables.scores import short_count
 
-RIGHT_ALIGNED = ("steps", "GiB", "time/run", "paper")
+RIGHT_ALIGNED = ("steps", "trained", "GiB", "paper")
 """Columns that are aligned right."""
 
 
@@ -53,7 +53,7 @@ def print_plan(
         device = device_text(config.device, rows[0].first.precision)
         facts = [("score", scores_text(rows)), ("device", device), ("in all", total_text(rows))]
         notes = []
-    facts += space_facts(rows, prepared.to_fetch, offline=config.offline)
+    facts += fetch_facts(prepared.to_fetch, offline=config.offline)
     print_columns([*facts, *notes], indent=2, blank=True)
     recipe = _recipe_grid(rows, everything)
     if recipe.rows:
@@ -77,12 +77,10 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
         for note in notes_of(row):
             marks.append(footnotes.setdefault(note, len(footnotes) + 1))
         lines.append(_run_cells(_number(number, rows), row, tuple(marks), rows))
-    trained = [row for row in rows if row.first.corpus is not None]
     return grid(
         [GridColumn(name, right=name in RIGHT_ALIGNED) for name in lines[0]],
         [line.values() for line in lines],
         footnotes=list(footnotes),
-        notes=list(dict.fromkeys(row.guess.basis for row in trained)),
     )
 
 
@@ -90,7 +88,7 @@ def _run_cells(
     number: str, row: PlanRow, marks: tuple[int, ...], rows: Sequence[PlanRow]
 ) -> dict[str, GridCell | str]:
     """Return the cells of a row by the names of their columns."""
-    run, guess = row.first, row.guess
+    run = row.first
     variant = _differences(row, rows)
     if run.variant:
         variant.insert(0, run.variant)
@@ -100,10 +98,10 @@ def _run_cells(
     cells["variant"] = " ".join(variant)
     cells["backbone"] = backbone_name(run)
     cells["seeds"] = seed_ranges(run.seed for run in row.runs) or "any"
-    cells["steps"] = "" if guess.steps is None else f"{guess.steps:,}"
-    cells["GiB"] = "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}"
+    cells["steps"] = "" if row.steps is None else f"{row.steps:,}"
+    cells["trained"] = "" if row.held is None else short_count(row.held.parameters)
+    cells["GiB"] = "" if row.memory_bytes is None else f"{row.memory_bytes / 2**30:.1f}"
     cells["fits with"] = "" if row.chunk is None else f"--chunk {row.chunk or 'none'}"
-    cells["time/run"] = "" if guess.seconds is None else format_duration(guess.seconds)
     cells["state"] = _state(row)
     cells["paper"] = f"{run.expect['value']:.2f}" if run.expect else ""
     return cells
@@ -174,7 +172,7 @@ def _matters(key: str, value: Value, row: PlanRow, defaults: Mapping[str, Any]) 
         return True
     if value.value is None:
         return False
-    if key == "max_steps" and (row.guess.steps or math.inf) < value.value:
+    if key == "max_steps" and (row.steps or math.inf) < value.value:
         return False
     return key not in defaults or value.value != defaults[key]
 
@@ -209,7 +207,10 @@ def _run_object(
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)),
         "protocols": list(dict.fromkeys(task.protocol for task in run.tasks)),
         "recipe": {key: asdict(value) for key, value in values.items()},
-        "estimate": {**asdict(row.guess), "disk_bytes": disk_bytes([run])},
+        "steps": row.steps,
+        "trained_parameters": None if row.held is None else row.held.parameters,
+        "trained_parts": None if row.held is None else dict(row.held.trained),
+        "memory_bytes": row.memory_bytes,
         "to_fetch": to_fetch,
         "device": device,
         "precision": run.precision,

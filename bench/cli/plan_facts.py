@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bench.base.devices import device_name
-from bench.base.text import format_bytes, format_duration, list_names, plural, seed_ranges
+from bench.base.text import format_bytes, list_names, plural, seed_ranges
 from bench.cli.plan_rows import PlanRow
 from bench.data.sets import Pending, data_sets
 from bench.method.budget import budget_of
 from bench.records.names import RAW, text_of
-from bench.run.cards import CARDS, card_named
-from bench.run.estimates import disk_bytes
+from bench.run.memory import texts_of_row
 from bench.run.planned import PlannedRun
 from bench.session.needs import pending_size
-
-LONG_TRAINING = 6 * 3600
-"""A plan names cards to estimate for if training on a CPU takes this many seconds or more."""
 
 CHOSEN_SETTING = "(no --setting was given)"
 """Ends the note of a plan that chose the setting; the first sentence says it."""
@@ -75,14 +71,16 @@ def notes_of(row: PlanRow) -> list[str]:
 
 
 def row_facts(row: PlanRow, device: str, to_fetch: Sequence[Pending]) -> Facts:
-    """Return the facts of a plan with one row: backbone, training, scores, time and memory.
+    """Return the facts of a plan with one row: backbone, training, scores, device and memory.
 
-    ``device``: as a plan names it. ``to_fetch``: the downloads of the plan.
+    ``to_fetch``: the downloads of the plan.
     """
     run = row.first
     facts = [("backbone", _backbone_text(row, to_fetch))]
     if run.corpus is not None:
         facts.append(("train", _training_text(row)))
+    if row.in_steps:
+        facts.append(("trains", _trained_text(row)))
     facts.append(
         ("seeds", seed_ranges(known.seed for known in row.runs) or "any: nothing is random")
     )
@@ -90,9 +88,7 @@ def row_facts(row: PlanRow, device: str, to_fetch: Sequence[Pending]) -> Facts:
     if run.expect:
         facts.append(("published", f"{run.expect['value']:.2f} ({run.expect['source']})"))
     facts.append(("device", device_text(device, run.precision)))
-    if run.corpus is not None:
-        facts.append(("time", _time_text(row, device)))
-    if row.guess.memory_bytes is not None:
+    if row.memory_bytes is not None:
         facts.append(("memory", _memory_text(row)))
     return facts
 
@@ -108,7 +104,7 @@ def _backbone_text(row: PlanRow, to_fetch: Sequence[Pending]) -> str:
 
 def _training_text(row: PlanRow) -> str:
     """Write "nli, 275,601 rows x 10 epochs = 5,390 steps of 512", as far as it is known."""
-    run, steps = row.first, row.guess.steps
+    run, steps = row.first, row.steps
     assert run.corpus is not None
     size = len(run.corpus)
     text = run.corpus.name
@@ -143,70 +139,53 @@ def scores_text(rows: Sequence[PlanRow]) -> str:
 
 
 def device_text(device: str, precision: str) -> str:
-    """Write the name of a device or card, and the precision of the training."""
-    card = card_named(device)
-    name = f"{card.name} ({card.gib} GB)" if card else device_name(device)
-    return f"{name}, precision {precision}"
+    """Write the name of a device, and the precision of the training."""
+    return f"{device_name(device)}, precision {precision}"
 
 
-def _time_text(row: PlanRow, device: str) -> str:
-    """Write the time of the training, how it was estimated, and for a long one what to do."""
-    guess = row.guess
-    if guess.seconds is None:
-        return "not known"
-    text = f"about {format_duration(guess.seconds)}"
-    if len(row.runs) > 1:
-        total = format_duration(guess.seconds * len(row.pending))
-        text += f" a run, {total} for the {len(row.pending)} to do"
-    text += f" ({guess.basis.removeprefix('time ')})"
-    if device == "cpu" and guess.seconds > LONG_TRAINING:
-        *others, last = CARDS
-        text += f"; of a GPU: --device {', '.join(others)} or {last}"
-    return text
+def _trained_text(row: PlanRow) -> str:
+    """Write "1,541,120 parameters: prompt 491,520, head 1,049,600"."""
+    if row.held is None:
+        return "parameters not counted: a model or a file that it is built on is not here"
+    text = f"{row.held.parameters:,} parameters"
+    if len(row.held.trained) < 2:
+        return text
+    parts = [f"{part} {count:,}" for part, count in row.held.trained.items()]
+    return f"{text}: {', '.join(parts)}"
 
 
 def _memory_text(row: PlanRow) -> str:
-    """Write the memory that a run takes, and the --chunk that fits if it is too much."""
-    memory = f"{(row.guess.memory_bytes or 0) / 2**30:.1f} GiB"
+    """Write the memory of a run, what it counts, and the --chunk that fits if it is too much."""
+    run = row.first
+    memory = (
+        f"{(row.memory_bytes or 0) / 2**30:.1f} GiB with {texts_of_row(run)} texts a row, each of "
+        f"{run.recipe.max_seq_length} tokens"
+    )
     if row.chunk is None:
         return memory
     if row.chunk == 0:
-        return f"{memory}, too much for this device, and no --chunk fits"
-    return f"{memory}, too much for this device; --chunk {row.chunk} fits"
+        return f"{memory}; too much for this device, and no --chunk fits"
+    return f"{memory}; too much for this device, --chunk {row.chunk} fits"
 
 
 def total_text(rows: Sequence[PlanRow]) -> str:
-    """Add up the time of the runs of several rows that are not finished."""
-    pending = [run for row in rows for run in row.pending]
+    """Count the runs of several rows that are not finished."""
+    pending = sum(len(row.pending) for row in rows)
     unscored = sum(len(row.unscored) for row in rows)
-    seconds = 0.0
-    has_unknown_times = False
-    for row in rows:
-        seconds += (row.guess.seconds or 0) * len(row.pending)
-        if row.guess.seconds is None and row.first.corpus is not None and row.pending:
-            has_unknown_times = True
-    parts = [f"{plural(len(pending), 'run')} to do"]
+    parts = [f"{plural(pending, 'run')} to do"]
     if unscored:
         parts.append(f"{plural(unscored, 'finished run')} to score")
-    if seconds:
-        parts.append(f"about {format_duration(seconds)} of training")
-    if has_unknown_times:
-        parts.append("not counting rows whose time is unknown")
     return ", ".join(parts)
 
 
-def space_facts(rows: Sequence[PlanRow], to_fetch: Sequence[Pending], *, offline: bool) -> Facts:
-    """Return what is downloaded, in one line, and the space that the runs take."""
-    facts = []
-    if to_fetch:
-        parts = ", ".join(_fetched_parts(to_fetch))
-        label = "missing" if offline else "download"
-        more = "; --offline forbids fetching" if offline else ""
-        facts.append((label, f"{pending_size(to_fetch)}: {parts}{more}"))
-    disk = disk_bytes([run for row in rows for run in row.pending])
-    if disk:
-        facts.append(("disk", f"up to {format_bytes(disk)}"))
-    return facts
+def fetch_facts(to_fetch: Sequence[Pending], *, offline: bool) -> Facts:
+    """Return what is downloaded, in one line."""
+    if not to_fetch:
+        return []
+    parts = ", ".join(_fetched_parts(to_fetch))
+    label = "missing" if offline else "download"
+    more = "; --offline forbids fetching" if offline else ""
+    return [(label, f"{pending_size(to_fetch)}: {parts}{more}")]
 
 
 def _fetched_parts(to_fetch: Sequence[Pending]) -> Iterator[str]:

@@ -1,22 +1,15 @@
-"""Runs of a plan in rows, one for all seeds, with estimates of time and memory."""
+"""Runs of a plan in rows, one for all seeds, with steps, trained parameters and memory."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.records import RunsFolder
-from bench.run.cards import memory_here
 from bench.run.done import is_scored
-from bench.run.estimates import (
-    USABLE,
-    Estimate,
-    estimate,
-    fitting_chunk,
-    is_trained,
-    speeds_of_earlier_runs,
-)
+from bench.run.length import known_steps
+from bench.run.memory import Held, fitting_chunk, held_by, memory_of, usable_memory
 from bench.run.planned import PlannedRun
 
 
@@ -26,16 +19,22 @@ class PlanRow:
 
     runs: tuple[PlannedRun, ...]
 
-    guess: Estimate
-    """Time and memory of each of the runs."""
-
     pending: tuple[PlannedRun, ...]
     """The runs that are not trained."""
 
     unscored: tuple[PlannedRun, ...]
     """The runs that are trained, but lack the score of a task."""
 
-    chunk: int | None
+    steps: int | None = None
+    """Optimiser steps of each run; None: nothing is trained in steps, or tokens or a clock decide."""
+
+    held: Held | None = None
+    """What each run trains and holds; None: not known."""
+
+    memory_bytes: int | None = None
+    """Memory of each run; None: not known."""
+
+    chunk: int | None = None
     """The --chunk with which the runs fit into memory. 0: none does; None: they fit as they are."""
 
     @property
@@ -43,43 +42,57 @@ class PlanRow:
         """Any run of the row."""
         return self.runs[0]
 
+    @property
+    def in_steps(self) -> bool:
+        """True if the runs are trained, and not in one pass of the method's own."""
+        return self.first.corpus is not None and self.first.plugin.cls.fitted != "pass"
+
 
 def plan_rows(
     planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
 ) -> list[PlanRow]:
-    """Group runs by everything except the seed, and estimate time and memory on a device or card.
+    """Group runs by everything except the seed, and say what each takes on a device.
 
     ``chunk``: rows of a batch that are held in memory at a time.
     """
-    earlier: Mapping[tuple[str, str, str], float] = {}
-    if any(run.corpus is not None for run in planned):
-        earlier = speeds_of_earlier_runs(store, device)
     groups: dict[str, list[PlannedRun]] = {}
     for run in planned:
         corpus = None if run.corpus is None else run.corpus.name
         identity = (*name_of(run), run.backbone.revision, corpus)
         groups.setdefault(json.dumps([identity, dict(run.recipe)], default=str), []).append(run)
-    return [_plan_row(runs, store, device, earlier, chunk) for runs in groups.values()]
+    return [_plan_row(runs, store, device, chunk) for runs in groups.values()]
 
 
 def _plan_row(
-    runs: Sequence[PlannedRun],
-    store: RunsFolder,
-    device: str,
-    earlier: Mapping[tuple[str, str, str], float],
-    chunk: int | None,
+    runs: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None
 ) -> PlanRow:
-    guess = estimate(runs[0], earlier, device, chunk)
+    run = runs[0]
+    steps = None
+    if run.corpus is not None and run.plugin.cls.fitted != "pass":
+        steps = known_steps(run.recipe, len(run.corpus))
+    held = held_by(run)
+    memory = None
     fitting = None
-    if (guess.memory_bytes or 0) > USABLE * memory_here(device):
-        fitting = fitting_chunk(runs[0], device) or 0
+    if held is not None:
+        memory = memory_of(run, held, chunk)
+        room = usable_memory(device)
+        if memory > room:
+            fitting = fitting_chunk(run, held, room) or 0
     return PlanRow(
         tuple(runs),
-        guess,
         pending=tuple(run for run in runs if not is_trained(run, store)),
         unscored=tuple(run for run in runs if lacks_scores(run, store)),
+        steps=steps,
+        held=held,
+        memory_bytes=memory,
         chunk=fitting,
     )
+
+
+def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
+    """Say if there is a finished record, with any suites."""
+    record = store.get(run.run_id, run.fingerprint)
+    return record is not None and record.status == "finished"
 
 
 def lacks_scores(run: PlannedRun, store: RunsFolder) -> bool:

@@ -141,8 +141,7 @@ MAIN_OPTIONS = (
     grouped_option(
         HOW,
         "--device",
-        help="auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: "
-        "auto]",
+        help="auto, cpu, cuda, cuda:1, mps.  [default: auto]",
     ),
     grouped_option(
         HOW,

@@ -11,7 +11,6 @@ import click
 from msgspec import to_builtins
 
 from bench.base.terminal import warn
-from bench.base.text import format_duration
 from bench.cli.options import print_columns, print_grid, print_json, say
 from bench.cli.run_options import (
     HOW,
@@ -30,7 +29,6 @@ from bench.records.searches import (
     expected_best,
 )
 from bench.run.config import Plan
-from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.search.found import search_facts
 from bench.run.search.prepare import (
     PlannedSearch,
@@ -167,7 +165,7 @@ def search(
     for note in planned.notes:
         warn(f"note: {note}")
     if dry_run:
-        _print_space(planned, session, as_json)
+        _print_space(planned, as_json)
         if prepared.to_fetch and not as_json:
             print_grid(pending_grid(prepared.to_fetch), indent=2)
         return
@@ -190,17 +188,12 @@ def search(
         say(f"next: bench run {' '.join(written)} --seeds 1-5")
 
 
-def _print_space(planned: PlannedSearch, session: Session, as_json: bool) -> None:
-    """Print the plan: each recipe key with the source of its bounds, and the time of all trials."""
+def _print_space(planned: PlannedSearch, as_json: bool) -> None:
+    """Print the plan: each recipe key with the source of its bounds."""
     jobs = planned.jobs
     study = planned.study
-    device = session.config.device
-    earlier = speeds_of_earlier_runs(session.store, device)
-    runs = [run for job in jobs.values() for run in job.runs]
-    seconds = sum(estimate(run, earlier, device).seconds or 0 for run in runs)
-    seconds *= study.trials + 1
     if as_json:
-        print_json([{**to_builtins(study), "seconds": seconds or None}])
+        print_json([to_builtins(study)])
         return
     rows = []
     for method, job in jobs.items():
@@ -209,11 +202,7 @@ def _print_space(planned: PlannedSearch, session: Session, as_json: bool) -> Non
                 (method, key, short_value(job.runs[0].recipe[key]), axis.text(), axis.source)
             )
     print_columns(rows, headings=("method", "key", "now", "searched", "source"))
-    say(
-        f"{study.name}: {study.words}; about {format_duration(seconds)} for all methods in one "
-        "process",
-        blank=True,
-    )
+    say(f"{study.name}: {study.words}", blank=True)
     say(study.overlap)
 
 

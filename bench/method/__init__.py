@@ -20,7 +20,6 @@ from bench.base.errors import BenchError, Interrupted
 from bench.method.context import Context, Reporter, TrainReport, rng_for, seed_for
 from bench.method.context import SilentReporter as SilentReporter
 from bench.method.contract import Method
-from bench.method.cost import EncoderShape, TrainingCost
 from bench.method.json_files import read_json, write_json
 from bench.method.portable import Affine, ModuleFile, Portable
 from bench.method.prompts import PLACE, prompted, task_prompt
@@ -54,7 +53,6 @@ __all__ = [
     "Batch",
     "BenchError",
     "Context",
-    "EncoderShape",
     "Features",
     "Ids",
     "Interrupted",
@@ -67,7 +65,6 @@ __all__ = [
     "Reporter",
     "TorchMethod",
     "TrainReport",
-    "TrainingCost",
     "UncorrectedAdamW",
     "Value",
     "adamw",

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench.base.errors import BenchError
 from bench.method.context import Context, TrainReport
-from bench.method.cost import EncoderShape, TrainingCost
 from bench.method.json_files import read_run_json, write_json
 from bench.method.portable import Portable
 from bench.method.recipe import Recipe
@@ -59,15 +58,12 @@ class Method:
     paper: ClassVar[str] = ""
     # one line for readers: which parameters train
     trains: ClassVar[str] = ""
-    # no parameter of the encoder trains: estimates of time, memory and disk space ask for it
+    # no parameter of the encoder trains: adapters on it are refused, and a narrow base is not
     encoder_is_frozen: ClassVar[bool] = False
     # settings without randomness: one run counts for all seeds
     deterministic: ClassVar[tuple[str, ...]] = ()
     # settings in which dropout alone makes two views differ: a backbone with dropout 0 is refused
     by_dropout: ClassVar[tuple[str, ...]] = ()
-    # texts that a training step encodes for each row of the corpus, for plans; None: two, or one a
-    # column
-    texts_per_row: ClassVar[int | None] = None
     # the first token's state represents the sentence: a causal backbone is refused
     first_token: ClassVar[bool] = False
     # recipe keys that name how tokens are pooled
@@ -126,19 +122,6 @@ class Method:
         them.
         """
         return {key: "avg" for key in cls.pooling_keys if recipe.get(key) in FIRST_TOKEN}
-
-    @classmethod
-    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
-        """Return the cost of a training with this recipe, for a corpus with this number of columns.
-
-        Default: every column of a row is encoded, and a single one twice, unless ``texts_per_row``
-        says otherwise. The whole encoder trains, or, if ``encoder_is_frozen``, one dense layer on
-        its vectors. A method that holds more adds it to ``super().training_cost(...)``.
-        """
-        texts = cls.texts_per_row if cls.texts_per_row is not None else max(2, columns)
-        if cls.encoder_is_frozen:
-            return TrainingCost(texts, trained=shape.hidden**2, frozen=shape.weights)
-        return TrainingCost(texts, trained=shape.weights)
 
     @classmethod
     def depends_on_processes(cls, recipe: Recipe) -> bool:

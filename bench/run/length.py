@@ -29,6 +29,23 @@ def with_typed_length(recipe: Recipe, rows: int, typed: Container[str]) -> Recip
     return Recipe(recipe.values_with_source() | unlimited)
 
 
+def known_steps(recipe: Recipe, rows: int) -> int | None:
+    """Return the optimiser steps for a corpus of ``rows``, 0 if they are not known yet.
+
+    None: tokens or a clock decide, or the rows are not known and no limit of steps is given.
+    """
+    if rows:
+        return total_steps(recipe, rows)
+    limit = recipe.get("max_steps")
+    budget = budget_of(recipe)
+    if budget is not None and budget.unit == STEPS:
+        limit = budget.amount
+    if not limit:
+        return None
+    # a corpus that is just long enough, so that the limit decides
+    return total_steps(recipe, int(limit * recipe.batch_size))
+
+
 def length_notes(recipe: Recipe, rows: int, *, epochs_requested: bool) -> list[str]:
     """Return a note for each way in which a training is shorter than its recipe says.
 

@@ -22,9 +22,8 @@ from typing import IO
 from bench.base.errors import BenchError
 from bench.base.text import format_bytes, plural
 from bench.run.batch import JobBatch
-from bench.run.cards import memory_here
 from bench.run.config import RunConfig
-from bench.run.estimates import USABLE, memory_of, shape_of
+from bench.run.memory import held_by, memory_of, usable_memory
 from bench.run.planned import PlannedRun
 from bench.run.target import Target
 
@@ -32,8 +31,8 @@ LOOK_EVERY = 0.2
 """Seconds between two looks at the processes and at the signals to this one."""
 ENDS_WITHIN = 60.0
 """Seconds that a worker has to save its state after it was asked to stop."""
-CONTEXT = 5e8
-"""Bytes of a card that each process takes for CUDA itself. Assumed."""
+PROCESS = 500_000_000
+"""Bytes that each process takes besides: Python with its libraries, or CUDA's own. Assumed."""
 
 
 @dataclass
@@ -80,32 +79,40 @@ def order_by_importance(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
     seen: Counter[object] = Counter()
     numbered = []
     for run in runs:
-        values = tuple((key, str(value)) for key, value in sorted(run.recipe.items()))
-        row = (run.method, run.setting, run.variant, run.backbone.name, values)
+        row = row_of(run)
         numbered.append((seen[row], run))
         seen[row] += 1
     return [run for _, run in sorted(numbered, key=lambda pair: pair[0])]
 
 
+def row_of(run: PlannedRun) -> object:
+    """Return what the runs of a row share: everything but the seed."""
+    values = tuple((key, str(value)) for key, value in sorted(run.recipe.items()))
+    return run.method, run.setting, run.variant, run.backbone.name, values
+
+
 def check_memory(runs: Sequence[PlannedRun], config: RunConfig) -> None:
     """Raise BenchError if the largest runs that would share a card do not fit into its memory.
 
-    Runs with an encoder of unknown size count as 0.
+    Runs whose memory is not known count as a process alone.
     """
     cards = cards_of(config.device)
     count = min(process_limit(config.target, cards), len(runs))
     share = -(-count // len(cards))
-    chunk = config.chunk if isinstance(config.chunk, int) else None
-    sizes = []
+    if share < 2:
+        return
+    of_row: dict[object, int] = {}
     for run in runs:
-        shape = shape_of(run)
-        if shape is not None and run.corpus is not None:
-            context = CONTEXT if config.device.startswith("cuda") else 0
-            sizes.append(memory_of(run, shape, config.device, chunk) + context)
-    sizes.sort(reverse=True)
+        row = row_of(run)
+        if row not in of_row:
+            held = held_by(run)
+            of_row[row] = PROCESS
+            if held is not None:
+                of_row[row] += memory_of(run, held, config.chunk)
+    sizes = sorted((of_row[row_of(run)] for run in runs), reverse=True)
     needed = sum(sizes[:share])
-    room = USABLE * memory_here(config.device)
-    if share < 2 or needed <= room:
+    room = usable_memory(config.device)
+    if needed <= room:
         return
     fitting = 0
     while fitting < share and sum(sizes[: fitting + 1]) <= room:
@@ -115,7 +122,7 @@ def check_memory(runs: Sequence[PlannedRun], config: RunConfig) -> None:
     if fitting:
         hint = f"--on local:{max(1, fitting) * len(cards)}, or {hint}"
     raise BenchError(
-        f"{plural(share, 'run')} at once on {where} take up to {format_bytes(int(needed))}; "
+        f"{plural(share, 'run')} at once on {where} take up to {format_bytes(needed)}; "
         f"{format_bytes(int(room))} can be used",
         hint,
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.launched import launched
-from bench.run.cards import card_named, planned_device
 from bench.run.config import RunConfig, combinations_of
 from bench.run.planned import PlannedRun
 from bench.run.target import Target
@@ -19,19 +18,14 @@ if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
 
-def settle_config(
-    config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None
-) -> RunConfig:
+def settle_config(config: RunConfig, *, ranks: Ranks | None = None) -> RunConfig:
     """Return the config with a device, a precision and a number of processes.
 
     Raises BenchError for options that this machine cannot fulfil.
 
-    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: the
-    ranks of this process, which agree on one precision.
+    ``ranks``: the ranks of this process, which agree on one precision.
     """
-    config = (
-        _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
-    )
+    config = _settled_elsewhere(config) if config.target.elsewhere else _here(config, ranks)
     for values in combinations_of(config.recipe_values):
         budget = values.get("budget", "")
         if "gpu" in budget and not config.device.startswith("cuda"):
@@ -42,11 +36,8 @@ def settle_config(
     return config
 
 
-def _here(config: RunConfig, only_look: bool, ranks: Ranks | None) -> RunConfig:
-    device = planned_device(config.device) if only_look else devices.choose_device(config.device)
-    if card_named(device) is not None:
-        precision = "bf16" if config.precision == "auto" else config.precision
-        return replace(config, device=device, precision=precision)
+def _here(config: RunConfig, ranks: Ranks | None) -> RunConfig:
+    device = devices.choose_device(config.device)
     choose = partial(devices.choose_precision, config.precision, device)
     precision = ranks.first(choose) if ranks else choose()  # the ranks of a run agree
     count = process_count(config.target, device)

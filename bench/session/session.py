@@ -18,7 +18,6 @@ from bench.data.sets import DataFolder, Later, fetched_folder
 from bench.data.sets.fetch import Fetcher
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
-from bench.run.estimates import check_disk
 from bench.run.execute import execute
 from bench.run.other_ranks import follow_first_rank
 from bench.run.plan import plan_configs
@@ -73,7 +72,7 @@ class Session:
     """The processes that train each run together; None if this one trains alone."""
 
     only_look: bool = False
-    """Plan the runs without fetching or writing anything, perhaps for a card that is not here."""
+    """Plan the runs without fetching or writing anything."""
 
     @classmethod
     def begin(
@@ -92,7 +91,7 @@ class Session:
         DataFolder(plan.runs[0].data).check_root()
         if offline_now():
             plan = plan.with_values(offline=True)
-        configs = [settle_config(config, only_look=only_look, ranks=ranks) for config in plan.runs]
+        configs = [settle_config(config, ranks=ranks) for config in plan.runs]
         return cls(
             plan=replace(plan, runs=tuple(configs)),
             store=RunsFolder(configs[0].runs),
@@ -111,8 +110,7 @@ class Session:
 
         ``make`` first runs without fetching anything, so that the user sees the names, sizes and
         licences of all that is missing before the first byte arrives, and a machine without a
-        network fails at once. Raises BenchError if something cannot be fetched, and if the disk is
-        too full to train.
+        network fails at once. Raises BenchError if something cannot be fetched.
         """
         config = self.config
         root = Path(config.data) if config.data else None
@@ -130,8 +128,6 @@ class Session:
             announce_fetches(later.pending, fetched_folder())
             fetcher = Fetcher(fetched_folder(), warn)
             runs = make(DataFolder(root, fetcher=fetcher), get_backbone)
-        if not config.target.elsewhere:
-            check_disk(runs, self.store)
         return PreparedRuns(tuple(runs))
 
     def plan_runs(self) -> PreparedRuns:

@@ -49,14 +49,19 @@ def trial(shared: Path, tiny: str, tmp_path: Path) -> Trial:
 
 
 def test_the_plan_of_a_table(
-    nothing_here: None, no_network: list[object], tmp_path: Path, snapshot: SnapshotAssertion
+    nothing_here: None,
+    no_network: list[object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
-    """Rows, runs, hours on a card, what is fetched first, what is not run: nothing is written or
-    fetched.
-    """
+    """Rows, runs, what is fetched first, what is not run: nothing is written or fetched."""
     runs = tmp_path / "runs"
-    command = "reproduce promcse:1 --rows sbert-base-flow,universal,mirror --device A100 --dry-run"
+    command = "reproduce promcse:1 --rows sbert-base-flow,universal,mirror --device cpu --dry-run"
     words = (*command.split(), "--runs", runs)
+    # of every machine
+    monkeypatch.setattr("bench.cli.plan_facts.device_name", lambda device: "cpu: a processor")
+    monkeypatch.setattr("bench.cli.plan_rows.usable_memory", lambda device: 20 * 2**30)
     done = bench(*words, COLUMNS="100", HF_HUB_OFFLINE="0")
     assert done.exit_code == 0 and not runs.exists() and no_network == []
     assert done.stdout == snapshot

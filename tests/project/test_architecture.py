@@ -176,7 +176,7 @@ def test_every_way_to_read_a_recipe_key_is_seen(code: str) -> None:
 
 
 def test_bench_reads_no_recipe_key_of_a_method() -> None:
-    """Time, memory and identity ask the class: ``training_cost``, ``depends_on_processes``, ..."""
+    """Identity asks the class: ``depends_on_processes``, ``process_switches``, ..."""
     keys = keys_of_methods()
     assert {"mlm", "prompt_length", "freeze_lm_head", "faithful", "temperature"} <= keys
     read = {}

@@ -75,11 +75,11 @@ def test_first_seeds_of_all_rows_come_first() -> None:
 
 
 def test_runs_that_do_not_fit_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "shape_of", lambda run: "known")
-    monkeypatch.setattr(local, "memory_of", lambda *run: 10 * 2**30)
-    monkeypatch.setattr(local, "memory_here", lambda device: 40 * 2**30)
+    monkeypatch.setattr(local, "held_by", lambda run: "known")
+    monkeypatch.setattr(local, "memory_of", lambda *run: 10 * 2**30 - local.PROCESS)
+    monkeypatch.setattr(local, "usable_memory", lambda device: 36 * 2**30)
     monkeypatch.setattr(local, "cards_of", lambda device: ("0", "1"))
-    runs: Any = [SimpleNamespace(corpus="text") for _ in range(20)]
+    runs: Any = [planned("simcse", seed) for seed in range(20)]
     local.check_memory(runs, RunConfig(device="cuda", on="local:6"))
     local.check_memory(runs[:6], RunConfig(device="cuda", on="local:16"))
     with pytest.raises(BenchError, match="8 runs at once on one card take up to .* GB") as error:
