@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -23,7 +25,7 @@ from bench.cli.plan_facts import (
 from bench.cli.plan_rows import PlanRow, name_of, plan_rows
 from bench.data.sets import Pending
 from bench.method.recipe import Value
-from bench.records.record import is_given_by_user
+from bench.records.record import SET, is_given_by_user
 from bench.run.planned import PlannedRun, learns
 from bench.run.recipes import merge_recipe
 from bench.session.needs import PreparedRuns, pending_grid
@@ -31,14 +33,31 @@ from bench.session.session import Session
 from bench.show.grid import Grid, GridCell, GridColumn, grid
 from bench.show.tables.scores import short_count
 
+FEW = "20steps"
+"""The budget of the command that measures the time of a step."""
+
+FLAGS_OF_PLANS = ("--dry-run", "--all", "--json")
+"""Options that only a plan has."""
+
+LENGTHS = ("epochs=", "budget=")
+"""The beginnings of values of --set that a budget contradicts."""
+
 RIGHT_ALIGNED = ("steps", "trained", "GiB", "paper")
 """Columns that are aligned right."""
 
 
 def print_plan(
-    prepared: PreparedRuns, session: Session, *, as_json: bool, everything: bool = False
+    prepared: PreparedRuns,
+    session: Session,
+    *,
+    as_json: bool,
+    everything: bool = False,
+    takes_chunk: bool = True,
 ) -> None:
-    """Print the plan and its fetches; write nothing. ``everything``: default values too."""
+    """Print the plan and its fetches; write nothing.
+
+    ``everything``: default values too. ``takes_chunk``: the command has the option ``--chunk``.
+    """
     config = session.config
     rows = plan_rows(prepared.runs, session.store, config.device, config.chunk)
     if as_json:
@@ -66,6 +85,52 @@ def print_plan(
         say(f"To fetch into {config.data} first: {command}", hang=2, blank=True)
     more = "" if everything else "Every value, licence and source: --all.   "
     say(f"{more}To start: the same without --dry-run.", blank=True)
+    measuring = measuring_command(["bench", *sys.argv[1:]], rows, takes_chunk=takes_chunk)
+    if measuring is not None:
+        say(f"To measure the time of a step first: {measuring}", hang=2)
+
+
+def measuring_command(
+    words: Sequence[str], rows: Sequence[PlanRow], *, takes_chunk: bool = True
+) -> str | None:
+    """Return the command of a plan, with a budget of a few steps in the place of its length.
+
+    It has the --chunk with which all rows fit into memory. None: no row trains in steps, one does
+    not fit, or a plan's file sets the epochs.
+    """
+    chunks = [row.chunk for row in rows if row.chunk is not None]
+    if not any(row.in_steps for row in rows) or 0 in chunks or (chunks and not takes_chunk):
+        return None
+    if "--plan" in words and any(_sets_epochs(row) for row in rows):
+        return None
+    kept = [word for word in words if word not in FLAGS_OF_PLANS]
+    kept = _without(kept, "--set", LENGTHS)
+    kept = [*_without(kept, "--budget"), "--budget", FEW]
+    if chunks:
+        kept = [*_without(kept, "--chunk"), "--chunk", str(min(chunks))]
+    return shlex.join(kept)
+
+
+def _sets_epochs(row: PlanRow) -> bool:
+    """Say if the epochs of a row were typed as a value of --set, which a budget contradicts."""
+    epochs = row.first.recipe.values_with_source().get("epochs")
+    return epochs is not None and epochs.source == SET
+
+
+def _without(words: Sequence[str], option: str, beginnings: tuple[str, ...] = ("",)) -> list[str]:
+    """Return a command's words without an option, where its value has one of these beginnings."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name != option:
+            kept.append(word)
+            continue
+        if not equals:
+            value = next(rest, "")
+        if not value.startswith(beginnings):
+            kept += [option, value]
+    return kept
 
 
 def _runs_grid(rows: Sequence[PlanRow]) -> Grid:

@@ -214,7 +214,7 @@ def _print_table_plan(
     print_printed_rows(order)
     if prepared.runs:
         click.echo()
-        print_plan(prepared, session, as_json=False, everything=everything)
+        print_plan(prepared, session, as_json=False, everything=everything, takes_chunk=False)
     print_skipped(table_runs)
 
 

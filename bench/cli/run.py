@@ -21,7 +21,12 @@ from bench.cli.errors import show_error
 from bench.cli.options import print_json
 from bench.cli.plan_facts import plan_sentence
 from bench.cli.run_options import GroupedCommand, run_options, typed_options
-from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
+from bench.cli.run_output import (
+    execute_and_report,
+    print_missing_sets,
+    print_scores,
+    print_whole_times,
+)
 from bench.run.batch import JobBatch
 from bench.run.config import Plan
 from bench.run.jobs import check_target
@@ -113,6 +118,7 @@ def _run_here(session: Session, only: str | None, as_json: bool) -> int:
         records, worst = execute_and_report(session, runs, as_json=as_json)
     if records and not as_json:
         print_scores(records, session.store)
+        print_whole_times(runs, records)
     return max(worst, missing)
 
 
@@ -131,6 +137,7 @@ def _run_locally(session: Session, as_json: bool) -> int:
         print_json([record.to_json() for record in records])
     elif records:
         print_scores(records, session.store)
+        print_whole_times(runs, records)
     return max(_end_of_workers(ended), missing)
 
 

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import click
 
 from bench.base.errors import RunFailed
+from bench.base.text import format_duration
 from bench.cli.errors import show_error
 from bench.cli.options import print_grid, print_json
 from bench.compare.formatting import suite_scores
+from bench.method.budget import STEPS, budget_of
 from bench.records import RunRecord, RunsFolder
 from bench.records.record import AVERAGE
 from bench.run.planned import PlannedRun
@@ -67,6 +69,37 @@ def print_scores(records: Sequence[RunRecord], store: RunsFolder) -> None:
     else:
         click.echo(f"\nrecord: {store.folder(records[0].run_id)}")
     click.echo(f"next: {_command_after_runs(records, store)}")
+
+
+FEW_STEPS = 100
+"""A budget of at most so many steps measures the time of a step."""
+
+
+def print_whole_times(runs: Sequence[PlannedRun], records: Sequence[RunRecord]) -> None:
+    """Print for each row that was trained for a few steps how long its whole training would take.
+
+    Seconds of steps are multiplied, without dev scores and the scores of suites.
+    """
+    by_id = {record.run_id: record for record in records}
+    measured: dict[str, str] = {}
+    for run in runs:
+        record = by_id.get(run.run_id)
+        budget = budget_of(run.recipe)
+        if record is None or record.training is None or run.whole_steps is None:
+            continue
+        is_short = budget is not None and budget.unit == STEPS and budget.amount <= FEW_STEPS
+        seconds = record.cost.train_seconds
+        if not is_short or not seconds or run.whole_steps <= record.training.steps:
+            continue
+        of_step = seconds / record.training.steps
+        name = f"{run.method}+{run.variant}" if run.variant else run.method
+        measured.setdefault(
+            f"{name} on {run.backbone.short}",
+            f"its {run.whole_steps:,} steps would take {format_duration(of_step * run.whole_steps)}"
+            f" here, at {of_step:.3g} s a step, without evaluations",
+        )
+    for row, line in measured.items():
+        click.echo(f"{row}: {line}")
 
 
 def _named_averages(records: Sequence[RunRecord]) -> list[str]:

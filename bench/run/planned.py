@@ -45,6 +45,8 @@ class PlannedRun:
     custom: CustomRecipe | None = None
     # further inputs of the fingerprint, which the record has no fields for
     determines: Mapping[str, Any] = field(default_factory=dict)
+    # steps of the training without the budget that was typed; None: none was, or it is not known
+    whole_steps: int | None = None
     # requested tasks with data that is not here
     missing: tuple[DataMissing, ...] = ()
     # part of the fingerprint's input is not fetched yet: a plan to look at, not to execute

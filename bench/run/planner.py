@@ -33,7 +33,7 @@ from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
 from bench.run.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.run.fit import check_dropout, check_kind, ranks_matter
 from bench.run.languages import language_notes
-from bench.run.length import length_notes, with_typed_length
+from bench.run.length import known_steps, length_notes, with_typed_length
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.plugins import Plugin
 from bench.run.recipe_checks import check_entries, check_values
@@ -142,10 +142,33 @@ class Planner:
             expect=printed_number(cls, printed, recipe, self.config.corpus, trained),
             custom=custom,
             determines=determines,
+            whole_steps=self._whole_steps(
+                plugin, setting, backbone, variant, overrides, entry, inputs.corpus
+            ),
             missing=self.scored.missing,
             provisional=is_provisional(backbone, places, inputs),
         )
         return [with_fingerprint(replace(run, seed=seed)) for seed in seeds]
+
+    def _whole_steps(
+        self,
+        plugin: Plugin,
+        setting: str,
+        backbone: Reference,
+        variant: str,
+        overrides: Mapping[str, str],
+        entry: Entry | None,
+        corpus: Corpus | None,
+    ) -> int | None:
+        """Return the steps of a training without the budget that was typed.
+
+        None: none was typed, or they are not known.
+        """
+        if corpus is None or "budget" not in overrides:
+            return None
+        others = {key: text for key, text in overrides.items() if key != "budget"}
+        recipe = self.build_recipe(plugin, setting, backbone, variant, others, entry)
+        return known_steps(recipe, len(corpus))
 
     def _training_inputs(
         self,

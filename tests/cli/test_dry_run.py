@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from commands import argv, bench, error_line, tree
+
+from bench.base.text import format_duration
+from bench.cli.dry_run import measuring_command
 
 BERT = argv("run --method simcse,promcse --backbone bert-base-uncased --seeds 1-5 --dry-run")
 
@@ -161,6 +165,53 @@ def test_a_note_of_one_plan_is_not_repeated_in_another(tiny: str) -> None:
     untrained = bench(*argv("run cls --suite check --device cpu --dry-run")).stdout
     assert "on the built-in backbone" in untrained
     assert not any(word in untrained for word in ("train  ", "trains", "memory", "Recipe values"))
+
+
+COMMANDS = {
+    "run simcse": "run simcse --budget 20steps",
+    "run simcse --budget 2h --set epochs=3 --set temperature=0.1 --all": "run simcse --set "
+    "temperature=0.1 --budget 20steps",
+    "run --budget=5epochs simcse --set=epochs=3 --chunk=8": "run simcse --chunk=8 --budget 20steps",
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_plan_ends_with_the_command_that_measures(words: str) -> None:
+    with_plan = ["bench", *words.split(), "--dry-run"]
+    row = SimpleNamespace(in_steps=True, chunk=None)
+    too_large = SimpleNamespace(in_steps=True, chunk=16)
+    none_fits = SimpleNamespace(in_steps=True, chunk=0)
+    untrained = SimpleNamespace(in_steps=False, chunk=None)
+    wanted = f"bench {COMMANDS[words]}"
+    assert measuring_command(with_plan, [untrained, row]) == wanted
+    smaller = measuring_command(with_plan, [row, too_large])
+    assert smaller == f"{wanted.replace(' --chunk=8', '')} --chunk 16"
+    assert measuring_command(with_plan, [row, too_large], takes_chunk=False) is None
+    assert measuring_command(with_plan, [row, none_fits]) is None
+    assert measuring_command(with_plan, [untrained]) is None
+
+
+@pytest.mark.usefixtures("short_check")
+def test_a_few_steps_say_how_long_the_whole_would_take(tiny: str, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    command = (
+        *argv("run simcse --suite check --corpus builtin --device cpu --set batch_size=8"),
+        *("--set", "select_on=last", "--backbone", tiny, "--runs", runs),
+    )
+    planned = bench(*command, "--set", "epochs=2", "--dry-run").stdout
+    measuring = " ".join(planned.split("\n\n")[-1].split()).partition(": bench ")[2]
+    assert measuring == f"{' '.join(map(str, command))} --budget 20steps"
+    assert bench(*command, "--budget", "101steps", "--dry-run").exit_code == 0
+    for _ in ("measured", "nothing repeated"):
+        done = bench(*measuring.replace("20steps", "2steps").split())
+        assert done.exit_code == 0, done.stderr
+        (file,) = runs.glob("*/run.json")
+        cost = json.loads(file.read_text())["cost"]
+        steps = 10_000 // 8
+        duration = format_duration(cost["train_seconds"] / 2 * steps)
+        last = done.stdout.splitlines()[-1]
+        assert f"its 1,250 steps would take {duration} here" in last
+        assert last.endswith(f"{cost['train_seconds'] / 2:.3g} s a step, without evaluations")
 
 
 def test_a_switch_is_true_or_false() -> None:

@@ -56,14 +56,13 @@ def test_the_plan_of_a_table(
     snapshot: SnapshotAssertion,
 ) -> None:
     """Rows, runs, what is fetched first, what is not run: nothing is written or fetched."""
-    runs = tmp_path / "runs"
-    command = "reproduce promcse:1 --rows sbert-base-flow,universal,mirror --device cpu --dry-run"
-    words = (*command.split(), "--runs", runs)
+    monkeypatch.chdir(tmp_path)
+    words = "reproduce promcse:1 --rows sbert-base-flow,universal,mirror --device cpu --dry-run"
     # of every machine
     monkeypatch.setattr("bench.cli.plan_facts.device_name", lambda device: "cpu: a processor")
     monkeypatch.setattr("bench.cli.plan_rows.usable_memory", lambda device: 20 * 2**30)
-    done = bench(*words, COLUMNS="100", HF_HUB_OFFLINE="0")
-    assert done.exit_code == 0 and not runs.exists() and no_network == []
+    done = bench(*words.split(), "--runs", "runs", COLUMNS="100", HF_HUB_OFFLINE="0")
+    assert done.exit_code == 0 and not Path("runs").exists() and no_network == []
     assert done.stdout == snapshot
 
 

@@ -152,7 +152,6 @@ def test_a_plan_counts_the_parameters_that_train(promcse_plan: Done) -> None:
 
 
 @pytest.mark.promise(4)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="plans end with --all")
 def test_a_plan_ends_with_the_command_that_measures_the_time(promcse_plan: Done) -> None:
     end = " ".join(promcse_plan.out.split("\n\n")[-1].split())
     assert "--budget 20steps" in end, "the plan does not end with a command that measures the time"
