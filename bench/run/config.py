@@ -133,17 +133,16 @@ class RunConfig:
         return msgspec.convert(values, cls)
 
     def options(self) -> dict[str, Any]:
-        """Return the fields that differ from the defaults, as numbers, texts, lists and tables."""
+        """Return the fields that differ from the defaults, and those of ``SAID``, as numbers,
+        texts, lists and tables.
+        """
         default = RunConfig()
         options = {}
         for name in FIELDS:
             value = getattr(self, name)
-            if value != getattr(default, name):
+            if name in SAID or value != getattr(default, name):
                 key = "set" if name == "overrides" else name
                 options[key] = msgspec.to_builtins(value)
-        if self.recipes:
-            # else a recipe file would decide
-            options["backbones"] = list(self.backbones)
         return options
 
     @property
@@ -153,6 +152,8 @@ class RunConfig:
 
 
 FIELDS = tuple(item.name for item in fields(RunConfig))
+SAID = ("methods", "backbones", "seeds", "suites")
+"""Fields that a plan says in any case; without a backbone a recipe file would decide."""
 
 
 def split_variant(name: str) -> tuple[str, str]:
