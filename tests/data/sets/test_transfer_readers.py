@@ -64,7 +64,7 @@ def test_the_real_data_has_the_known_counts(folder, task):
         assert member.sum() == n == data_set(task).items[split]
         assert np.bincount(texts.labels[member]).tolist() == per_class
     assert len(texts) == sum(n for _, n, _ in COUNTS[task]) == len(texts.texts[0])
-    assert len(texts.classes) == len(COUNTS[task][0][2]) and texts.form is None
+    assert len(texts.classes) == len(COUNTS[task][0][2])
     assert len(texts.texts) == (2 if task == "MRPC" else 1)
 
 
