@@ -24,6 +24,8 @@ RECORD_BYTES = 64 * MIB
 """The run.json of a run: some tens of kilobytes."""
 CURVE_BYTES = 64 * MIB
 """The training curve of a run: 100 bytes for each logged step."""
+PLAN_BYTES = MIB
+"""A plan: a kilobyte for each run."""
 PREDICTIONS_BYTES = 256 * MIB
 """The predictions of a task: some megabytes of arrays."""
 MANIFEST_BYTES = 64 * MIB

@@ -15,6 +15,7 @@ from bench.board.repeat import repeat
 from bench.cli.options import json_text, print_columns, print_facts, print_grid, say
 from bench.compare.formatting import suite_scores
 from bench.records.record import RunRecord, read_record
+from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.run.batch import ClusterJob
 from bench.show.tables import run_report
@@ -85,7 +86,7 @@ def _print_summary(record: RunRecord, folder: Path, runs: Path | None) -> None:
         ]
     )
     click.echo()
-    click.echo(make_visible(repeat([record]), limit=None))
+    click.echo(make_visible(repeat([Run(record, folder)], str(folder.parent)), limit=None))
     words = ["bench", "runs", record.run_id]
     if runs is not None:
         words += ["--runs", str(runs)]

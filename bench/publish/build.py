@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail, writing
-from bench.base.reading import read_plain_file
+from bench.base.reading import PLAN_BYTES, read_plain_file
 from bench.board.board import PREVIEW, Board, build_board
 from bench.board.changes import Changes, changes_since
 from bench.data.sets import DataFolder
@@ -37,7 +37,6 @@ from bench.show.figures import board_figures, missing_library
 from bench.show.tables.data import table_data
 
 TITLE = "Sentence embeddings, compared"
-PLAN_BYTES = 1 << 20
 TEMPORARY = ".publishing-"
 """The beginning of the name of a folder that a version is written in."""
 

@@ -24,6 +24,7 @@ from bench.base.hashes import values_sha256
 from bench.base.paths import hide_paths
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.base.text import plural
+from bench.board.repeat import plan_text
 from bench.compare.senders import submitter_of
 from bench.data.sets import DataFolder
 from bench.publish.submissions import (
@@ -34,8 +35,9 @@ from bench.publish.submissions import (
 )
 from bench.publish.suites import check_suite_names, keep_suites, leave_out_suites
 from bench.publish.versions import RUNS, read_version
-from bench.records.names import CURVE, RECORD, predictions_name
+from bench.records.names import CURVE, PLAN, RECORD, predictions_name
 from bench.records.packed import Packed
+from bench.records.paths import refuse_paths
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score, read_record
 from bench.records.run import Run
 from bench.records.store import RunsFolder
@@ -303,6 +305,10 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
         pass  # a method without training has no curve
     except OSError as error:
         raise DataDamaged(f"{run.folder / CURVE}: {error.strerror or error}") from None
+    plan = plan_text(run)
+    if plan:
+        refuse_paths(plan, PLAN)
+        files[f"{folder}/{PLAN}"] = plan.encode()
     return files
 
 

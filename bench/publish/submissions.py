@@ -25,10 +25,16 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
 from bench.base.findings import DIFFERS, UNCHECKED, Finding
-from bench.base.reading import CURVE_BYTES, RECORD_BYTES, open_plain_file, read_plain_file
+from bench.base.reading import (
+    CURVE_BYTES,
+    PLAN_BYTES,
+    RECORD_BYTES,
+    open_plain_file,
+    read_plain_file,
+)
 from bench.compare.senders import MOST_BYTES, submitter_of
 from bench.data.sets import DataFolder
-from bench.records.names import CURVE, RECORD, predictions_name
+from bench.records.names import CURVE, PLAN, RECORD, predictions_name
 from bench.records.paths import refuse_paths
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
@@ -40,6 +46,7 @@ TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000
 NAMES = {
     re.compile(r"run\.json"): 8 * MiB,
     re.compile(r"curve\.jsonl"): 4 * MiB,
+    re.compile(r"plan\.toml"): PLAN_BYTES,
     re.compile(r"submitted_by\.txt"): MOST_BYTES,
     re.compile(r"predictions/((mteb|own)/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
@@ -127,7 +134,7 @@ def check_submitted_files(folder: Path) -> None:
 def refuse_published_paths(run: Run) -> None:
     """Raise DataDamaged for an absolute path in the files of a run that are published.
 
-    They are its record and its curve, read byte by byte. So a path is also found in places that a
+    They are its record, its plan and its curve, read byte by byte. So a path is also found in places that a
     reader of the record would not see: in a field that has two values, or in a line of the curve
     that is no entry.
     """
@@ -135,6 +142,9 @@ def refuse_published_paths(run: Run) -> None:
     record = _read_published(run, RECORD, RECORD_BYTES)
     if record is not None:
         refuse_paths(_parse_published(record, RECORD), RECORD)
+    plan = _read_published(run, PLAN, PLAN_BYTES)
+    if plan is not None:
+        refuse_paths(plan.decode("utf-8", "replace"), PLAN)
     curve = _read_published(run, CURVE, CURVE_BYTES)
     if curve is None:  # a method without training has no curve
         return

@@ -15,7 +15,7 @@ from bench.compare.senders import SENDER_FILE, check_name
 from bench.publish.asides import alone_in, folder_beside, move_to_place
 from bench.publish.submissions import check_submission, read_for_submission
 from bench.publish.suites import check_suite_names, keep_suites, leave_out_suites
-from bench.records.names import CURVE, RECORD, predictions_name
+from bench.records.names import CURVE, PLAN, RECORD, predictions_name
 from bench.records.record import RunRecord, read_record
 from bench.records.store import RunsFolder
 
@@ -109,9 +109,9 @@ def _write_run(source: Path, record: RunRecord, made: Path, name: str) -> None:
 
 
 def _write_files(source: Path, record: RunRecord, made: Path) -> None:
-    """Copy the record's file, the curve and the predictions of the scores in ``record``."""
+    """Copy the record's file, the plan, the curve and the predictions of the scores in ``record``."""
     names = {predictions_name(score.task, score.protocol, score.suite) for score in record.scores}
-    for name in sorted({*names, CURVE, RECORD}):
+    for name in sorted({*names, CURVE, PLAN, RECORD}):
         if not os.path.lexists(source / name):
             continue
         content = read_for_submission(source, name)

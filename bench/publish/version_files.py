@@ -106,7 +106,7 @@ def _run(run: Run, board: Board) -> dict[str, Any]:
         "seed": record.seed,
         "submitted_by": board.senders.get(record.run_id),
         "created": record.provenance.created,
-        "command": repeat([record]),
+        "command": repeat([run]),
         "fingerprint": record.fingerprint,
         "record": run_file(record.run_id, "run.json"),
         "page": run_file(board.page_of[record.run_id], "index.html"),

@@ -247,7 +247,7 @@ def test_a_submission_is_a_folder_for_a_pull_request(handed_in: Path) -> None:
     assert [run.name for run in submissions] == [run.name for run in runs]
     for run in submissions:
         kinds = {path.suffix for path in run.rglob("*") if path.is_file()}
-        assert kinds <= {".json", ".jsonl", ".npz", ".txt"}
+        assert kinds <= {".json", ".jsonl", ".npz", ".toml", ".txt"}
         assert ADA in "".join(path.read_text(encoding="utf-8") for path in run.glob("*.txt"))
 
 

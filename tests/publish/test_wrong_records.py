@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from published import Publish
 
 from bench.base.errors import BenchError
-from bench.board.repeat import repeat
 from bench.records.record import RunRecord
 from bench.records.store import RunsFolder
 
@@ -27,11 +26,9 @@ def test_the_inputs_of_a_fingerprint_have_the_types_that_pages_expect(key: str) 
     for value in [*TYPES, DEEP]:
         whole["provenance"]["determines"] = {"places": {}, "precision": "fp32", key: value}
         try:
-            made = RunRecord.from_json(whole)
+            RunRecord.from_json(whole)
         except BenchError as error:
             assert f"provenance.determines{'.' if value is not DEEP else ''}" in error.message
-            continue
-        repeat([made])
 
 
 def test_a_value_nested_too_deep_is_named() -> None:

@@ -14,7 +14,6 @@ import pytest
 from commands import bench
 
 from bench.base.errors import BenchError, CorpusError, DataMissing
-from bench.board.repeat import repeat
 from bench.data.sets import DataFolder, Later
 from bench.records.fingerprint import record_fingerprint
 from bench.records.record import CORPUS_PARTS, read_record
@@ -212,8 +211,7 @@ def test_the_boards_command_makes_the_run_again(tmp_path: Path) -> None:
     assert record.fingerprint == record_fingerprint(record)
     checked = bench("verify")
     assert checked.exit_code == 0 and "nothing differs" in checked.stdout
-    command = repeat([record])
-    assert command.count("--corpus sha256:") == 3
-    again = bench(*shlex.split(command)[1:])
+    assert (folder / "plan.toml").read_text().count("sha256:") == 3
+    again = bench("run", "--plan", folder / "plan.toml")
     assert again.exit_code == 0, again.stderr
     assert f"{record.run_id}\n" in again.stderr and "  was done already" in again.stderr

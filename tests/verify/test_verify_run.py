@@ -327,7 +327,12 @@ def test_the_fingerprint_of_a_plan_is_found_again_in_its_record(store: RunsFolde
     values = {key: one.value for key, one in run.recipe.items() if key != "teacher"}
     beyond = {"precision": "bf16", "dev": None, "something new": [1, 2]}
     determines = {
-        **{"method": run.method, "plugin": run.provenance.plugin.identity, "variant": "", "setting": run.setting},
+        **{
+            "method": run.method,
+            "plugin": run.provenance.plugin.identity,
+            "variant": "",
+            "setting": run.setting,
+        },
         **{"seed": run.seed, "backbone": "e" * 40, "corpus": "c" * 64, "recipe": values},
         **{"places": {"words": "1" * 64}, **beyond},
     }

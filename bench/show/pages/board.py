@@ -21,7 +21,7 @@ from bench.show.pages.citations import row_anchors
 from bench.show.pages.engine import render_template
 from bench.show.pages.gain_sizes import gain_sizes_grid
 from bench.show.pages.intervals import drawn_rows, level_text, versus_heading
-from bench.show.pages.new_row import add_row
+from bench.show.pages.new_row import plan_to_copy
 from bench.show.pages.panel import as_script, panel_data
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.row_letters import letters_grid, row_letters, table_letters
@@ -43,7 +43,7 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         preview=PREVIEW_NOTE if board.version == PREVIEW else "",
         note=" ".join(note[:2]),
         more_note=" ".join(note[2:]),
-        add_row=add_row(board),
+        plan_to_copy=plan_to_copy(board),
         switches=switches(board.tables),
         several=SEVERAL,
         head_first=head_first,

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
 from bench.board.addresses import link, run_file, search_file
-from bench.board.command_words import NOT_REPEATABLE
+from bench.board.repeat import NOT_REPEATABLE
 from bench.compare.formatting import budget_words, metric_words, score, setting_words
 from bench.show.grid import Grid
 from bench.show.markup import as_html, html_text

@@ -11,7 +11,6 @@ from typing import Any
 from bench.base.text import format_duration, value_text
 from bench.board.addresses import link, method_file
 from bench.board.board import Board, MethodDescription
-from bench.board.repeat_search import repeat_search
 from bench.compare.docstrings import Block, blocks, spans
 from bench.compare.formatting import heads, setting_words
 from bench.compare.statistics.table import Row, Table
@@ -56,7 +55,6 @@ def render_method(board: Board, method: str) -> str:
         curve=method_curve(board, method),
         recipes=recipe_grids(described) if described else [],
         searches=[search for search in board.searches if method in search.trials],
-        search_command=repeat_search,
         trials=trials_grid,
         disagreements=grid(
             ("about", "the paper", "the code", "here"),

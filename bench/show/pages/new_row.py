@@ -1,18 +1,19 @@
-"""The command on a board's page that makes a row of another method."""
+"""The row that a row of another method is run like."""
 
 from __future__ import annotations
 
+from bench.board.addresses import run_file
 from bench.board.board import Board
-from bench.board.repeat import new_row
 from bench.compare.statistics.table import Row, Table
+from bench.records.names import PLAN
 
 
-def add_row(board: Board) -> str:
-    """Compose the command that adds a row of another method to the largest table of trained rows;
-    NOT_REPEATABLE if there is none."""
-    table = main_table(board)
-    rows = [[board.records[run] for run in row.runs] for row in table.rows]
-    return new_row(rows, rows[table.rows.index(row_to_copy(board, table))])
+def plan_to_copy(board: Board) -> str:
+    """Return the path below the version of the plan that a row of another method copies, of the
+    largest table of trained rows.
+    """
+    first, *_ = row_to_copy(board, main_table(board)).runs
+    return run_file(first, PLAN)
 
 
 def main_table(board: Board) -> Table:

@@ -10,8 +10,7 @@ from markupsafe import Markup
 from bench.base.foreign_text import make_visible
 from bench.base.text import value_text
 from bench.board.board import Board
-from bench.board.command_words import NOT_REPEATABLE
-from bench.board.repeat import repeat
+from bench.board.repeat import NOT_REPEATABLE, repeat
 from bench.board.tables import BoardTable
 from bench.compare.statistics.table import Row
 from bench.records.run import Run
@@ -63,10 +62,11 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
 
 def _row(board: Board, row: Row) -> dict[str, Any]:
     """Return the command that makes a row again, and the recipe values."""
-    records = [board.records[run] for run in row.runs]
-    command = repeat(records)
+    by_id = {run.record.run_id: run for run in board.runs}
+    runs = [by_id[run_id] for run_id in row.runs]
+    command = repeat(runs)
     recipe = {}
-    for key, entry in records[0].recipe.items():
+    for key, entry in runs[0].record.recipe.items():
         recipe[make_visible(key)] = make_visible(value_text(entry.value))
     return {
         "command": make_visible(command, limit=None),

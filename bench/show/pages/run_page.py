@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from bench.base.reading import is_plain_file
 from bench.base.text import plural
 from bench.board.addresses import link, run_file
 from bench.board.board import Board
 from bench.board.making import FROM_SOURCE
-from bench.board.repeat import repeat
+from bench.board.repeat import plan_text, repeat
 from bench.compare.answer import verdict_of
 from bench.compare.docstrings import spans
 from bench.compare.formatting import score
 from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.table import INCONCLUSIVE, Cell, Row, Table
-from bench.records.names import CURVE, RECORD
+from bench.records.names import CURVE, PLAN, RECORD
 from bench.records.packed import NAME, has_predictions
 from bench.records.record import RunRecord
 from bench.records.run import Run
@@ -54,7 +55,8 @@ def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "described": board.described.get(record.method),
         "remarks": remarks_on(board, record.method),
         "heads": list(row_heads(board, record)),
-        "again": repeat([record]),
+        "again": repeat([run]),
+        "plan": plan_text(run),
         "files": downloads(board, run, up),
         "citation": citation_of_run(board, record.run_id),
         "scores": [*score_grids_with_rows(board, record), *seed_grids(board, record, up)],
@@ -128,6 +130,8 @@ def downloads(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]
     linked = [(RECORD, link(run_file(run.record.run_id, RECORD), up), "the record")]
     if (run.folder / CURVE).is_file():
         linked.append((CURVE, link(run_file(run.record.run_id, CURVE), up), "the training curve"))
+    if is_plain_file(run.folder / PLAN):
+        linked.append((PLAN, link(run_file(run.record.run_id, PLAN), up), "what makes it again"))
     if has_predictions(run.folder):
         address = board.predictions
         if not re.match(r"https?://", address):

@@ -14,7 +14,7 @@ from made_runs import HOSTILE, made_run, made_runs
 from msgspec import structs
 
 from bench.board.board import Board, build_board
-from bench.board.command_words import NOT_REPEATABLE
+from bench.board.repeat import NOT_REPEATABLE
 from bench.publish.described import with_descriptions
 from bench.records import Run, RunsFolder
 from bench.show.pages import board as pages

@@ -80,7 +80,7 @@ def test_everything_that_the_record_holds_is_on_its_page(made) -> None:
         assert f"{score.task} {score.value:.{decimals}f}" in text, score.task
     for key, one in run.record.recipe.items():
         assert key in text and one.source in text
-    assert repeat([run.record]) in text and run.record.provenance.command not in text
+    assert repeat([run]) in text and run.record.provenance.command not in text
     assert run.record.fingerprint[:12] in text
     for name in run.record.provenance.data:
         assert name in text

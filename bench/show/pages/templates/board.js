@@ -283,7 +283,7 @@
   }
 
   const again = ({ run }) => data.rows[run].repeatable
-    ? [commandBox(data.rows[run].command), make("p", {}, "The files and folders that it names must be in your working directory; run.json has their sha256.")]
+    ? [commandBox(data.rows[run].command), make("p", {}, "From the folder of this version. Files that the plan names, such as a training text, must be there; run.json has their sha256.")]
     : [make("p", {}, `This row is ${data.rows[run].command}.`)];
 
   function files(run) {
