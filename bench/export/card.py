@@ -13,9 +13,7 @@ from bench.base.foreign_text import escape_markdown
 from bench.export.card_tables import licence_table, origin_table, recipe_table, scores_table
 from bench.export.exported import Exported
 from bench.export.mteb_folder import hub_backbone
-from bench.export.transformers_folder import transformers_example
 from bench.records import Run, RunRecord
-from bench.records.record import AVERAGE, Score
 from bench.run.finished import TrainedRun
 from bench.show.tables.run_report import run_in_words
 
@@ -46,7 +44,7 @@ def write_card(run: TrainedRun, exported: Exported, folder: Path, place: str) ->
         TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, keep_trailing_newline=True
     )
     return template.render(
-        front=front_matter(run.record, exported),
+        front=front_matter(run.record),
         title=escape_markdown(run.record.run_id),
         what=escape_markdown(run_in_words(run.record)),
         summary=escape_markdown(run.plugin.cls.summary.strip()),
@@ -66,36 +64,19 @@ def write_card(run: TrainedRun, exported: Exported, folder: Path, place: str) ->
 
 def loading_example(exported: Exported, folder: Path, place: str) -> str:
     """Return a script that loads the export from ``place``; the tests run it."""
-    if exported.form == "transformers":
-        return transformers_example(folder, place)
     script = LOAD_MTEB if exported.form == "mteb" else LOAD
     trust = ", trust_remote_code=True" if exported.module_files else ""
     # in quotes, because a name may have any character
     return script.format(folder=json.dumps(place, ensure_ascii=False), trust=trust)
 
 
-def front_matter(record: RunRecord, exported: Exported) -> str:
+def front_matter(record: RunRecord) -> str:
     """Return the card's metadata for the hub, as JSON values, which are YAML."""
-    results = [_model_index_entry(score) for score in record.scores if score.task != AVERAGE]
     facts: dict[str, Any] = {"library_name": "sentence-transformers"}
-    if exported.form == "transformers":
-        facts["library_name"] = "transformers"
     facts["pipeline_tag"] = "sentence-similarity"
     facts["tags"] = ["sentence-similarity", "feature-extraction", "sentence-bench", record.method]
     backbone = hub_backbone(record)
     if backbone:
         facts["base_model"] = backbone
-    if results:
-        facts["model-index"] = [{"name": record.run_id, "results": results}]
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in facts.items()]
     return "".join(lines)
-
-
-def _model_index_entry(score: Score) -> dict[str, Any]:
-    """Return a score as an entry of the hub's model-index."""
-    task_type = "sentence-similarity" if score.metric == "spearman" else "feature-extraction"
-    return {
-        "task": {"type": task_type},
-        "dataset": {"name": f"{score.task}, {score.protocol}", "type": score.suite},
-        "metrics": [{"type": score.metric, "value": round(score.value, 4), "name": score.metric}],
-    }

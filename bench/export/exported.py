@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Exported:
     """A written model, compared with its method."""
 
-    # "sentence-transformers", "mteb" or "transformers"
+    # "sentence-transformers" or "mteb"
     form: str
     run_id: str
     # the largest difference from the method's own vectors, relative to their size

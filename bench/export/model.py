@@ -20,7 +20,6 @@ from bench.export.code import check_code, remove_code_names
 from bench.export.exported import Exported
 from bench.export.mteb_folder import MTEB_FILE, write_mteb_model, write_mteb_results
 from bench.export.st_folder import write_st
-from bench.export.transformers_folder import write_transformers
 from bench.export.vectors import compare_vectors
 from bench.method import Method
 from bench.records.damage import AGAIN
@@ -63,14 +62,12 @@ def write_export(
     method: Method,
     to: Path,
     form: str,
-    place: str = "",
     *,
     unmerged: bool = False,
 ) -> Exported:
     """Write a finished run with a loaded method into a new folder, and return the facts about it.
 
-    ``form`` is "sentence-transformers", "mteb" or "transformers". ``place``: the name that the
-    README loads the model by, if that is not this folder. ``unmerged``: of a run with adapters,
+    ``form`` is "sentence-transformers" or "mteb". ``unmerged``: of a run with adapters,
     write the adapters alone; else they are merged into the weights, in float32. The same export, if
     it is there already, is not changed. Raises BenchError if the format cannot represent the
     method, if a file cannot be written, or if the folder does not give the method's vectors; then
@@ -85,12 +82,8 @@ def write_export(
             parts = replace(parts, encoder=plain_copy(parts.encoder))
         if unmerged:
             parts = with_reader_of_both_ways(parts, method.name)
-        own: list[Path] = []
-        if form == "transformers":
-            write_transformers(parts, aside, method.name)
-        else:
-            base = base_for_adapter(run) if unmerged else ""
-            own = write_st(parts, aside, base)
+        base = base_for_adapter(run) if unmerged else ""
+        own = write_st(parts, aside, base)
         remove_code_names(aside)
         check_code(aside, own)
         difference, dimensions = compare_vectors(method, aside, form)
@@ -106,7 +99,7 @@ def write_export(
         if form == "mteb":
             write_mteb_model(run, exported, aside)
             write_mteb_results(run.record, run.folder, aside)
-        readme = write_card(run, exported, aside, place or to.name)
+        readme = write_card(run, exported, aside, to.name)
         (aside / "README.md").write_text(readme, encoding="utf-8")
         refuse_written_paths(aside)
     return exported

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from bench.base.errors import DataMissing
 from bench.export.exported import Exported
 from bench.method import read_json
 from bench.records.damage import AGAIN, foreign_files
-from bench.records.names import data_key
 from bench.records.record import AVERAGE, RunRecord, Score
 from bench.run.finished import TrainedRun
 
@@ -124,38 +121,14 @@ def hub_backbone(record: RunRecord) -> str | None:
 
 
 def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
-    """Write ``to/results/<model>/<revision>/<task>.json``, and return these files in score order.
+    """Copy the files that mteb wrote when it scored its tasks to
+    ``to/results/<model>/<revision>/<task>.json``, and return them in score order.
 
-    Tasks of the suite mteb are the files that mteb wrote when it scored them. Tasks of our own
-    suites have the names and metrics that they have as mteb tasks
-    (``bench.score.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), because mteb's own STS12
-    is another protocol. Averages are no tasks and are left out. Raises DataMissing if a file that
-    mteb wrote is gone.
+    Scores of our own suites have none: mteb's STS12 is another protocol. Raises DataMissing if a
+    file that mteb wrote is gone.
     """
-    import mteb
-
-    from bench.score.suites.mteb import MtebEncoder
-    from bench.score.suites.mteb_data import quiet_mteb
-
-    def no_vectors(sentences: Any) -> Any:
-        raise NotImplementedError
-
-    with quiet_mteb():
-        encoder = MtebEncoder(f"bench/{record.run_id}", record.fingerprint[:16], vectors=no_vectors)
-        meta = encoder.mteb_model_meta
-        cache = mteb.ResultCache(to)
-        written: list[Path] = []
-        for score in record.scores:
-            if score.task == AVERAGE:
-                continue
-            if score.suite == "mteb":
-                written.append(_copy_result(record, score, run_folder, to))
-                continue
-            result = _make_result(record, score)
-            if result is not None:
-                cache.save_to_cache(result, meta)
-                written.append(cache.get_task_result_path(result.task_name, meta))
-    return written
+    scores = [one for one in record.scores if one.suite == "mteb" and one.task != AVERAGE]
+    return [_copy_result(record, score, run_folder, to) for score in scores]
 
 
 def _copy_result(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
@@ -194,35 +167,3 @@ def _join_subsets(file: Path, target: Path) -> None:
             if part["hf_subset"] not in there:
                 known.append(part)
     target.write_text(json.dumps(result, indent=2), encoding="utf-8")
-
-
-def _make_result(record: RunRecord, score: Score) -> Any:
-    """Return mteb's result for a score of ours; None if its task or protocol no longer exists."""
-    import mteb
-    from mteb.results import TaskResult
-
-    from bench.score.suites import find_task
-    from bench.score.suites.mteb_tasks import metadata_of, scores_of
-
-    task = find_task(score.key)
-    if task is None:
-        return None
-    revision = record.provenance.data.get(
-        data_key(score.task, score.protocol, score.suite), "unknown"
-    )
-    data: Any = SimpleNamespace(sha256=revision)
-    metadata = metadata_of(task, data)
-    scores: Any = {
-        **scores_of(score),  # type: ignore[arg-type]
-        "hf_subset": "default",
-        "languages": list(metadata.eval_langs),
-    }
-    scores["main_score"] = scores[metadata.main_score]
-    return TaskResult(
-        dataset_revision=str(revision),
-        task_name=metadata.name,
-        mteb_version=mteb.__version__,
-        scores={"test": [scores]},
-        evaluation_time=None,
-        date=datetime.fromisoformat(record.provenance.created),
-    )

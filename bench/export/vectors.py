@@ -8,7 +8,6 @@ import numpy as np
 
 from bench.base.errors import RunFailed, one_line
 from bench.export.st_folder import st_vectors
-from bench.export.transformers_folder import transformers_vectors
 from bench.method import Method
 
 TOLERANCE = 1e-5
@@ -39,9 +38,8 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     method_vectors = method.encode(sentences)
     encoded_alone = np.concatenate([method.encode([sentence]) for sentence in sentences])
     allowed = max(TOLERANCE, 2 * relative_difference(method_vectors, encoded_alone))
-    encode = transformers_vectors if form == "transformers" else st_vectors
     try:
-        exported_vectors = encode(folder, sentences)
+        exported_vectors = st_vectors(folder, sentences)
     except Exception as error:  # the tool may raise anything
         raise RunFailed(
             f"the export as {form} cannot be loaded: {one_line(error)}", "please report it"

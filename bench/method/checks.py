@@ -25,7 +25,9 @@ def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal:
     values = cls.over_all_tokens(recipe)
     hint = " ".join(f"--set {key}={value}" for key, value in values.items())
     if not hint:
-        hint = "take a backbone that reads both ways, such as BERT; or simcse with --set pooling=avg"
+        hint = (
+            "take a backbone that reads both ways, such as BERT; or simcse with --set pooling=avg"
+        )
     raise BenchError(
         f"{cls.name} takes the state of the first token for the sentence, "
         f"and {backbone} is causal: "

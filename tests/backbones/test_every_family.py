@@ -23,7 +23,6 @@ from bench.backbones.families import FAMILIES
 from bench.backbones.positions import table_length
 from bench.base.errors import BenchError, Interrupted
 from bench.export.st_folder import write_st
-from bench.export.transformers_folder import write_transformers
 from bench.export.vectors import compare_vectors
 from bench.method import Context, TorchMethod
 from bench.method.batch import Batch
@@ -204,19 +203,13 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
 @pytest.mark.matrix(every=9)
 @pytest.mark.slow
 @FAMILY
-@pytest.mark.parametrize("form", ["sentence-transformers", "transformers"])
-def test_an_export_gives_the_methods_vectors(
-    form: str, name: str, models: Models, tmp_path: Path
-) -> None:
+def test_an_export_gives_the_methods_vectors(name: str, models: Models, tmp_path: Path) -> None:
     for pooler in (poolers(name)[0], "avg_first_last"):
         method = simcse(models(name), tmp_path, pooling=pooler)
         folder = tmp_path / pooler
         folder.mkdir()
-        if form == "transformers":
-            write_transformers(method.portable(), folder, "simcse")
-        else:
-            write_st(method.portable(), folder)
-        difference, dimensions = compare_vectors(method, folder, form)
+        write_st(method.portable(), folder)
+        difference, dimensions = compare_vectors(method, folder, "sentence-transformers")
         assert difference <= 1e-5 and dimensions == 32
 
 

@@ -1,4 +1,4 @@
-"""``bench export``: the files it writes and sends, its model card, and a user's mistakes."""
+"""``bench export``: the files it writes, its model card, and a user's mistakes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from click.testing import Result
 from commands import bench, error_line, the_run, tree
 from exports import outside  # noqa: E402
-from hub import StandInHub
 
 from bench.records import Run, RunsFolder
 from bench.records.arrays import read_arrays
@@ -33,10 +32,6 @@ def made(finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def export(finished: Finished, *arguments: str | Path, **env: str) -> Result:
     return bench("export", "simcse", "--runs", finished[0], *arguments, **env)
-
-
-def push(finished: Finished, *arguments: str, token: str = "hf_good") -> Result:
-    return export(finished, "--push", *arguments, HF_TOKEN=token, HF_HUB_OFFLINE="0")
 
 
 @pytest.mark.nightly
@@ -63,7 +58,7 @@ def test_the_card_has_scores_recipe_provenance_and_licence(
     _, front, body = text.split("---\n", 2)
     lines = (line.split(": ", 1) for line in front.split("\n") if line)
     about = {key: json.loads(value) for key, value in lines}
-    assert about["model-index"][0]["name"] == record.run_id
+    assert about["library_name"] == "sentence-transformers" and record.method in about["tags"]
     score = record.scores[0]
     row = rf"\| {score.task} \| {score.value:.2f} \| {score.n:,} \| ([-\d.]+) to ([-\d.]+) \|"
     low, high = map(float, re.findall(row, body)[0])
@@ -98,56 +93,16 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
 
 def test_json_and_the_example_of_the_card(finished: Finished, tmp_path: Path) -> None:
     to = tmp_path / "new" / "model"
-    facts = json.loads(export(finished, "--to", to, "--format", "transformers", "--json").stdout)
+    facts = json.loads(export(finished, "--to", to, "--json").stdout)
     assert facts["dimensions"] == 32 and facts["difference"] <= 1e-5 and facts["module_files"] == []
     readme = (to / "README.md").read_text(encoding="utf-8")
     code = re.findall("```python\n(.*?)```", readme, re.S)[0]
     names: dict[str, Any] = {}
-    exec(code.replace('folder = "model"', f'folder = "{to}"'), names)
+    exec(code.replace('SentenceTransformer("model"', f'SentenceTransformer("{to}"'), names)
     assert tuple(names["vectors"].shape) == (2, 32)
 
 
-@pytest.mark.slow
-def test_an_export_is_pushed_in_one_commit_and_comes_back(
-    hub: StandInHub, finished: Finished, tmp_path: Path, no_network: list[object]
-) -> None:
-    from huggingface_hub import snapshot_download
-
-    done = push(finished, "me/small", "--private", "--json")
-    (upload,) = hub.uploads
-    sent = json.loads(done.stdout)
-    assert (sent["name"], sent["revision"]) == ("me/small", upload["revision"])
-    assert sent["url"] == f"{hub.url}/me/small" and hub.repos["model", "me/small"].private
-    assert 'SentenceTransformer("me/small")' in upload["files"]["README.md"].decode()
-    folder = Path(snapshot_download("me/small", token="hf_good", cache_dir=tmp_path / "cache"))
-    assert export(finished, "--to", tmp_path / "made").exit_code == 0
-    name = "model.safetensors"
-    assert (folder / name).read_bytes() == (tmp_path / "made" / name).read_bytes()
-    # the repository is not empty any more
-    assert (
-        "me/small already holds" in error_line(push(finished, "me/small")) and len(hub.uploads) == 1
-    )
-    hub.add("model", "me/small", {**hub.uploads[0]["files"], "old.txt": b"of before"})
-    assert push(finished, "me/small", "--replace", "--format", "transformers").exit_code == 0
-    assert {"old.txt", "modules.json"} <= set(hub.uploads[1]["deleted"])
-    assert "bench.json" in hub.uploads[1]["files"]
-
-
-@pytest.mark.parametrize(
-    ("path", "status"), [("whoami-v2", 500), ("repos/create", 403), ("commit/main", 403)]
-)
-def test_an_upload_that_the_hub_refuses_is_one_line(
-    path: str, status: int, hub: StandInHub, finished: Finished
-) -> None:
-    hub.fault(path, status=status, times=None, methods=("GET", "POST"))
-    line = error_line(push(finished, "me/small"), 1)
-    assert "me/small: the hub refused it: " in line and str(status) in line
-    assert hub.uploads == []
-
-
-def test_mistakes_write_and_send_nothing(
-    finished: Finished, hub: StandInHub, tmp_path: Path, snapshot: object
-) -> None:
+def test_mistakes_write_nothing(finished: Finished, tmp_path: Path, snapshot: object) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     (tmp_path / "file").write_text("mine")
@@ -166,18 +121,13 @@ def test_mistakes_write_and_send_nothing(
 
     errors = {}
     for words in (
-        *("", "--to NEW --push me/small", "--to NEW --private", "--to FULL", "--to FILE"),
-        *("--to FILE/below", "--to NEW --format tensorflow", "--to NEW --runs CUT"),
-        *("--to NEW --format sentence-transformer", "--push small", "--push a/b/c"),
-        *("--push me/small --format mtbe", "--push me/small --offline"),
+        *("", "--to FULL", "--to FILE", "--to FILE/below", "--to NEW --runs CUT"),
+        *("--to NEW --format tensorflow", "--to NEW --format sentence-transformer"),
     ):
         places = re.sub("[A-Z]{3,}", lambda m: str(tmp_path / m[0].lower()), words)
-        errors[words] = shown(export(finished, *places.split(), HF_HUB_OFFLINE="0"))
-    for token in ("", "hf_bad"):
-        errors[f"token {token}"] = shown(push(finished, "me/small", token=token))
-    errors["HF_HUB_OFFLINE"] = shown(export(finished, "--push", "me/small", HF_HUB_OFFLINE="1"))
+        errors[words] = shown(export(finished, *places.split()))
     assert errors == snapshot
-    assert tree(tmp_path) == before and tree(finished[0]) == kept and hub.uploads == []
+    assert tree(tmp_path) == before and tree(finished[0]) == kept
 
 
 def test_the_same_export_again_changes_nothing_and_another_one_is_refused(
@@ -188,7 +138,7 @@ def test_the_same_export_again_changes_nothing_and_another_one_is_refused(
     before = tree(tmp_path)
     assert export(finished, "--to", tmp_path / "new").exit_code == 0
     assert tree(tmp_path) == before
-    done = export(finished, "--to", tmp_path / "new", "--format", "transformers")
+    done = export(finished, "--to", tmp_path / "new", "--format", "mteb")
     assert "exists already" in error_line(done) and tree(tmp_path) == before
     (tmp_path / "new" / "notes.txt").write_text("mine")
     before = tree(tmp_path)

@@ -130,7 +130,6 @@ def test_a_full_output_ends_each_verb_with_one_line(tiny: str, tmp_path: Path) -
         "references simcse",
         "publish --preview --runs runs --out boards",
         "submit simcse --by Ada --runs runs --to box",
-        "export simcse-builtin-s1 --runs runs --format every-eval-ever --to scores.json",
         f"evaluate {tiny} --set pooling=cls --suite check --runs scored",
     ]
     for command in commands:

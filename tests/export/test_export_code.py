@@ -76,7 +76,6 @@ def test_no_verb_runs_a_file_of_a_model_folder(tiny: str, tmp_path: Path) -> Non
         "evaluate hostile --set pooling=mean --suite check",
         "doctor --backbone hostile",
         "export simcse-hostile --to model",
-        "export simcse-hostile --to plain --format transformers",
         "verify",
     ]
     for command in commands:
@@ -92,6 +91,5 @@ def test_no_verb_runs_a_file_of_a_model_folder(tiny: str, tmp_path: Path) -> Non
         )
         assert not mark.exists(), command
         assert "Traceback" not in done.stderr, (command, done.stderr)
-    for folder in ("model", "plain"):
-        for file in (tmp_path / folder).rglob("*.json"):
-            assert "auto_map" not in file.read_text(), file
+    for file in (tmp_path / "model").rglob("*.json"):
+        assert "auto_map" not in file.read_text(), file

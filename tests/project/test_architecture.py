@@ -374,7 +374,6 @@ TORCH_ONLY = (
     "bench.training",
     "bench.conformance",
     "bench.export.both_ways",  # a module of exports, which is copied into them
-    "bench.score.suites.mteb_tasks",  # classes of mteb, which only its users import
     "bench.methods",
 )
 

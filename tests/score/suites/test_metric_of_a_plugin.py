@@ -124,21 +124,6 @@ def test_verify_computes_it_again(runs: Path, plugin: Path) -> None:
     assert "6 runs, 6 scores computed again: nothing differs" in said
 
 
-def test_an_export_has_its_bounds_direction_and_interval(
-    runs: Path, plugin: Path, tmp_path: Path
-) -> None:
-    file, run = tmp_path / "scores.json", f"good-tiny-s1-{'0' * 8}"
-    words = ("--format", "every-eval-ever", "--to", file, "--runs", runs, "--plugin", plugin)
-    done = bench("export", run, *words)
-    assert done.exit_code == 0, done.stderr
-    (result,) = json.loads(file.read_text(encoding="utf-8"))["evaluation_results"]
-    about = result["metric_config"]
-    assert (about["min_score"], about["max_score"]) == (0, 100)
-    assert about["lower_is_better"] is True
-    interval = result["score_details"]["uncertainty"]["confidence_interval"]
-    assert interval["lower"] < result["score_details"]["score"] < interval["upper"]
-
-
 @pytest.mark.slow
 def test_pages_have_its_label_and_sort_it_from_below(
     runs: Path, plugin: Path, tmp_path: Path
