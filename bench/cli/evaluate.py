@@ -26,7 +26,7 @@ from bench.cli.run_options import (
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
 from bench.data.corpora.records import LINES, PARQUET, format_of
 from bench.data.sets import DataFolder, Pending
-from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
+from bench.external import check_model, check_prompts, find_model, plan_model
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun
@@ -36,8 +36,6 @@ from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter
 from bench.session.session import Session
 from bench.session.values import comma_list
-
-SERVER = "A server"
 
 
 @click.command(
@@ -81,30 +79,6 @@ SERVER = "A server"
     help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, "
     "dtype=bf16.",
 )
-@grouped_option(SERVER, "--model", "server_model", help="The model, as the server calls it.")
-@grouped_option(
-    SERVER,
-    "--batch",
-    type=click.IntRange(min=1),
-    default=128,
-    show_default=True,
-    help="Sentences in one request.",
-)
-@grouped_option(
-    SERVER,
-    "--dimensions",
-    type=click.IntRange(min=1),
-    help="Dimensions of the vectors, if the model offers several.",
-)
-@grouped_option(
-    SERVER, "--key-env", help="The environment variable with the key.  [default: BENCH_API_KEY]"
-)
-@grouped_option(
-    SERVER,
-    "--empty-text",
-    metavar="TEXT",
-    help="Send this in place of an empty text, which many servers refuse: ' ' is a space.",
-)
 @grouped_option(OUTPUT, "--dry-run", is_flag=True, help="Show what would be scored and fetched.")
 @grouped_option(
     OUTPUT,
@@ -116,11 +90,6 @@ def evaluate(
     models: tuple[str, ...],
     prefix: str,
     prompts: tuple[tuple[str, str], ...],
-    server_model: str | None,
-    batch: int,
-    dimensions: int | None,
-    key_env: str | None,
-    empty_text: str | None,
     list_sentences: Path | None,
     dry_run: bool,
     as_json: bool,
@@ -129,8 +98,7 @@ def evaluate(
 ) -> None:
     """Score finished encoders and print one table; one record per model in the runs folder.
 
-    MODEL is a hub name, a folder, a run, vectors:FILE.npz, or a server's http://HOST/v1/embeddings
-    with --model NAME. FILE.py defines a suite.
+    MODEL is a hub name, a folder, a run, or vectors:FILE.npz. FILE.py defines a suite.
 
     \b
     Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts
@@ -145,8 +113,7 @@ def evaluate(
     if list_sentences is not None:
         _write_sentences(list_sentences, session.config)
         return
-    server = ServerOptions(server_model, batch, dimensions, key_env, empty_text)
-    prepared = _prepare_models(session, models, prefix, dict(prompts), server)
+    prepared = _prepare_models(session, models, prefix, dict(prompts))
     together = _all_runs(prepared)
     worst = print_missing_sets(together.runs)
     _warn_of_costs(together.runs)
@@ -216,7 +183,6 @@ def _prepare_models(
     models: Sequence[str],
     prefix: str,
     prompts: Mapping[str, str],
-    server: ServerOptions,
 ) -> list[tuple[RunsFolder, PreparedRuns]]:
     """Find each model and plan its runs; returns the folder of its records, and the runs.
 
@@ -234,7 +200,6 @@ def _prepare_models(
             prompt=prefix,
             prompts=dict(prompts),
             values=config.overrides,
-            server=server,
         )
         titled = replace(config, names=(title,) if title else ())
         runs = session.prepare(partial(plan_model, encoder, titled))

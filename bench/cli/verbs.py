@@ -25,7 +25,7 @@ from bench.cli.errors import (
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
     "search": "Search recipe values, with the same effort for every method.",
-    "evaluate": "Score a finished encoder: hub name, folder, run, vectors, server.",
+    "evaluate": "Score a finished encoder: hub name, folder, run, vectors.",
     "compare": "Compare runs: tables as in the papers, intervals, verdicts.",
     "publish": "Write a new version of the leaderboards: pages, Markdown, data.",
     "verify": "Compute every score again from its stored predictions.",

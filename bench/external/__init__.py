@@ -2,18 +2,16 @@
 
 A model is anything that turns a list of strings into vectors (n, d). A folder, a hub name or a run
 is built by an installed method. For the others a method is made here: :mod:`objects` (an object or
-a function of this process), :mod:`stored` (vectors that were computed elsewhere) and :mod:`server`.
+a function of this process) and :mod:`stored` (vectors that were computed elsewhere).
 Planning, execution, the record and the scores are the same as in ``bench run``.
 """
 
 from bench.external.find import Model, check_prompts, find_model
 from bench.external.identity import tell_apart
 from bench.external.planning import check_model, doubt_about, plan_model
-from bench.external.server import ServerOptions
 
 __all__ = [
     "Model",
-    "ServerOptions",
     "check_model",
     "check_prompts",
     "doubt_about",

@@ -13,7 +13,6 @@ from typing import Any
 from bench.base.errors import BenchError, NotAModel, UnknownName
 from bench.base.text import one_value
 from bench.external.objects import object_plugin
-from bench.external.server import ServerOptions, server_plugin
 from bench.external.stored import file_plugin, table_plugin
 from bench.records import RunsFolder
 from bench.records.record import PRETRAINED
@@ -22,7 +21,6 @@ from bench.run.plugins import Plugin
 from bench.score.suites import expand_suites, suite
 
 HUB_NAME = r"\w[\w.-]*(/\w[\w.-]*)?(@[\w./-]+)?"
-ADDRESSES = ("http://", "https://")
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,6 @@ def find_model(
     prompt: str = "",
     prompts: Mapping[str, str] | None = None,
     values: Mapping[str, str] | None = None,
-    server: ServerOptions | None = None,
 ) -> Model:
     """Find the model that an argument means.
 
@@ -88,20 +85,12 @@ def find_model(
     if prompts:
         by_task = json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
         overrides["prompts"] = one_value(by_task)
-    if server not in (None, ServerOptions()) and not text.startswith(ADDRESSES):
-        raise BenchError(
-            "--model, --batch, --dimensions, --key-env and --empty-text are for a server; "
-            f"{text or 'an object'} is not one",
-            "http://HOST:PORT/v1/embeddings --model NAME",
-        )
     if isinstance(model, Mapping):
         plugin = table_plugin(model, name)
     elif not text:
         plugin = object_plugin(model, name)
     elif text.startswith("vectors:"):
         plugin = file_plugin(Path(text.removeprefix("vectors:")).expanduser())
-    elif text.startswith(ADDRESSES):
-        plugin = server_plugin(text, server or ServerOptions())
     else:
         return _stored_model(text, runs, overrides)
     if values:
@@ -131,8 +120,8 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
     if path.is_file() or not (path.is_dir() or re.fullmatch(HUB_NAME, text, re.ASCII)):
         raise NotAModel(
             f"MODEL {text}: no such model",
-            "a folder with config.json and model.safetensors, a hub name, a run, "
-            "vectors:FILE.npz, or a server's address",
+            "a folder with config.json and model.safetensors, a hub name, a run or "
+            "vectors:FILE.npz; in Python bench.evaluate takes a function",
         )
     released = find_checkpoint(text)
     if released is not None and released.hub == text.partition("@")[0]:

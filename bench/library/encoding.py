@@ -69,7 +69,7 @@ def load_run(
     connection. ``plugins``: the Python file or the class of the run's method.
 
     Raises BenchError if there is no such run, or if it has no model because it scored an object,
-    vectors or a server.
+    or vectors.
     """
     trained = find_trained_run(run, runs, plugins)
     return LoadedRun(

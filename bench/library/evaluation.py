@@ -9,11 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bench.base.errors import BenchError
 from bench.base.paths import recorded_word
 from bench.external import (
     Model,
-    ServerOptions,
     check_model,
     check_prompts,
     find_model,
@@ -48,7 +46,6 @@ def evaluate(
     *,
     prefix: str = "",
     prompts: Mapping[str, str] | None = None,
-    server: Mapping[str, Any] | None = None,
     device: str = "auto",
     fresh: bool = False,
     offline: bool = False,
@@ -66,11 +63,10 @@ def evaluate(
 
     ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so,
     a mapping of sentences to vectors, or an argument of ``bench evaluate``: a hub name, a folder, a
-    run, ``vectors:FILE``, a server's address. ``suites``: names, as ``bench suites`` lists them, or
+    run, ``vectors:FILE``. ``suites``: names, as ``bench suites`` lists them, or
     files of your own. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched.
     ``name``: the model's name in tables. ``prefix`` is put before every sentence, or around it with
-    "[X]"; ``prompts`` has others by task or suite. ``server`` is {"model": ..., "batch": ...,
-    "dimensions": ..., "key_env": ..., "empty_text": ...}.
+    "[X]"; ``prompts`` has others by task or suite.
 
     ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` scores again. ``offline`` opens no
     connection. ``allow_pickle`` accepts weights in a pickle. ``plugins``: Python files with suites,
@@ -97,7 +93,7 @@ def evaluate(
         "runs": None if runs is None else str(as_path(runs)),
     }
     config = run_config(options, suites, data)
-    _check_types(name, prefix, prompts, server)
+    _check_types(name, prefix, prompts)
     check_prompts(prompts or {}, config.suites)
     encoder = find_model(
         model,
@@ -106,7 +102,6 @@ def evaluate(
         prompt=prefix,
         prompts=prompts,
         values=values,
-        server=_server_options(server),
     )
     config = replace(
         config,
@@ -116,14 +111,11 @@ def evaluate(
     return _score(encoder, config, progress)
 
 
-def _check_types(
-    name: str, prefix: str, prompts: Mapping[str, str] | None, server: Mapping[str, Any] | None
-) -> None:
+def _check_types(name: str, prefix: str, prompts: Mapping[str, str] | None) -> None:
     """Raise BenchError for an argument of another type."""
     check_is_text(name, "name")
     check_is_text(prefix, "prefix")
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
-    check_mapping(server, "server", 'server={"model": "NAME"}')
 
 
 def _score(encoder: Model, config: RunConfig, progress: bool) -> Result:
@@ -148,14 +140,3 @@ def _command(model: Any, label: str, suites: Sequence[str], name: str) -> str:
     if name:
         arguments.append(f"name={name!r}")
     return f"bench.evaluate({', '.join(arguments)})"
-
-
-def _server_options(server: Mapping[str, Any] | None) -> ServerOptions | None:
-    if server is None:
-        return None
-    try:
-        return ServerOptions(**server)
-    except TypeError:
-        raise BenchError(
-            f"server={dict(server)}: unknown keys", "model, batch, dimensions, key_env, empty_text"
-        ) from None

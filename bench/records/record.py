@@ -280,7 +280,7 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 PRETRAINED = "pretrained"
 """The method that builds a finished encoder out of a folder or a model of the hub."""
-EVALUATED = ("object", "vectors", "server")
+EVALUATED = ("object", "vectors")
 """Methods that score a model from outside. No list has them, because their models come with them
 and not from a backbone.
 """
@@ -337,7 +337,7 @@ class RunRecord(
 
     @property
     def model_name(self) -> str:
-        """The name of an evaluated object, vectors or server; "" for the run of a method, also if
+        """The name of an evaluated object or of vectors; "" for the run of a method, also if
         a plugin has such a name.
         """
         if self.method in EVALUATED and self.provenance.plugin.package == "bench":

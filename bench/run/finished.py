@@ -47,7 +47,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     file = runs.record_file(reference)
     record, folder = read_record(file), file.parent
     kind = record.provenance.backbone.model.get("kind")
-    if kind in ("object", "function", "vectors", "server") and record.model_name:
+    if kind in ("object", "function", "vectors") and record.model_name:
         raise NotAModel(
             f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the "
             "model is not",

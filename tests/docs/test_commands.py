@@ -45,8 +45,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
         "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py"
     ),
     r"^bench evaluate ": (
-        "a model, a server or a file of the reader's; "
-        "tests/docs/test_evaluate_page.py, tests/library"
+        "a model or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library"
     ),
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
     r"--runs leaderboards/v\d+/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": (

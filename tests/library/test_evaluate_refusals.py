@@ -32,7 +32,6 @@ WRONG: list[Any] = [
 UNKNOWN: list[dict[str, Any]] = [
     {"suites": ["stss"]},
     {"settings": {"pooling": "mean"}},
-    {"server": {"model": "x"}},
     {"name": "builtin"},
 ]
 

@@ -155,7 +155,7 @@ class Row:
     footnotes: tuple[int, ...] = ()
     # the source of its values: "paper", "recipe", "tuned: 12 trials"; "" if nothing is trained
     values: str = ""
-    # the name of an evaluated object, of vectors or of a server, which is shown as the method
+    # the name of an evaluated object or of vectors, which is shown as the method
     model: str = ""
 
     @property

@@ -1,4 +1,4 @@
-"""One encoder as an object, a function, a folder, a run, a file of vectors and a server: the same
+"""One encoder as an object, a function, a folder, a run and a file of vectors: the same
 scores to 1e-4.
 """
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bags import serving
 
 import bench
 
@@ -59,15 +58,12 @@ def test_one_model_has_one_score_whichever_way_it_comes(
     texts, file = sorted(set(seen)), tmp_path / "v.npz"
     np.savez(file, sentences=np.array(texts), vectors=encode(texts))
     ways["vectors"] = bench.evaluate(f"vectors:{file}", **where)
-    with serving() as server:
-        server.encode = encode
-        ways["server"] = bench.evaluate(server.address, server={"model": "tiny"}, **where)
     loaded = bench.load_run(ways["folder"], device="cpu")
     ways["run"] = bench.evaluate(loaded, name="of-a-run", **where)
     values = {way: one["captions"].value for way, one in ways.items()}
     assert max(values.values()) - min(values.values()) < 1e-4, values
     assert all(one.model["normalised"] and one.model["dimension"] == 32 for one in ways.values())
-    assert len({one.run_id for one in ways.values()}) == 6
+    assert len({one.run_id for one in ways.values()}) == 5
     known = {"identity": "weights", "pooling": "mean", "dtype": "fp32", "max_tokens": 64}
     assert known.items() <= ways["object"].model.items()
     assert ways["folder"].model["pooling"] == "mean" and ways["folder"].model["dtype"] == "fp32"
