@@ -34,7 +34,6 @@ __all__ = [
     "BenchError",
     "__version__",
     "compare_runs",
-    "encode_sentences",
     "evaluate",
     "export_run",
     "frame",

@@ -106,7 +106,7 @@ def show_demo(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse
     folder = f"--runs {shlex.quote(str(store.path))}"
     click.echo(f"page: {page.resolve()}")
     click.echo(f"next: bench runs {run_id} {folder}")
-    click.echo(f"      bench encode {run_id} sentences.txt --to vectors.npy {folder}")
+    click.echo(f"      bench export {run_id} --to model {folder}")
     say("on the sets that papers score (bench data list names them), with DIR where they are:")
     click.echo("      bench run --method simcse --corpus builtin --suite sts --data DIR")
     if browse:

@@ -34,7 +34,6 @@ VERBS = {
     "suites": "List the suites; with a name, its tasks, protocol and data.",
     "check": "Check methods, suites, recipes and plans before training.",
     "runs": "List runs and queued jobs; with a name, everything about one.",
-    "encode": "Turn your sentences into vectors with a run's model.",
     "export": "Write a run's model for other tools, here or on the hub.",
     "submit": "Write runs for a pull request to somebody else's board.",
     "reproduce": "Run a paper's table again: published value, ours, verdict.",
@@ -86,7 +85,7 @@ class HelpfulGroup(click.Group):
         return name, command, ["--help"]
 
 
-TAKES_PLUGINS = ("evaluate", "compare", "verify", "publish", "encode", "export")
+TAKES_PLUGINS = ("evaluate", "compare", "verify", "publish", "export")
 """Verbs in which FILE.py among the arguments is a plugin file.
 
 run, search and check read such a file themselves.

@@ -22,7 +22,7 @@ from bench.run.plugins import Plugin
 
 FORMS = (
     "an .npz with 'sentences' (n strings) and 'vectors' (n, d), "
-    "or a .parquet as bench encode --to writes"
+    "or a .parquet with the columns sentence and vector"
 )
 
 

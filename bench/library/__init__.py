@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bench.base.extras import silence_advice
 from bench.library.comparison import compare_runs
-from bench.library.encoding import LoadedRun, encode_sentences, load_run
+from bench.library.encoding import LoadedRun, load_run
 from bench.library.evaluation import evaluate
 from bench.library.exports import export_run
 from bench.library.publication import publish_runs
@@ -27,7 +27,6 @@ __all__ = [
     "SearchResult",
     "Tables",
     "compare_runs",
-    "encode_sentences",
     "evaluate",
     "export_run",
     "frame",

@@ -1,8 +1,7 @@
-"""``bench.load_run`` and ``bench.encode_sentences``: use the model of a finished run."""
+"""``bench.load_run``: use the model of a finished run."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
-from bench.data.corpora import open_corpus_file
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
 from bench.method import Method
@@ -76,41 +74,6 @@ def load_run(
         Result(trained.record, trained.folder),
         load_method(trained, device=devices.choose_device(device), offline=offline),
     )
-
-
-def encode_sentences(
-    run: PathLike | Result,
-    sentences: Sequence[str] | PathLike,
-    *,
-    column: str | None = None,
-    runs: PathLike | None = None,
-    device: str = "auto",
-    offline: bool = False,
-    plugins: Plugins = (),
-) -> np.ndarray:
-    """Encode sentences with the model of a finished run, as ``bench encode`` does.
-
-        vectors = bench.encode_sentences("simcse-builtin-s42", ["A sentence.", "Another one."])
-
-    ``run``: an id, its beginning, a folder or a result. ``sentences``: a list, or a file.
-    ``column``: the column of a file with several; "all": every cell, row by row. Returns (n, d)
-    float32, row i for sentence i. Everything else is as in :func:`load_run`, which saves time if
-    there are many calls. Raises BenchError.
-    """
-    if isinstance(sentences, str | os.PathLike):
-        if not os.path.exists(os.path.expanduser(sentences)):
-            raise BenchError(
-                f"there is no file {os.fspath(sentences)!r:.80}",
-                "one sentence is a list, too: [sentence]",
-            )
-        corpus = open_corpus_file(Path(sentences).expanduser()).only(column)
-        texts = [row[0] for row in corpus.unchanged_rows()]
-    elif column is not None:
-        raise BenchError(f"column={column!r}: a list of sentences has no columns", "leave it out")
-    else:
-        texts = list(sentences)
-    loaded = load_run(run, runs=runs, device=device, offline=offline, plugins=plugins)
-    return loaded.encode(texts)
 
 
 def find_trained_run(run: PathLike | Result, runs: PathLike | None, plugins: Plugins) -> TrainedRun:

@@ -61,10 +61,9 @@ def test_two_encoders_are_two_named_rows_of_one_table(
     assert set(known) == compared() == {"Small", "Large"}
     loaded = {one["provenance"]["backbone"]["name"] for one in records}
     assert "plain-encoder" in loaded and not any("/" in name for name in loaded)
-    (tmp_path / "text.txt").write_text("A sentence.\n")
-    to = ("--to", tmp_path / "v.npy", "--runs", runs)
-    encoded = bench("encode", known["Small"]["run_id"], tmp_path / "text.txt", *to)
-    assert encoded.exit_code == 0, encoded.stderr
+    to = ("--to", tmp_path / "model", "--runs", runs)
+    exported = bench("export", known["Small"]["run_id"], *to)
+    assert exported.exit_code == 0, exported.stderr
     for names in (("same", "same"), ("roberta-base", "mine")):
         named = ",".join(f"{name}={place}" for name, place in zip(names, encoders, strict=True))
         error_line(bench(*COMMAND, "--backbone", named, "--runs", runs))

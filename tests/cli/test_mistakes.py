@@ -83,8 +83,7 @@ MISTAKES = {
         compare zzzz --runs kept
         verify simsce-builtin --runs kept
         export simsce-builtin --to new --runs kept
-        encode simsce-builtin file --to v.npy --runs kept
-        encode any-run no.txt --to v.npy
+        export any-run --to new
         verify --runs nowhere
     """,
     "data": """

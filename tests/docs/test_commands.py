@@ -47,7 +47,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"^bench evaluate ": (
         "a model or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library"
     ),
-    r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
+    r"^bench export ": "a trained run; tests/export",
     r"--runs leaderboards/v\d+/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": (
         "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py"
     ),

@@ -1,4 +1,4 @@
-"""``bench.verify_runs``, ``export_run``, ``encode_sentences``, ``publish_runs`` and
+"""``bench.verify_runs``, ``export_run``, ``load_run``, ``publish_runs`` and
 ``search_recipes`` do the same as the verbs.
 """
 
@@ -54,21 +54,13 @@ def test_verify_encodes_again(trained: Any) -> None:
     assert reports.agree and {"encoding"} <= set(reports.frame()["check"])
 
 
-def test_encoding_a_list_and_a_file_gives_the_same_vectors(trained: Any, tmp_path: Path) -> None:
-    vectors = bench.encode_sentences(trained, WORDS, device="cpu")
+def test_a_loaded_run_encodes_a_list(trained: Any) -> None:
+    vectors = bench.load_run(trained, device="cpu").encode(WORDS)
     assert vectors.shape == (6, 32) and vectors.dtype == np.float32
-    file = tmp_path / "words.txt"
-    file.write_text("".join(f"{one}\n" for one in WORDS))
-    assert np.array_equal(bench.encode_sentences(trained, file, device="cpu"), vectors)
-    assert np.array_equal(bench.load_run(trained, device="cpu").encode(WORDS), vectors)
-    with pytest.raises(BenchError, match="a list of sentences has no columns"):
-        bench.encode_sentences(trained, WORDS, column="sent0")
-    with pytest.raises(BenchError, match=r"no file 'a man plays' \(try: one sentence is a list"):
-        bench.encode_sentences(trained, "a man plays")
     with pytest.raises(BenchError, match="sentence 2 is 3, of type int"):
-        bench.encode_sentences(trained, ["a", 3], device="cpu")  # type: ignore[list-item]
+        bench.load_run(trained, device="cpu").encode(["a", 3])  # type: ignore[list-item]
     with pytest.raises(BenchError, match="run=3, of type int"):
-        bench.encode_sentences(3, WORDS)  # type: ignore[arg-type]
+        bench.load_run(3)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow(seconds=3)
@@ -80,7 +72,7 @@ def test_an_export_gives_the_vectors_of_the_run(
     place = bench.export_run(trained, tmp_path / "model")
     assert place == tmp_path / "model" and "loaded again" in capsys.readouterr().out
     model = SentenceTransformer(str(place), device="cpu", local_files_only=True)
-    own = bench.encode_sentences(trained, WORDS, device="cpu")
+    own = bench.load_run(trained, device="cpu").encode(WORDS)
     assert np.allclose(model.encode(WORDS), own, atol=1e-5)
     assert bench.export_run(trained, tmp_path / "model") == place, "the same export stays"
     (place / "config.json").write_text("{}")

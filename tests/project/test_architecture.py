@@ -340,7 +340,10 @@ def test_a_part_does_not_know_what_it_may_not_know(package: str) -> None:
         ("bench.score.influence", ()),
         (
             "bench.compare.statistics",
-            ("bench.records.predictions", "bench.score.influence", "bench.score.suites"),
+            (
+                *("bench.records.names", "bench.records.predictions"),
+                *("bench.score.influence", "bench.score.suites"),
+            ),
         ),
         ("bench.references", ("bench.base.errors", "bench.base.findings")),
     ],
