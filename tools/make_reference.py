@@ -36,7 +36,6 @@ MODULES = {
         "load_runs",
         "frame",
         "load_run",
-        "encode_sentences",
         "export_run",
         "verify_runs",
         "publish_runs",

@@ -18,7 +18,7 @@ import pytest
 from click.testing import Result
 from commands import argv, bench, error_line
 from failing_disk import FailingDisk
-from kill_checks import contents
+from folder_contents import contents
 from made_runs import made_runs
 from models import sentences
 
