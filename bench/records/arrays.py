@@ -8,9 +8,7 @@ file:
 ``file``: path below the version's folder that the array would have as an .npz file of its run
 (runs/ID/predictions/STS12.npz). ``array``: its name there. ``dtype``, ``shape``, ``data``: its
 values in row order, little-endian; text is a JSON list. ``same``: the row that holds these values
-(gold values are the same for every run), null if this row does. ``dtype`` ``d2``: ``data`` are
-16-bit differences to the values of the row ``same``, first all low bytes, then all high ones. Two
-runs rank the same pairs similarly, so that the differences take a quarter less room.
+(gold values are the same for every run), null if this row does.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ AGAIN_FRESH = "run its command again with --fresh; bench runs RUN shows it"
 def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     """Find the first damaged file of the checkpoint, and say how; None if all are whole.
 
-    A record without hashes (``bench.run/1``) cannot be checked. Files that the record does not name
+    A record without hashes cannot be checked. Files that the record does not name
     are ignored.
     """
     place = folder / CHECKPOINT

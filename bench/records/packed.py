@@ -27,7 +27,6 @@ from bench.base.reading import (
     open_plain_file,
     read_plain_file,
 )
-from bench.records.upgrades import former_predictions
 
 NAME = "predictions.parquet"
 MANIFEST = "MANIFEST.json"
@@ -35,7 +34,6 @@ DEPTH = 6  # folders from a predictions file up to its version: runs/ID/predicti
 LARGEST_PACKED = 1 << 31  # bytes of all its arrays
 MOST_PACKED = 1 << 20  # arrays
 DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "U")
-DIFFERENCES = "d2"
 NARROWER = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}
 """Kind of a numpy type -> the types that may hold its values, narrowest first."""
 REPEATED = ["file", "array", "dtype"]
@@ -49,8 +47,6 @@ class Packed:
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
         self._row_of: dict[tuple[Any, ...], int] = {}
-        # (method, or "" for all; file name; array; shape) -> the first row of such ranks
-        self._first: dict[tuple[Any, ...], tuple[int, np.ndarray]] = {}
 
     def add(self, file: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Add the arrays of one file.
@@ -73,28 +69,7 @@ class Packed:
             if first != row:
                 self.rows.append((file, name, dtype, shape, None, first))
                 continue
-            if dtype == "i2" and values.ndim == 1:
-                base_row, base = self._similar_ranks(file, name, row, values)
-                if base_row != row:
-                    # low bytes, then high bytes: small differences compress better so
-                    planes = (values - base).view(np.uint8).reshape(-1, 2).T.tobytes()
-                    self.rows.append((file, name, DIFFERENCES, shape, planes, base_row))
-                    continue
             self.rows.append((file, name, dtype, shape, data, None))
-
-    def _similar_ranks(
-        self, file: str, name: str, row: int, values: np.ndarray
-    ) -> tuple[int, np.ndarray]:
-        """Return the first row with ranks of the same items by the same method, else by any
-        method; ``row`` itself if it is the first.
-        """
-        method = Path(file).parent.parent.name.rsplit("-", 2)[0]
-        first = (row, values)
-        by_any = self._first.setdefault(("", Path(file).name, name, values.shape), first)
-        by_method = self._first.setdefault((method, Path(file).name, name, values.shape), first)
-        if by_method[0] == row:
-            return by_any
-        return by_method
 
     def write(self, path: Path) -> None:
         """Write the table. The same arrays in the same order give the same bytes."""
@@ -212,7 +187,7 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
         state = os.stat(file)
         table, rows = _read(file, state.st_mtime_ns, state.st_size)
         name = path.absolute().relative_to(version.absolute()).as_posix()
-        named = rows.get(name, rows.get(former_predictions(name)))
+        named = rows.get(name)
         if named is None:
             return None
         wanted = {array: row for array, row in named.items() if only is None or array in only}
@@ -257,8 +232,7 @@ def _texts(column: Any) -> list[str]:
 def _values(table: Any, row: int) -> np.ndarray:
     """Return the array of a row.
 
-    ``same`` is the number of an earlier row with the same values, or with similar ones: then
-    ``data`` are the differences. Raises ValueError for a row that ``Packed`` does not write.
+    ``same`` is the number of an earlier row with the same values. Raises ValueError for a row that ``Packed`` does not write.
     """
     dtype = table["dtype"][row].as_py()
     shape = table["shape"][row].as_py()
@@ -266,9 +240,6 @@ def _values(table: Any, row: int) -> np.ndarray:
     data = table["data"][row].as_py()
     if same is not None:
         values = _values(table, same)
-        if dtype == DIFFERENCES:
-            planes = np.frombuffer(data, np.uint8).reshape(2, -1)
-            values = values + planes.T.copy().view("<i2").reshape(shape)
         if list(values.shape) != shape:
             raise ValueError(f"row {row}: another shape than row {same}")
         return values

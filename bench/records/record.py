@@ -4,8 +4,8 @@ See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged o
 
 What was not recorded is None, never a guess. A record agrees with ``schema/run-5.schema.json`` (a
 test holds them together); the first thing that does not fit is named by its path, such as
-``scores[2].value``. ``bench.records.upgrades`` brings a record of an older schema up to this one; a
-newer one is refused.
+``scores[2].value``. A record of another schema is refused, and never replaced: the version that
+wrote it reads it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from bench.base.errors import RecordDamaged, printable
+from bench.base.errors import OtherSchema, RecordDamaged, printable
 from bench.base.paths import path_name
 from bench.base.reading import RECORD_BYTES, read_plain_file
 from bench.records.free_values import check_determines, check_free_value
-from bench.records.upgrades import SCHEMA, VERSION, upgrade
 
+SCHEMA = "bench.run/5"
+FORMER_READER = "c8654158"
+"""The commit of bench that reads the records of schemas 1 to 4."""
 AVERAGE = "Avg."
 """The name of a suite's own average, in the place of a task."""
 REDUCED = "reduced"
@@ -93,25 +95,6 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         return "no hash of them"
 
 
-class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The cost of encoding, as ``bench speed`` of earlier versions measured it.
-
-    Two such costs compare only if all but their first two fields are equal.
-    """
-
-    # median of several passes
-    sentences_per_second: Amount
-    # the most that was in use: on the GPU if there is one, else resident in the process
-    memory_bytes: Count
-    device: str
-    threads: Count
-    precision: str
-    # the encoded text in words, with the beginning of its sha256
-    text: str
-    torch: str
-    bench_version: str
-
-
 class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The cost of a run; seconds are wall-clock."""
 
@@ -131,11 +114,7 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     peak_memory_bytes: Count | None = None
     # resident in the process
     host_memory_bytes: Count | None = None
-    # of the GPU while training, dev scores included; none if several runs share the GPU
-    energy_joules: Amount | None = None
     device: str | None = None
-    # None: not measured
-    encoding: EncodingCost | None = None
 
 
 class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -302,7 +281,7 @@ class RunRecord(
     kw_only=True,
     forbid_unknown_fields=True,
     tag_field="schema",
-    tag=f"{SCHEMA}/{VERSION}",
+    tag=SCHEMA,
 ):
     """One run: method x variant x setting x backbone x seed, trained and scored.
 
@@ -387,7 +366,7 @@ class RunRecord(
         Raises RecordDamaged, naming the path of the first field that does not fit.
         """
         try:
-            return msgspec.convert(upgrade(content), cls)._checked()
+            return msgspec.convert(_checked_schema(content), cls)._checked()
         except msgspec.ValidationError as error:
             raise RecordDamaged(_message(str(error))) from None
         except OverflowError as error:  # msgspec 0.19, of an integer that no float holds
@@ -399,7 +378,7 @@ class RunRecord(
 
         Raises RecordDamaged, naming the path of the first field that does not fit.
         """
-        # this fails for a record of an older schema and for a damaged one; msgspec raises
+        # this fails for a record of another schema and for a damaged one; msgspec raises
         # UnicodeDecodeError for bad bytes in a key or in the schema's name
         with contextlib.suppress(
             msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError
@@ -430,6 +409,27 @@ class RunRecord(
                 check_free_value(path, value)
         check_determines(self.provenance.determines)
         return self
+
+
+def _checked_schema(content: Any) -> dict[str, Any]:
+    """Return the JSON object of a record. Raises OtherSchema, with the commit or the version that
+    reads it, and RecordDamaged for anything else.
+    """
+    if not isinstance(content, dict):
+        raise RecordDamaged("the record is not a JSON object")
+    named = str(content.get("schema"))
+    number = re.fullmatch(r"bench\.run/([1-9][0-9]{0,5})", named)
+    if number is None:
+        raise RecordDamaged(f"schema: expected '{SCHEMA}', found {named[:40]!r}")
+    if named == SCHEMA:
+        return content
+    if int(number[1]) < int(SCHEMA.partition("/")[2]):
+        wrote = f"commit {FORMER_READER} of bench"
+    else:
+        made = content.get("provenance")
+        version = made.get("bench_version") if isinstance(made, dict) else None
+        wrote = f"bench {printable(str(version))[:60]}" if version else "the bench that wrote it"
+    raise OtherSchema(f"schema: {named}, and this bench reads {SCHEMA}", f"{wrote} reads it")
 
 
 def is_given_by_user(source: str) -> bool:

@@ -22,6 +22,7 @@ from bench.run.config import Plan, RunConfig
 from bench.run.corpora import NAMES, corpus_arguments
 from bench.run.dev_sets import BUILT_IN_DEV
 from bench.run.planned import NOT_TRAINED, PlannedRun
+from bench.score.suites import suite_plugin
 
 HUB_COMMIT = 40
 """Letters of a commit of the hub."""
@@ -64,10 +65,20 @@ def _config_of(run: PlannedRun, config: RunConfig) -> RunConfig:
         budget=values.pop("budget", None),
         overrides=values,
         precision=run.determines["precision"] if run.setting != NOT_TRAINED else "auto",
-        plugins=tuple(Path(file).name for file in config.plugins),
+        plugins=_plugin_files(run),
         allow_pickle=config.allow_pickle,
         on=f"torchrun:{ranks}" if ranks else "here",
     )
+
+
+def _plugin_files(run: PlannedRun) -> tuple[str, ...]:
+    """Return the names of the files that define the method and the suites of a run."""
+    origins = [run.plugin.package]
+    for suite in dict.fromkeys(task.suite for task in run.tasks):
+        plugin = suite_plugin(suite)
+        if plugin is not None:
+            origins.append(plugin.package)
+    return tuple(dict.fromkeys(Path(file).name for file in origins if file.endswith(".py")))
 
 
 def _suites(config: RunConfig) -> tuple[str, ...]:

@@ -169,7 +169,7 @@ def test_hostile_names_and_broken_runs_among_good_ones(tmp_path: Path, form: str
     provenance = replace(hostile.provenance, packages=packages)
     RunsFolder(tmp_path).write(replace(hostile, method=bad, provenance=provenance))
     RunsFolder(tmp_path).write(record("half", 1, status="interrupted"))
-    write_or_fail(tmp_path / "broken" / "run.json", b'{"schema": "bench.run/1", "\\u001b[2J": 0}')
+    write_or_fail(tmp_path / "broken" / "run.json", b'{"schema": "bench.run/5", "\\u001b[2J": 0}')
     (tmp_path / "empty").mkdir()
     done = bench("compare", "--runs", tmp_path, "--format", form, "--with-paper")
     assert done.exit_code == 0 and "\x1b" not in done.output, done.stderr

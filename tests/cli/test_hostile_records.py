@@ -204,16 +204,16 @@ def test_json_is_json(bad_runs: Path, together: list[str]) -> None:
 
 DAMAGED: dict[str, bytes | str] = {
     "empty": b"",
-    "cut": b'{"schema": "bench.run/2", "run_id": "cut',
+    "cut": b'{"schema": "bench.run/5", "run_id": "cut',
     "binary": bytes(range(256)),
     "list": b"[]",
     "deep": b"[" * 200_000,
     "newer": b'{"schema": "bench.run/77"}',
     "none": b'{"schema": "other/1"}',
-    "infinite": b'{"schema": "bench.run/2", "x": 1e999}',
-    "digits": b'{"schema": "bench.run/2", "x": ' + b"9" * 2000 + b"}",
-    "digits 2": b'{"schema": "bench.run/2", "x": ' + b"9" * 9000 + b"}",
-    "escape": b'{"schema": "bench.run/2", "\\u001b[2J\\ud800": 1}',
+    "infinite": b'{"schema": "bench.run/5", "x": 1e999}',
+    "digits": b'{"schema": "bench.run/5", "x": ' + b"9" * 2000 + b"}",
+    "digits 2": b'{"schema": "bench.run/5", "x": ' + b"9" * 9000 + b"}",
+    "escape": b'{"schema": "bench.run/5", "\\u001b[2J\\ud800": 1}',
     "utf-16": '{"schema": 1}'.encode("utf-16"),
     "null": b"null",
     "nan": b"NaN",
@@ -222,10 +222,10 @@ DAMAGED: dict[str, bytes | str] = {
 
 @pytest.fixture
 def damaged_runs(tmp_path: Path) -> Path:
-    """One good run, one of the first schema, and folders that are damaged in every way."""
+    """One good run, one without hashes, and folders that are damaged in every way."""
     store = RunsFolder(tmp_path / "runs")
     store.write(record("simcse", 1))
-    older = json.loads(store.write(record("promcse", 1)).read_text()) | {"schema": "bench.run/1"}
+    older = json.loads(store.write(record("promcse", 1)).read_text())
     del older["checkpoint"], older["provenance"]["determines"]
     (store.folder(older["run_id"]) / "run.json").write_text(json.dumps(older))
     for name, content in DAMAGED.items():

@@ -22,7 +22,7 @@ def stored(
 ) -> Run:
     score = Score(suite="x", task="T", protocol=protocol, metric=metric, value=50.0, n=4)
     made = record("one", seed, scores=(score,))
-    RunsFolder(runs).write_predictions(made.run_id, "T", "p/1", arrays)
+    RunsFolder(runs).write_predictions(made.run_id, "T", protocol, arrays)
     return Run(made, runs / made.run_id)
 
 

@@ -73,10 +73,10 @@ def test_an_id_cannot_lead_out_of_the_folder(store: RunsFolder, run_id: str) -> 
     ("content", "said"),
     [
         *((content, "not JSON") for content in (b"", b"{", b"\xff\xfe\x00", b"[" * 100_000)),
-        (b'{"schema": "bench.run/1", "seed": NaN}', "not JSON"),
+        (b'{"schema": "bench.run/5", "seed": NaN}', "not JSON"),
         (b"[]", "the record is not a JSON object"),
-        (b'{"schema": "bench.run/9"}', "newer bench"),
-        (b'{"schema": "bench.run/1", "\\u001b[2J": 1}', "unknown field '\\x1b[2J'"),
+        (b'{"schema": "bench.run/9"}', "schema: bench.run/9, and this"),
+        (b'{"schema": "bench.run/5", "\\u001b[2J": 1}', "unknown field '\\x1b[2J'"),
     ],
 )
 def test_a_damaged_record_is_named_and_not_fatal(

@@ -225,7 +225,7 @@ def damaged_run(runs: Path, name: str = "broken-builtin-s1-00000000") -> Path:
     folder = RunsFolder(runs).folder(name)
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(
-        '{"schema": "bench.run/2", "run_id": "' + HOSTILE[:8], encoding="utf-8"
+        '{"schema": "bench.run/5", "run_id": "' + HOSTILE[:8], encoding="utf-8"
     )
     return folder
 

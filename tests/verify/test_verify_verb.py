@@ -79,7 +79,7 @@ def test_a_damaged_record_takes_nothing_else_down(store: RunsFolder) -> None:
     good = finished_run(store, 1)
     (store.path / "torn-x-s1-00000000").mkdir()
     (store.path / "torn-x-s1-00000000" / "run.json").write_text(
-        '{"schema": "bench.run/2", "\\u001b[2J'
+        '{"schema": "bench.run/5", "\\u001b[2J'
     )
     done = bench("verify", "--runs", store.path)
     said = " ".join(done.output.split())

@@ -71,7 +71,7 @@
 
   // --- the state, and the address that holds it ---
 
-  const TABLE = ["setting", "backbone", "suite", "text"]; // choices of tables
+  const TABLE = ["setting", "backbone", "suite"]; // choices of tables
   const ROW = ["family", "trains"]; // choices of rows
   const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), text: "all", family: "", trains: "", q: "", sort: "", compare: "", cell: "" };
   const lists = Object.fromEntries([...document.querySelectorAll("[data-key]")].map((list) => [list.dataset.key, list]));
@@ -258,7 +258,7 @@
     if (other) fact(table.versus || `vs ${base.name}`, difference(cell, other, true));
     if (cell.printed) fact("published", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
-    fact("protocol", cell.of.form);
+    fact("protocol", cell.of.protocol);
     if (one.differs.length) fact("unlike most", one.differs.join("; "));
     const from = cellAt(table, one, cell.task).querySelector("a"), what = one.row.querySelector("a").title;
     const shut = make("button", { type: "button", "aria-label": "close" }, "\u00d7");
@@ -283,7 +283,7 @@
   }
 
   const again = ({ run }) => data.rows[run].repeatable
-    ? [commandBox(data.rows[run].command), make("p", {}, "The files and folders that it names must be in your working directory; run.json has their sha256.")]
+    ? [commandBox(data.rows[run].command), make("p", {}, "From the folder of this version. Files that the plan names, such as a training text, must be there; run.json has their sha256.")]
     : [make("p", {}, `This row is ${data.rows[run].command}.`)];
 
   function files(run) {
