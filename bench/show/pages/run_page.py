@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from bench.base.foreign_text import printable_lines
 from bench.base.reading import is_plain_file
 from bench.base.text import plural
 from bench.board.addresses import link, run_file
@@ -56,7 +57,7 @@ def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "remarks": remarks_on(board, record.method),
         "heads": list(row_heads(board, record)),
         "again": repeat([run]),
-        "plan": plan_text(run),
+        "plan": "\n".join(printable_lines(plan_text(run))),
         "files": downloads(board, run, up),
         "citation": citation_of_run(board, record.run_id),
         "scores": [*score_grids_with_rows(board, record), *seed_grids(board, record, up)],
