@@ -184,5 +184,5 @@ class ContrastivePrompting(PromptEOL):
         raise BenchError(
             "contrastive-prompting changes a layer by a second pass, which an export does not "
             "carry",
-            "bench encode gives its vectors",
+            "in Python bench.load_run(RUN).encode gives its vectors",
         )

@@ -475,7 +475,7 @@ class Pretrained(TorchMethod):
             reason = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
             raise BenchError(
                 f"this run {reason}, which an export does not carry yet",
-                "bench encode gives its vectors",
+                "in Python bench.load_run(RUN).encode gives its vectors",
             )
         if self.pooling is None:
             return Portable(

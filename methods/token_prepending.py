@@ -169,5 +169,5 @@ class TokenPrepending(PromptEOL):
     def portable(self) -> Portable:
         raise BenchError(
             "token-prepending moves states between layers, which an export does not carry",
-            "bench encode gives its vectors",
+            "in Python bench.load_run(RUN).encode gives its vectors",
         )

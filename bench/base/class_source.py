@@ -11,8 +11,10 @@ import types
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.base.errors import BenchError
 from bench.base.user_code import in_library
+
+PLAIN = (str, int, float, bool, tuple, list, dict, type(None))
+"""Values of a class whose text is the same in every process."""
 
 
 def hash_class(cls: type) -> str:
@@ -22,8 +24,6 @@ def hash_class(cls: type) -> str:
     A class of a running script or a notebook counts by its own source, because the rest of the
     script changes whenever its next experiment is written. One that was imported counts by its
     whole file. Functions of a script that the class calls do not count.
-
-    Raises BenchError if Python does not have the source.
     """
     digest = hashlib.sha256()
     for base in cls.__mro__:
@@ -40,7 +40,7 @@ def hash_class(cls: type) -> str:
 
 
 def source_of_class(cls: type) -> str:
-    """Return the source of a class, also of a notebook's. Raises BenchError if there is none."""
+    """Return the source of a class, also of a notebook's; without any, what was compiled."""
     try:
         return inspect.getsource(cls)
     except (OSError, TypeError):
@@ -51,10 +51,32 @@ def source_of_class(cls: type) -> str:
             found = _class_in_cell(cls.__name__, function.__code__.co_filename)
             if found is not None:
                 return found
-    raise BenchError(
-        f"Python does not have the source of the class {cls.__name__}, which identifies its runs",
-        "define it in a file: --plugin FILE; or in a script or a notebook, with a function",
-    )
+    return _compiled(cls)
+
+
+def _compiled(cls: type) -> str:
+    """Return the compiled functions and the plain values of a class that has no source, as of
+    ``python -c``.
+    """
+    parts = [cls.__qualname__]
+    for name, value in sorted(vars(cls).items()):
+        function = getattr(value, "__func__", value)
+        if isinstance(function, types.FunctionType):
+            parts += [name, *map(_compiled_text, _codes_in(function.__code__))]
+        elif not name.startswith("__") and isinstance(value, PLAIN):
+            parts += [name, repr(value)]
+    return "\n".join(parts)
+
+
+def _compiled_text(code: types.CodeType) -> str:
+    """Return what a compiled function does, without its lines."""
+    constants = []
+    for constant in code.co_consts:
+        if isinstance(constant, frozenset):
+            constants.append(repr(sorted(map(repr, constant))))
+        elif not isinstance(constant, types.CodeType):
+            constants.append(repr(constant))
+    return " ".join([code.co_code.hex(), *code.co_names, *code.co_varnames, *constants])
 
 
 def _class_in_cell(name: str, cell: str) -> str | None:

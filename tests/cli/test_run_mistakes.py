@@ -10,13 +10,12 @@ from commands import bench, the_run
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("content", ["{", '{"schema": "bench.run/99"}'])
-def test_a_damaged_record_is_made_anew(tiny: str, tmp_path: Path, content: str) -> None:
+def test_a_damaged_record_is_made_anew(tiny: str, tmp_path: Path) -> None:
     command = ("run", "--method", "cls", "--backbone", tiny, "--suite", "check", "--runs", tmp_path)
     assert bench(*command).exit_code == 0
     file = the_run(tmp_path) / "run.json"
     whole = json.loads(file.read_text())
-    file.write_text(content)
+    file.write_text("{")
     assert "run.json" in bench("runs", "--runs", tmp_path).stderr
     done = bench(*command)
     assert done.exit_code == 0, done.stderr

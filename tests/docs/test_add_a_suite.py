@@ -64,7 +64,7 @@ def test_rated_pairs_are_checked_run_verified_and_compared(data_folder: Path, ti
     assert len(names) == 2
     for name in names:
         (score,) = store.read(name).scores
-        stored = read_arrays(store.predictions_path(name, "MyPairs", None))
+        stored = read_arrays(store.predictions_path(name, "MyPairs", score.protocol))
         assert (score.task, score.protocol, score.n) == ("MyPairs", "my-pairs/1", 5)
         assert stored["gold"].tolist() == ratings
         assert score.value == pytest.approx(100 * spearmanr(stored["prediction"], ratings)[0])
@@ -101,12 +101,12 @@ def test_mails_are_clustered_classified_verified_and_compared(data_folder: Path,
             "clustering-accuracy",
             14,
         )
-        stored = read_arrays(store.predictions_path(name, "Mails-topics", None))
+        stored = read_arrays(store.predictions_path(name, "Mails-topics", topics.protocol))
         # with two clusters and two classes, the best matching is one of two
         right = (stored["prediction"] == stored["gold"][:, None]).mean(axis=0)
         assert topics.value == pytest.approx(100 * np.maximum(right, 1 - right).mean())
         assert (labels.task, labels.metric, labels.n) == ("Mails-labels", "accuracy", 4)
-        stored = read_arrays(store.predictions_path(name, "Mails-labels", None))
+        stored = read_arrays(store.predictions_path(name, "Mails-labels", labels.protocol))
         # np.unique sorts the names: access is 0, hardware 1
         tested = [row for row in rows if row[2] == "test"]
         assert stored["gold"].tolist() == [int(row[1] == "hardware") for row in tested]
@@ -147,7 +147,7 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
         record = store.read(name)
         (score,) = record.scores
         assert (score.task, score.protocol, score.n) == ("Odd", "odd-cosine/1", 4)
-        stored = read_arrays(store.predictions_path(name, "Odd", None))
+        stored = read_arrays(store.predictions_path(name, "Odd", score.protocol))
         assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
         made_by = record.provenance.execution.suites["odd"]
         assert made_by.sha256 == hash_plugin(Path("odd.py"))

@@ -373,10 +373,23 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
+def in_the_schema_of_today(file: Path) -> None:
+    """Write a record of an earlier schema as today's, so that its predictions are looked at."""
+    old = json.loads(file.read_text(encoding="utf-8"))
+    for score in old["scores"]:
+        score.pop("text", None)
+    for gone in ("energy_joules", "encoding"):
+        old["cost"].pop(gone, None)
+    old["provenance"] = {key: one for key, one in old["provenance"].items() if one is not None}
+    file.write_text(json.dumps(old | {"schema": "bench.run/5"}), encoding="utf-8")
+
+
 @pytest.mark.promise(30)
 def test_a_table_of_2_kb_that_unpacks_to_20_gb_is_refused(shared: Path, tmp_path: Path) -> None:
     bomb = tmp_path / "bomb"
     shutil.copytree(shared / "cases" / "parquet-bomb", bomb)
+    (run,) = run_folders(bomb / "version" / "runs")
+    in_the_schema_of_today(run / "run.json")
     commands = {
         "predictions.parquet": ["verify", "version"],
         "vectors.parquet": ["evaluate", "vectors:vectors.parquet", "--suite", "check"],

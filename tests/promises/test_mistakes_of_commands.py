@@ -274,7 +274,9 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(tmp_path: Path, ti
     full = python(FILES_AT_MOST, "2000", BENCH, *words, cwd=tmp_path, code=None)
     assert full.code in (1, 2)
     line = error_line(full)
-    assert "runs/cls-tiny" in line and ("File too large" in line or "write" in line), line
+    assert "runs/cls-tiny" in line and ("File too large" in line or "cannot be written" in line), (
+        line
+    )
     finished = [
         run for run in run_folders(tmp_path / "runs") if record(run)["status"] == "finished"
     ]

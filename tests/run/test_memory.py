@@ -94,7 +94,7 @@ def test_a_plan_counts_what_the_built_method_has(
     ],
 )
 def test_known_models_are_counted_without_their_files(name: str, parameters: int) -> None:
-    held = held_by(planned("simcse", hub(name), pooler="avg"))
+    held = held_by(planned("simcse", hub(name), pooling="avg"))
     assert held is not None and held.trained == {"encoder": parameters}
     assert held_by(planned("simcse", hub("nobody/knows-this"))) is None
 
@@ -170,7 +170,7 @@ def test_the_formula_by_hand() -> None:
 
 
 def test_a_narrow_base_takes_less() -> None:
-    shape: dict[str, Any] = {"adapter": "lora", "pooler": "avg", "batch_size": 1}
+    shape: dict[str, Any] = {"adapter": "lora", "pooling": "avg", "batch_size": 1}
     sizes = {}
     for held_in in ("fp32", "bf16", "4bit"):
         run = planned("simcse", hub("Qwen/Qwen3-0.6B"), base_dtype=held_in, **shape)

@@ -98,7 +98,7 @@ def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(tiny, shared, tmp
     words = (
         f"run --method pretrained --set pooling=mean --backbone {tiny} --setting none --device cpu"
     )
-    data = f"--data {shared / 'data'} --offline --runs {tmp_path} --text tokenised --suite"
+    data = f"--data {shared / 'data'} --offline --runs {tmp_path} --suite"
     command = (*words.split(), *data.split())
     done = bench(*command, "mteb:STS16")
     assert done.exit_code == 0, done.stderr
@@ -110,7 +110,7 @@ def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(tiny, shared, tmp
     assert about == ("mteb", "STS16", "mteb/2", 1186)
     assert list(record.provenance.data) == ["mteb/STS16"]
     assert (record.cost.encode_sentences_per_second or 0) > 0
-    kept = read_arrays(store.predictions_path(folder.name, "STS16", None, "mteb"))
+    kept = read_arrays(store.predictions_path(folder.name, "STS16", "mteb/2", "mteb"))
     files = {str(path.relative_to(folder / "predictions")) for path in folder.rglob("*.npz")}
     assert files == {"mteb/STS16.npz"}
     wanted = 100 * scipy.stats.spearmanr(kept["prediction"], kept["gold"]).statistic
