@@ -135,7 +135,8 @@ def _modules_beside(file: Path) -> dict[str, ModuleType]:
         folder = folder / package.partition(".")[0]
     found = {}
     for name, module in list(sys.modules.items()):
-        about = vars(module)  # not getattr: a lazy module would import what it stands for
+        # not getattr of a name: a lazy module would import what it stands for; None is no module
+        about = getattr(module, "__dict__", {})
         places = [about.get("__file__"), *about.get("__path__", ())]
         place = next((Path(str(place)) for place in places if place), None)
         if place is None or name.partition(".")[0] in ("bench", "__main__") or NAME in name:

@@ -26,7 +26,8 @@ class PlanRow:
     """The runs that are trained, but lack the score of a task."""
 
     steps: int | None = None
-    """Optimiser steps of each run; None: nothing is trained in steps, or tokens or a clock decide."""
+    """Optimiser steps of each run; None: nothing is trained in steps, or tokens or a clock decide.
+    """
 
     held: Held | None = None
     """What each run trains and holds; None: not known."""

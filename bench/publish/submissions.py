@@ -134,9 +134,9 @@ def check_submitted_files(folder: Path) -> None:
 def refuse_published_paths(run: Run) -> None:
     """Raise DataDamaged for an absolute path in the files of a run that are published.
 
-    They are its record, its plan and its curve, read byte by byte. So a path is also found in places that a
-    reader of the record would not see: in a field that has two values, or in a line of the curve
-    that is no entry.
+    They are its record, its plan and its curve, read byte by byte. So a path is also found in
+    places that a reader of the record would not see: in a field that has two values, or in a line
+    of the curve that is no entry.
     """
     refuse_paths(run.record.to_json(), RECORD)
     record = _read_published(run, RECORD, RECORD_BYTES)

@@ -232,7 +232,8 @@ def _texts(column: Any) -> list[str]:
 def _values(table: Any, row: int) -> np.ndarray:
     """Return the array of a row.
 
-    ``same`` is the number of an earlier row with the same values. Raises ValueError for a row that ``Packed`` does not write.
+    ``same`` is the number of an earlier row with the same values. Raises ValueError for a row that
+    ``Packed`` does not write.
     """
     dtype = table["dtype"][row].as_py()
     shape = table["shape"][row].as_py()

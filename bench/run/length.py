@@ -15,7 +15,8 @@ def with_typed_length(recipe: Recipe, rows: int, typed: Container[str]) -> Recip
     the epochs that were typed.
 
     ``rows``: of the corpus, 0 if they are not known yet. ``typed``: the recipe keys that the user
-    gave, by options or in a recipe file. A limit that is not reached stays: it names the same run as before.
+    gave, by options or in a recipe file. A limit that is not reached stays: it names the same run
+    as before.
     """
     if "max_steps" in typed or not ("budget" in typed or "epochs" in typed):
         return recipe

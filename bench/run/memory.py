@@ -172,7 +172,8 @@ def _bytes_of_frozen(run: PlannedRun, held: Held) -> float:
 
 
 def fitting_chunk(run: PlannedRun, held: Held, room: float) -> int | None:
-    """Return the largest power of two for ``--chunk`` with which a run takes at most ``room`` bytes.
+    """Return the largest power of two for ``--chunk`` with which a run takes at most ``room``
+    bytes.
 
     None: not even one row fits, or the method's batch cannot be split.
     """

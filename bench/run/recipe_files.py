@@ -143,7 +143,8 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     file: str = ""
 
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
-        """Return notes on the values of a search; ``plugin``: the identity of the method's code now.
+        """Return notes on the values of a search; ``plugin``: the identity of the method's code
+        now.
 
         Raises BenchError for a seed of the search: its dev score chose the values.
         """

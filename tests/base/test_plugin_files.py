@@ -63,6 +63,13 @@ def test_each_plugin_is_identified_by_itself_and_by_what_it_imported(tmp_path: P
     assert changed("unused.py") == [False, False, False]
 
 
+def test_a_module_whose_import_is_forbidden_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "forbidden_here", None)
+    assert import_file(write_plugin(tmp_path, {"mine.py": "VALUE = 8"})).VALUE == 8
+
+
 def test_a_function_may_import_a_file_next_to_its_plugin_later(tmp_path: Path) -> None:
     mine = write_plugin(
         tmp_path,

@@ -126,8 +126,9 @@ def _choose_code(
     notes: list[str],
     older: dict[str, list[str]],
 ) -> RowRuns:
-    """Choose one run of each seed, all with one code of the method: that of the newest run. ``older`` gets, by the name of the row, the ids of runs that are left
-    out because a newer one has their seed.
+    """Choose one run of each seed, all with one code of the method: that of the newest run.
+    ``older`` gets, by the name of the row, the ids of runs that are left out because a newer one
+    has their seed.
     """
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
