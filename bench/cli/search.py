@@ -81,8 +81,8 @@ from bench.show.figures import missing_library, write_figures
     "spaces",
     multiple=True,
     metavar="KEY=VALUES",
-    help="Search these values instead of those in recipe files: KEY=A,B,C, KEY=LOW..HIGH, "
-    "KEY=log:LOW..HIGH. May be repeated.",
+    help="Search this key, and no others, instead of what recipe files say: KEY=A,B,C, "
+    "KEY=LOW..HIGH, KEY=log:LOW..HIGH. May be repeated.",
 )
 @grouped_option(
     WHAT,

@@ -153,8 +153,9 @@ def search_recipes(
         bench.train(list(found.recipes.values()), seeds="1-5")
 
     ``trials``: trials of each method, besides its unchanged recipe; the same call with more
-    continues a search. ``space``: search these values instead of those in recipe files:
-    {"temperature": [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}. ``select``: the dev set; None:
+    continues a search. ``space``: search these keys, and no others, instead of those of recipe
+    files: {"temperature": [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}. ``select``: the dev
+    set; None:
     STS-B dev, or captions dev with the suite check, or with the backbone or corpus builtin.
     ``seeds``: seeds of every trial, which is scored by their mean; None: 901, because published
     runs need others. ``sampler``, ``pruner``: how Optuna chooses values, and ends trials early.

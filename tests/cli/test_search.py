@@ -173,7 +173,7 @@ def test_methods_get_the_same_values_of_what_they_share(ask: Any, tmp_path: Path
 
 @pytest.mark.nightly
 def test_a_grid_takes_every_point_once(ask: Any, tmp_path: Path) -> None:
-    more = ("--set", "weight_decay=0", "--space", "temperature=0.1,0.2")
+    more = ("--space", "learning_rate=1e-5,2e-4,4e-3", "--space", "temperature=0.1,0.2")
     printed(bench(*ask("--trials", "6", "--sampler", "grid", "--json", *more)))
     points = [(t.values["learning_rate"], t.values["temperature"]) for t in trials(tmp_path)[1:]]
     assert sorted(points) == [(rate, t) for rate in (1e-5, 2e-4, 4e-3) for t in (0.1, 0.2)]
@@ -181,7 +181,7 @@ def test_a_grid_takes_every_point_once(ask: Any, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_search_says_that_it_drew_values_again(ask: Any, tmp_path: Path) -> None:
-    more = ("--set", "weight_decay=0", "--set", "learning_rate=2e-4", "--space", "temperature=0.1")
+    more = ("--space", "temperature=0.1")
     done = bench(*ask("--trials", "2", "--plain", *more))
     assert done.exit_code == 0, done.output
     said = [line for line in done.stderr.splitlines() if "drawn again" in line]
@@ -222,7 +222,8 @@ def test_trials_that_fail_are_counted_and_a_recipe_that_is_best_stays(
     more = ("--trials", "2", "--json", "--name", "two")
     found = printed(bench(*ask(*more, method="narrow", files=(narrow,))))
     assert found["trial"] == 0  # the recipe's own rate, 3e-5, is nearer to the peak
-    assert "learning_rate" not in tomllib.loads(Path(found["recipe"]).read_text())["values"]
+    rate = tomllib.loads(Path(found["recipe"]).read_text())["values"]["learning_rate"]
+    assert rate["value"] == 3e-5 and rate["source"].startswith("search two, 2 trials")
 
 
 @pytest.mark.nightly
@@ -390,7 +391,7 @@ def test_mistakes_in_spaces_and_options_are_one_line(
         ["--space", "temperature=0.1,0.2", "--set", "temperature=0.1"],
         ["--select", "last"],
         ["--select", "STS-B"],
-        ["--sampler", "grid", "--space", "temperature=0.1,0.2", "--set", "weight_decay=0"],
+        ["--sampler", "grid", "--space", "temperature=0.1,0.2"],
     ]
     done = [bench(*ask("--dry-run", *more)) for more in options]
     done.append(bench(*ask("--dry-run", method="cls", files=())))
@@ -421,3 +422,7 @@ def test_a_dry_run_shows_the_space_and_warns_of_unequal_budgets(tmp_path: Path) 
     rate = methods["simcse"]["space"]["learning_rate"]
     assert (rate["low"], rate["high"], rate["scale"]) == (1e-5, 1e-3, "log") and rate["source"]
     assert shown("--budget", "6400sentences")[0] == []
+    _, methods = shown("--space", "learning_rate=1e-4,1e-3")
+    assert {name: [*shows["space"]] for name, shows in methods.items()} == dict.fromkeys(
+        ("simcse", "mirror-bert"), ["learning_rate"]
+    )

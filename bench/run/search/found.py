@@ -59,8 +59,9 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
     name = study.name.removeprefix("search-")
     source = f"search {name}, {plural(study.trials, 'trial')}, {study.select_on} {best.score:.2f}"
     sources = {key: source + AS_ALL_TRIALS for key in study.fixed if key in facts.recipe}
-    sources |= dict.fromkeys(best.values, source)
-    found = {**facts.recipe, **best.values}
+    sources |= dict.fromkeys(facts.space, source)  # also where the recipe's own values won
+    unchanged = {key: planned.recipe[key] for key in facts.space}
+    found = {**facts.recipe, **unchanged, **best.values}
     found |= {key: planned.recipe[key] for key in planned.determines["places"] if key in found}
     corpus: str | tuple[str, ...] | None = None
     if planned.corpus is not None:

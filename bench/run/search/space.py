@@ -101,13 +101,19 @@ def space_of(
     options: Mapping[str, str] | None = None,
     fixed: Collection[str] = (),
 ) -> dict[str, Dimension]:
-    """Return the space of a method: ``options`` (--space KEY=...), else its own file, else what is
-    common to all.
+    """Return the space of a method: the keys of ``options`` (--space KEY=...) and no others, or
+    without options its own file's, and what is common to all.
 
     Keys of ``fixed`` have one value for all trials. Raises BenchError, with the file and the key,
     for wrong bounds.
     """
     space: dict[str, Dimension] = {}
+    if options:
+        for key, text in options.items():
+            if key in recipe:  # one of several methods may lack it
+                check_searched_key(key, recipe, plugin, f"of {plugin.name}")
+                space[key] = parse_dimension(key, text, recipe)
+        return {key: space[key] for key in sorted(space) if key not in fixed}
     for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name)):
         file = f"{folder / 'recipes' / name}.toml"
         for table in read_recipes(folder, name).spaces:
@@ -123,10 +129,6 @@ def space_of(
                 label = f"{file}: space of {key}"
                 check_searched_key(key, recipe, plugin, f"in {label}")
                 space[key] = read_dimension(key, bounds, recipe, label)
-    for key, text in (options or {}).items():
-        if key in recipe:  # one of several methods may lack it
-            check_searched_key(key, recipe, plugin, f"of {plugin.name}")
-            space[key] = parse_dimension(key, text, recipe)
     return {key: space[key] for key in sorted(space) if key not in fixed}
 
 
