@@ -78,6 +78,8 @@ def parse_budget(text: str) -> Budget:
         )
     unit, times = _WRITTEN[match[2]]
     amount = float(match[1]) * times
+    if amount == 0 and unit == STEPS:  # the untrained start of a row
+        return Budget(amount, unit)
     if amount <= 0 or not math.isfinite(amount) or (unit in COUNTED and amount != int(amount)):
         expected = f"a whole number of {unit}" if unit in COUNTED else "a time"
         raise BenchError(f"--budget {text}: expected {expected} above 0", EXAMPLES)

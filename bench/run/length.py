@@ -41,6 +41,8 @@ def known_steps(recipe: Recipe, rows: int) -> int | None:
     budget = budget_of(recipe)
     if budget is not None and budget.unit == STEPS:
         limit = budget.amount
+    if limit == 0:
+        return 0
     if not limit:
         return None
     # a corpus that is just long enough, so that the limit decides

@@ -336,6 +336,7 @@ ROWS, BATCH = 200, 16  # of inputs/corpus.txt
 IN_AN_EPOCH = math.ceil(ROWS / BATCH)  # the last short batch counts: 13
 BUDGETS: dict[str, tuple[dict[str, Any], int]] = {
     "steps": ({"budget": "7steps"}, 7),
+    "no step": ({"budget": "0steps"}, 0),
     "an epoch": ({"budget": "1epochs"}, IN_AN_EPOCH),
     "two epochs": ({"epochs": 2}, 2 * IN_AN_EPOCH),
     "half an epoch": ({"budget": "0.5epochs"}, math.ceil(IN_AN_EPOCH / 2)),

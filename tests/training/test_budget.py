@@ -30,7 +30,7 @@ TOKENS = [len(row) for row in TOY_ROWS]
 
 
 SAID = {"10m": (600, "s"), "10 min": (600, "s"), "600s": (600, "s"), "1.5h": (5400, "s")}
-SAID |= {"1d": (86400, "s"), "5000steps": (5000, "steps"), "1step": (1, "steps")}
+SAID |= {"1d": (86400, "s"), "5000steps": (5000, "steps"), "1step": (1, "steps"), "0steps": (0, "steps")}
 SAID |= {"1e6sentences": (1e6, "sentences"), "3e7tokens": (3e7, "tokens")}
 SAID |= {"2gpu-h": (7200, "gpu-s"), "0.5GPU-H": (1800, "gpu-s")}
 
@@ -43,7 +43,7 @@ def test_what_a_budget_says(text: str, budget: tuple[float, str]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "10", "m", "10 parsecs", "-5m", "0steps", "1.5steps", "1e400s", "nans", "5mm", "h2"],
+    ["", "10", "m", "10 parsecs", "-5m", "0sentences", "0s", "1.5steps", "1e400s", "nans", "5mm", "h2"],
 )
 def test_what_is_no_budget_is_refused_with_examples(text: str) -> None:
     with pytest.raises(BenchError, match=f"--budget {text}: expected") as caught:
@@ -87,6 +87,14 @@ def test_sentences_end_with_the_step_that_reaches_them(wanted: int, drop_last: b
 def train(folder: Path, budget: str, clock: Any = None, **values: Any) -> tuple[Any, Toy]:
     method = toy(folder, budget=budget, epochs=None, **values)
     return run_loop(method, Columns(TOY_ROWS), method.context), method
+
+
+def test_no_step_keeps_the_untrained_start(tmp_path: Path) -> None:
+    report, method = train(tmp_path, "0steps")
+    start = toy(tmp_path / "start", budget="1steps", epochs=None).state_dict()
+    assert (report.steps, report.best_step, report.dev_score) == (0, 0, None)
+    for name, weights in method.state_dict().items():
+        assert weights.equal(start[name]), name
 
 
 def test_tokens_are_counted_without_padding_and_end_the_training(tmp_path: Path) -> None:
