@@ -98,17 +98,18 @@ class Fetcher:
                 if all(_is_right(wanted, file, place, source) for file in wanted.files):
                     return  # another process was faster
                 self.say(f"fetching {wanted.name} from {source.where} into {place}")
-                if source.archive:
-                    made = self._from_archive(source, source.archive, place, work)
-                else:
-                    made = self._one_by_one(source, _missing(wanted, place, source), work)
+                try:
+                    if source.archive:
+                        made = self._from_archive(source, source.archive, place, work)
+                    else:
+                        made = self._one_by_one(source, _missing(wanted, place, source), work)
+                except DataDamaged:  # what arrived whole stays only if the network failed
+                    shutil.rmtree(work, ignore_errors=True)
+                    raise
                 for path, written in made.items():
                     (place / path).parent.mkdir(parents=True, exist_ok=True)
                     os.replace(written, place / path)
                 shutil.rmtree(work, ignore_errors=True)
-        except DataDamaged:  # files that arrived whole stay only if the network failed
-            shutil.rmtree(work, ignore_errors=True)
-            raise
         except OSError as error:
             raise FetchFailed(
                 f"{place} cannot be written ({error.strerror or error})", DISK_HINT
