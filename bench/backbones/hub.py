@@ -148,7 +148,8 @@ def fetch_from_hub(name: str, *, allow_pickle: bool, near: str, say: Callable[[s
         return fetch_snapshot(where, wanted)
     except (FetchFailed, DataDamaged, OSError) as failure:
         hint = getattr(failure, "hint", None) or "free some space, or set HF_HOME to another disk"
-        raise NotAModel(f"backbone '{name}': {failure}", near + hint) from None
+        message = getattr(failure, "message", str(failure))
+        raise NotAModel(f"backbone '{name}': {message}", near + hint) from None
 
 
 def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> list[str]:

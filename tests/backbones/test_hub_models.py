@@ -46,6 +46,7 @@ def refusal(name: str, **options: Any) -> NotAModel:
     with pytest.raises(NotAModel) as caught:
         fetch_backbone(resolve(name), offline=False, **options)
     assert "\n" not in caught.value.message and caught.value.hint
+    assert "try:" not in caught.value.message
     return caught.value
 
 
