@@ -24,9 +24,9 @@ from bench.backbones.known_models import CANONICAL, KNOWN, PARAMETERS, PINNED
 from bench.backbones.module_pickles import ALLOW, convert_modules, pickled_modules
 from bench.backbones.readable import readable_model
 from bench.backbones.refusals import ADAPTER
-from bench.backbones.snapshot import fetch_snapshot
 from bench.base.errors import DataDamaged, FetchFailed, NotAModel
-from bench.data.fetching import offline_now, repository_info, site
+from bench.data.fetching import offline_now, site
+from bench.data.hub import fetch_snapshot, repository_info
 from bench.data.sets import ON_ITS_PAGE, Pending
 
 if TYPE_CHECKING:
@@ -127,9 +127,8 @@ def fetch_from_hub(name: str, *, allow_pickle: bool, near: str, say: Callable[[s
     """Fetch a model, and return its snapshot folder, named after the commit.
 
     ``near`` is put before the hint of an error: it suggests a name that may be meant instead.
-    ``say`` gets one line about what is fetched. The hub's client resumes interrupted downloads.
-    Raises NotAModel if there is no such model, no access, no network, no safetensors file or no
-    space.
+    ``say`` gets one line about what is fetched. Raises NotAModel if there is no such model, no
+    access, no network, no safetensors file or no space.
     """
     from huggingface_hub.utils import disable_progress_bars
 
@@ -138,7 +137,7 @@ def fetch_from_hub(name: str, *, allow_pickle: bool, near: str, say: Callable[[s
     revision = revision or PINNED.get(repo, "main")
     where = site("model", repo, revision, "")
     try:
-        info = repository_info(where, say)
+        info = repository_info(where)
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         wanted = _wanted(name, repo, sizes, allow_pickle)
         licence = getattr(info.card_data, "license", None) or "not stated"
@@ -146,10 +145,11 @@ def fetch_from_hub(name: str, *, allow_pickle: bool, near: str, say: Callable[[s
         say(f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {size}, licence {licence}")
         if not sys.stderr.isatty():
             disable_progress_bars()
-        return fetch_snapshot(where, info, wanted, say)
+        return fetch_snapshot(where, wanted)
     except (FetchFailed, DataDamaged, OSError) as failure:
         hint = getattr(failure, "hint", None) or "free some space, or set HF_HOME to another disk"
-        raise NotAModel(f"backbone '{name}': {failure}", near + hint) from None
+        message = getattr(failure, "message", str(failure))
+        raise NotAModel(f"backbone '{name}': {message}", near + hint) from None
 
 
 def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> list[str]:

@@ -21,7 +21,7 @@ from bench.backbones.adapters import KEY
 from bench.base import __version__, devices
 from bench.base.paths import hide_paths, recorded_command, recorded_path
 from bench.base.places import remember_place
-from bench.data.sets import fetch_warning
+from bench.data.sets import read_origin, unexpected_corpus
 from bench.method import Method
 from bench.records.names import CHECKPOINT
 from bench.records.record import (
@@ -86,13 +86,15 @@ def corpus_used(run: PlannedRun) -> CorpusUsed:
     corpus = run.corpus
     if corpus is None:
         return CorpusUsed()
-    warnings = dict.fromkeys(fetch_warning(part.path) for part in corpus.parts)
+    warnings = dict.fromkeys(unexpected_corpus(part.path, len(part)) for part in corpus.parts)
     warnings.pop("", None)
+    origins = [read_origin(part.path, part.content_sha256) for part in corpus.parts]
     return CorpusUsed(
         name=recorded_path(corpus.name),
         sha256=corpus.sha256,
         columns=corpus.columns,
         warning=hide_paths("; ".join(warnings)),
+        url=" and ".join(filter(None, origins)) or None,
     )
 
 

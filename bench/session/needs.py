@@ -73,6 +73,7 @@ def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
     notes = [f"{pending_size(pending)} in all"]
     if any(item.bytes is None for item in pending):
         notes = [f"{notes[0]}, without those marked ?: only the hub knows their sizes"]
+    notes.append("a file that is cut off is fetched again from its first byte")
     if terms:
         notes += dict.fromkeys(_terms_and_notes(pending))
     else:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from bench.base.errors import DataDamaged, FetchFailed
 from bench.base.findings import DIFFERS, Finding
 from bench.base.hashes import file_sha256
-from bench.data.fetching import Site, download
+from bench.data.fetching import download
 from bench.records.names import RECORD
 from bench.records.packed import MANIFEST, NAME, Elsewhere, cached, read_manifest
 from bench.verify.findings import NotChecked, RunReport, make_finding
@@ -105,7 +105,7 @@ def _fetched_difference(elsewhere: Elsewhere, offline: bool) -> str:
     path = cached(elsewhere.sha256)
     if not offline:
         try:
-            download(Site(elsewhere.url), path, sha256=elsewhere.sha256, most_bytes=elsewhere.bytes)
+            download(elsewhere.url, path, sha256=elsewhere.sha256, most_bytes=elsewhere.bytes)
         except FetchFailed as error:
             raise NotChecked(f"{error.message}; no score was computed again") from None
     elif not path.is_file() or file_sha256(path) != elsewhere.sha256:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ def refusal(name: str, **options: Any) -> NotAModel:
     with pytest.raises(NotAModel) as caught:
         fetch_backbone(resolve(name), offline=False, **options)
     assert "\n" not in caught.value.message and caught.value.hint
+    assert "try:" not in caught.value.message
     return caught.value
 
 
@@ -152,7 +154,7 @@ def test_a_full_disk_is_one_line(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("huggingface_hub.snapshot_download", full)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", full)
     error = refusal(NAME)
     assert "No space left on device" in error.message and "HF_HOME" in str(error.hint)
 
@@ -181,16 +183,35 @@ def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) ->
     assert not is_whole(parts)
 
 
-def test_a_token_that_the_hub_refuses_is_left_out_once(
+def test_a_token_that_the_hub_refuses_is_one_line(
     hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stale token makes the hub refuse public files, too."""
-    monkeypatch.setenv("HF_TOKEN", "hf_expired")
     monkeypatch.setattr("huggingface_hub.utils._headers.get_token", lambda: "hf_expired")
     hub.stale = {"hf_expired"}
     hub.add("model", NAME, files_of(tiny))
-    reference, lines = fetch_with_notes(NAME)
-    assert reference.path is not None and "the hub refuses your token" in lines[0]
+    error = refusal(NAME)
+    assert "status 401" in error.message and "hf auth login" in str(error.hint)
+
+
+def test_a_kill_leaves_nothing_that_is_taken_for_the_model(hub: StandInHub, tiny: str) -> None:
+    """Weights come before the config, and what a process left is removed after an hour."""
+    hub.add("model", NAME, files_of(tiny))
+    reference, _ = fetch_with_notes(NAME)
+    assert reference.path is not None
+    asked = [one.path.rpartition("/")[2] for one in hub.requests if "/resolve/" in one.path]
+    assert asked[-1] == "config.json" and "model.safetensors" in asked
+    weights = (reference.path / "model.safetensors").resolve()
+    (reference.path / "config.json").unlink()
+    weights.write_bytes(b"\0" * weights.stat().st_size)  # not compared before the kill
+    old, new = (weights.with_name(f"{name}.incomplete") for name in ("old", "new"))
+    old.touch()
+    os.utime(old, (0, 0))
+    new.touch()
+    assert resolve(NAME).path is None
+    assert "other bytes" in refusal(NAME).message
+    assert fetch_with_notes(NAME)[0] == reference
+    assert not old.exists() and new.exists()
 
 
 def test_a_hub_that_never_answers_ends_in_one_line(
@@ -198,6 +219,6 @@ def test_a_hub_that_never_answers_ends_in_one_line(
 ) -> None:
     hub.add("model", NAME, files_of(tiny))
     hub.fault("api/models/" + NAME + "/revision/main", silent=2.0, times=None)
-    monkeypatch.setattr("bench.data.fetching.TIMEOUT", 0.3)
-    monkeypatch.setattr("bench.data.fetching.WAITS", (0.0,))
-    assert "127.0.0.1" in (message := refusal(NAME).message) and "cannot be reached" in message
+    monkeypatch.setattr("bench.data.hub.TIMEOUT", 0.3)
+    message = refusal(NAME).message
+    assert "127.0.0.1" in message and "cannot be fetched (timed out)" in message

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from commands import argv, bench, error_line
-from hub import StandInHub
+from hub import StandInHub, send_requests_to
 
 from bench.data.sets import DataFolder, Form, all_sources, data_set
 
@@ -89,7 +89,8 @@ def test_a_corpus_of_another_length_is_trained_on_and_the_record_says_so(
     hub: StandInHub, cache: Path, tmp_path: Path
 ) -> None:
     text = "".join(f"Sentence number {i} of the text.\n" for i in range(99)).encode()
-    hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": text})
+    name = "princeton-nlp/datasets-for-simcse"
+    revision = hub.add("dataset", name, {"wiki1m_for_simcse.txt": text})
     command = argv("run --method simcse --suite check --corpus wiki1m --device cpu")
     recipe = argv("--set max_steps=1 --set batch_size=4 --runs")
     done = bench(*command, *recipe, tmp_path / "runs")
@@ -97,7 +98,10 @@ def test_a_corpus_of_another_length_is_trained_on_and_the_record_says_so(
     assert done.exit_code == 0, done.stderr
     assert f"warning: wiki1m: wiki1m_for_simcse.txt has {counted}" in done.stderr
     (record,) = (tmp_path / "runs").glob("*/run.json")
-    assert json.loads(record.read_text())["provenance"]["corpus"]["warning"] == counted
+    corpus = json.loads(record.read_text())["provenance"]["corpus"]
+    assert corpus["warning"] == counted
+    assert corpus["url"] == f"hf://datasets/{name}@{revision}/wiki1m_for_simcse.txt"
+    assert corpus["sha256"] == hashlib.sha256(text).hexdigest()
 
 
 def test_one_failure_does_not_stop_the_others(
@@ -234,16 +238,17 @@ def test_missing_sets_are_named_with_the_command_that_fetches_them_and_it_works(
 def test_without_a_network_that_is_one_line_at_once(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A hub, and a mirror for the rest, that nobody serves."""
-    for name in ("HF_ENDPOINT", "BENCH_MIRROR"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    """Neither the hub nor any other server answers."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    send_requests_to("http://127.0.0.1:9", monkeypatch)
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it waits"))
     monkeypatch.chdir(tmp_path)
     for command in ("run --method promcse --backbone roberta-large", "data fetch sts"):
         done = bench(*argv(command))
         line = error_line(done)
-        assert line.startswith("error: no network: 127.0.0.1:9 cannot be reached")
+        assert line.startswith("error: no network: 127.0.0.1:9")
+        assert "cannot be reached (Connection refused)" in line
         assert str(cache / "data") in done.stderr.splitlines()[1]
         assert not (tmp_path / "runs").exists() and not (cache / "data").exists()
 

@@ -51,7 +51,6 @@ def new_machine(
     """
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("bench.data.fetching.LONGEST_WAIT", 1.0)
     add_model(hub, "FacebookAI/roberta-large", tiny_roberta)
     text = sentences(3 * ROWS, seed=4)
     rows = (f'"{a}","{b}","{c}"\r\n' for a, b, c in zip(*[iter(text)] * 3, strict=True))
@@ -71,7 +70,6 @@ def test_nothing_is_prepared_and_the_table_comes_out(
     new_machine: StandInHub, tmp_path: Path, no_network: list[object]
 ) -> None:
     new_machine.fault("senteval.tar", cut_after=2_000_000)
-    new_machine.fault("nli_for_simcse.csv", status=429, headers={"Retry-After": "1"})
     done = bench(*COMMAND)
     assert done.exit_code == 0 and "STS12" in done.stdout, done.stderr
     told = " ".join(done.stderr.split())

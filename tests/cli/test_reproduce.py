@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import bench, error_line, tree
+from hub import send_requests_to
 from models import sentences
 from syrupy.assertion import SnapshotAssertion
 
@@ -25,8 +26,8 @@ def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty cache, and servers that nobody answers for."""
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("BENCH_DATA", raising=False)
-    for name in ("HF_ENDPOINT", "BENCH_MIRROR"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    send_requests_to("http://127.0.0.1:9", monkeypatch)
 
 
 @pytest.fixture

@@ -14,14 +14,14 @@ def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
     """Return path -> bytes of every file, except in folders with names that begin with ``but``.
 
     Records and curves are reduced to the part that does not depend on the clock; locks, logs and
-    receipts of downloads are left out.
+    notes on where downloads come from are left out.
     """
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if not path.is_file() or name.startswith(but):
             continue
-        if path.name.endswith((".lock", ".receipt.json")):
+        if path.name.endswith((".lock", ".from")):
             continue
         if path.name in ("written.txt", "optuna.log"):
             continue

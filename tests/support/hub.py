@@ -28,9 +28,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from hub_answers import Asked, Fault, Handler, Repo, git_oid, is_lfs
 
-__all__ = ["Asked", "Fault", "Repo", "StandInHub", "git_oid", "hub", "is_lfs", "no_network"]
+__all__ = [
+    "Asked",
+    "Fault",
+    "Repo",
+    "StandInHub",
+    "git_oid",
+    "hub",
+    "is_lfs",
+    "no_network",
+    "send_requests_to",
+]
 
 
 class StandInHub:
@@ -144,7 +155,6 @@ class StandInHub:
             "HF_TOKEN": "",
             "NO_PROXY": "127.0.0.1,localhost",
             "no_proxy": "127.0.0.1,localhost",
-            "BENCH_MIRROR": self.url,
         }
 
     def _spoilt(self, method: str, path: str) -> Fault | None:
@@ -213,7 +223,24 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandInHub]
                 "HF_CACHE_HOME": str(home),
             }.items():
                 monkeypatch.setattr(datasets.config, name, value)
+        send_requests_to(running.url, monkeypatch)
         yield running
+
+
+def send_requests_to(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``requests``, which pooch uses, ask this server for files of all others.
+
+    They are below the names of their hosts: SERVER/raw.githubusercontent.com/owner/name/...
+    """
+    for verb in ("get", "head"):
+        ask = getattr(requests, verb)
+
+        def redirected(url: str, ask: Any = ask, **options: Any) -> Any:
+            scheme, _, rest = url.partition("://")
+            here = scheme == "http" and rest.startswith(("127.0.0.1", "localhost"))
+            return ask(url if here else f"{server}/{rest}", **options)
+
+        monkeypatch.setattr(requests, verb, redirected)
 
 
 @pytest.fixture

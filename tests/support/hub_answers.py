@@ -27,6 +27,8 @@ class Fault:
     """The connection is closed after this many bytes of the body."""
     wrong: bytes | None = None
     """Another body, under the same ETag."""
+    body: bytes = b"spoilt for the test"
+    """The body of an answer with ``status``."""
     no_range: bool = False
     """Range is ignored: the whole file is sent, status 200."""
     hide_length: bool = False
@@ -110,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
         if self._token() in self.hub.stale:
             self._error(401, "", "Invalid credentials in Authorization header")
         elif fault and fault.status:
-            self._answer(fault.status, b"spoilt for the test", fault.headers)
+            self._answer(fault.status, fault.body, fault.headers)
         else:
             try:
                 self._route(fault or Fault(""))

@@ -27,7 +27,8 @@ from bench.base.text import list_names, plural
 from bench.data.corpora.columns import find_layout, meaning_of
 from bench.data.corpora.naming import HUB, name_columns
 from bench.data.corpora.records import BLOCK, LINES, PARQUET, Record, format_of, read_records
-from bench.data.fetching import Say, download, repository_info, silent, site
+from bench.data.fetching import Say, silent, site
+from bench.data.hub import download_from_hub, repository_info
 
 FORM = (
     "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; label=score names a column; "
@@ -122,7 +123,7 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     """
     earlier = folder / "revision.txt"  # of the interrupted try
     wanted = earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
-    listing = repository_info(site("hub", name.repo, wanted, ""), say)
+    listing = repository_info(site("hub", name.repo, wanted, ""))
     revision = str(listing.sha)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in listing.siblings or []}
     chosen = data_files(name, list(sizes))
@@ -142,7 +143,7 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
         part, aside = work / f"{i:05d}.jsonl", work / f"{i:05d}.new"
         if not part.is_file():
             raw = work / f"{i:05d}.{Path(file).name}"
-            download(site("hub", name.repo, revision, file), raw, say=say)
+            download_from_hub(site("hub", name.repo, revision, file), raw)
             with aside.open("w", encoding="utf-8") as out:
                 for row in itertools.islice(read_hub_rows(raw, file, name), most - rows):
                     out.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -2,6 +2,12 @@
 and checks that these are complete.
 """
 
+from bench.data.sets.first_use import (
+    count_rows,
+    read_origin,
+    unexpected_corpus,
+    unexpected_rows,
+)
 from bench.data.sets.folder import Copy, DataFolder, State, fetched_folder
 from bench.data.sets.forms import Found, cells, content_hash, lf, recognise, single_spaced
 from bench.data.sets.manifest import (
@@ -29,16 +35,6 @@ from bench.data.sets.pending import (
     SetFetcher,
     pending_set,
 )
-from bench.data.sets.receipts import (
-    Receipt,
-    count_rows,
-    fetch_warning,
-    read_receipt,
-    receipt_path,
-    receipts_in,
-    recognise_first_use,
-    write_receipt,
-)
 from bench.data.sets.sources import Source, SourcePart, all_sources, sources_of
 
 __all__ = [
@@ -58,7 +54,6 @@ __all__ = [
     "Pending",
     "RAW",
     "RECIPE_CORPORA",
-    "Receipt",
     "STSB_TRAIN",
     "SetFetcher",
     "Source",
@@ -71,18 +66,15 @@ __all__ = [
     "damaged_file",
     "data_set",
     "data_sets",
-    "fetch_warning",
     "fetched_folder",
     "lf",
     "parse_manifest",
     "pending_set",
-    "read_receipt",
-    "receipt_path",
-    "receipts_in",
+    "read_origin",
     "recognise",
-    "recognise_first_use",
     "single_spaced",
     "all_sources",
     "sources_of",
-    "write_receipt",
+    "unexpected_corpus",
+    "unexpected_rows",
 ]

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from bench.base.errors import DataDamaged, one_line
+from bench.base.errors import DataDamaged
 
 
 def labelled_lines(file: bytes) -> bytes:
@@ -29,17 +29,6 @@ def json_lines(file: bytes) -> bytes:
     return _joined(
         [f"{row['cluster']}\t{row['text'].strip()}" for row in map(json.loads, _lines(file))]
     )
-
-
-def parquet_text(*files: bytes) -> bytes:
-    """Return the column ``text`` of Parquet files, one line per row."""
-    import pyarrow.parquet
-
-    try:
-        tables = [pyarrow.parquet.read_table(io.BytesIO(file), columns=["text"]) for file in files]
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataDamaged(f"not a Parquet file with a column 'text' ({one_line(error)})") from None
-    return _joined([text.rstrip("\r\n") for table in tables for text in table["text"].to_pylist()])
 
 
 def text_and_labels(texts: bytes, labels: bytes) -> bytes:
@@ -100,7 +89,6 @@ def labelled_nli(*files: bytes) -> bytes:
 CONVERSIONS: Mapping[str, Callable[..., bytes]] = {
     "labelled lines": labelled_lines,
     "JSON lines": json_lines,
-    "parquet text": parquet_text,
     "text and labels": text_and_labels,
     "first 2 columns": partial(first_columns, 2),
     "first 7 columns": partial(first_columns, 7),

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.base.files import write_whole
-from bench.base.hashes import file_sha256
 from bench.base.locks import lock
-from bench.base.text import plural
-from bench.data.fetching import Say, download, repository_info, silent, site
+from bench.data.fetching import DISK_HINT, Say, download, silent, site
+from bench.data.hub import download_from_hub
 from bench.data.sets import (
     ANY,
     DataFile,
     DataFolder,
     DataSet,
-    Receipt,
     Source,
     SourcePart,
     count_rows,
     data_set,
-    read_receipt,
-    receipt_path,
     recognise,
     sources_of,
-    write_receipt,
+    unexpected_rows,
 )
 from bench.data.sets.conversions import CONVERSIONS
+from bench.data.sets.first_use import NOTE, note_origin
 from bench.data.unpacking import unpack
 
 WORK = ".fetching"
@@ -60,8 +54,6 @@ class Fetcher:
 
     def __init__(self, store: Path, say: Say = silent) -> None:
         self.store, self.say = store, say
-        # sources with an archive that was fetched: its good files are here
-        self._taken = set[str]()
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
         """Fetch a set in a text form, from the first source that has it.
@@ -69,32 +61,23 @@ class Fetcher:
         "any" is the tokenised form, if there are forms. Raises DataMissing if it has no source,
         FetchFailed or DataDamaged if no source delivered it.
         """
-        problems: list[FetchFailed | DataDamaged] = []
         known = sources_of(wanted, text)
+        if not known:
+            raise DataMissing(f"{wanted.name}: no source is known to fetch it from", wanted.get)
+        problems: list[FetchFailed | DataDamaged] = []
         for source in known:
-            if source.name in self._taken:
-                continue
-            if self.has(wanted, text):
-                return
             for problem in problems[-1:]:
                 self.say(f"{problem.message}; next source: {source.where}")
             try:
                 self._from(source, wanted)
-            except FetchFailed as problem:
+            except (FetchFailed, DataDamaged) as problem:
                 problems.append(problem)
-                continue
-            except DataDamaged as problem:
-                problems.append(problem)
-            if source.archive:
-                self._taken.add(source.name)
-        if self.has(wanted, text):
-            return
-        if problems:
-            first = problems[0]
-            raise type(first)(f"{wanted.name}: {first.message}", first.hint) from None
-        if known:
+            if self.has(wanted, text):
+                return
+        if not problems:
             raise DataDamaged(f"{wanted.name}: no source has the expected files", wanted.get)
-        raise DataMissing(f"{wanted.name}: no source is known to fetch it from", wanted.get)
+        first = problems[0]
+        raise type(first)(f"{wanted.name}: {first.message}", first.hint)
 
     def has(self, wanted: DataSet, text: str = ANY) -> bool:
         """Return True if the folder has a complete copy in that form. Reads every byte."""
@@ -112,144 +95,106 @@ class Fetcher:
         try:
             work.mkdir(parents=True, exist_ok=True)
             with lock(work.with_suffix(".lock")):
-                if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
+                if all(_is_right(wanted, file, place, source) for file in wanted.files):
                     return  # another process was faster
                 self.say(f"fetching {wanted.name} from {source.where} into {place}")
-                self._fetch(source, wanted, place, work)
+                try:
+                    if source.archive:
+                        made = self._from_archive(source, source.archive, place, work)
+                    else:
+                        made = self._one_by_one(source, _missing(wanted, place, source), work)
+                except DataDamaged:  # what arrived whole stays only if the network failed
+                    shutil.rmtree(work, ignore_errors=True)
+                    raise
+                for path, written in made.items():
+                    (place / path).parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(written, place / path)
                 shutil.rmtree(work, ignore_errors=True)
         except OSError as error:
             raise FetchFailed(
-                f"{place} cannot be written ({error.strerror or error})",
-                "check the disk's free space and the folder's permissions",
+                f"{place} cannot be written ({error.strerror or error})", DISK_HINT
             ) from None
 
-    def _fetch(self, source: Source, wanted: DataSet, place: Path, work: Path) -> None:
-        earlier = read_receipt(receipt_path(place, source.name))
-        known = earlier.downloads if earlier else {}
-        revision = earlier.revision if earlier else source.revision
-        if not earlier and source.site == "hub" and not source.pinned:
-            revision = str(self._listing(source, revision).sha)
-        sets = [wanted]
-        if source.archive:  # which has other sets, too
-            sets = [data_set(name) for name in source.sets]
-        items = []
-        for known_set in sets:
-            for file in known_set.files:
-                part = source.part(file)
-                if part and not _is_right(known_set, file, place / file.path, source.form):
-                    named = self._named(source, revision, part)
-                    items.append(WantedFile(known_set, file, named))
-        fetch_files = self._unpack if source.archive else self._download
-        contents, downloads = fetch_files(source, revision, known, items, work)
-        made: dict[str, Path] = {}
-        warnings: dict[str, str] = {}
-        for item in items:
-            path = item.file.path
-            expected = item.file.rows
-            try:
-                made[path] = _made(source, item, contents, work)
-            except DataDamaged as problem:
-                if not source.archive:
-                    raise
-                self.say(f"{source.name} has a different {path}: {problem.message}")
-                continue
-            if item.file.first_use:
-                downloads[path] = file_sha256(made[path])  # later copies are compared with it
-                rows = count_rows(item.wanted, item.file, made[path])
-                if rows != expected:
-                    warnings[path] = f"{plural(rows, 'row')}, where {expected:,} were expected"
-                    self.say(
-                        f"warning: {item.wanted.name}: {path} has {warnings[path]}; it is used as "
-                        "it is"
-                    )
-        write_receipt(
-            receipt_path(place, source.name),
-            Receipt(
-                source=source.name,
-                url=" and ".join(source.urls),
-                revision=revision,
-                fetched=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-                downloads=downloads,
-                warnings=warnings,
-            ),
-            work,
-        )
-        for path, written in made.items():
-            (place / path).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(written, place / path)
-
-    def _listing(self, source: Source, revision: str) -> Any:
-        return repository_info(site("hub", source.repo, revision, ""), self.say)
-
-    def _named(self, source: Source, revision: str, part: SourcePart) -> SourcePart:
-        """Return the part with ``*`` in the names of its files replaced."""
-        if "*" not in part.paths[0]:
-            return part
-        names = [file.rfilename for file in self._listing(source, revision).siblings or []]
-        paths = sorted(name for name in names if fnmatch(name, part.paths[0]))
-        if not paths:
-            raise FetchFailed(f"{source.where} has no {part.paths[0]}", None)
-        return replace(part, paths=tuple(paths))
-
-    def _download(
-        self,
-        source: Source,
-        revision: str,
-        known: Mapping[str, str],
-        items: Sequence[WantedFile],
-        work: Path,
-    ) -> tuple[dict[str, Path], dict[str, str]]:
-        """Return the source's files, one by one: path in the source -> our copy, and its sha256.
+    def _one_by_one(
+        self, source: Source, items: Sequence[WantedFile], work: Path
+    ) -> dict[str, Path]:
+        """Return our path -> the checked file, for files that the source has one by one.
 
         Files of an interrupted try are used.
         """
-        contents: dict[str, Path] = {}
-        downloads: dict[str, str] = {}
-        for _, file, part in items:
-            form = file.forms.get(source.form) or file.forms[ANY]
-            expected: list[str | None] = [*part.sha256]
-            if not expected:
-                for path in part.paths:
-                    expected.append(known.get(path) if file.first_use else form.sha256)
-            for path, sha256 in zip(part.paths, expected, strict=True):
+        made: dict[str, Path] = {}
+        for item in items:
+            form = item.file.forms.get(source.form) or item.file.forms[ANY]
+            expected: Sequence[str | None] = item.part.sha256 or [form.sha256 or None]
+            contents: dict[str, Path] = {}
+            origin = ""
+            for path, sha256 in zip(item.part.paths, expected, strict=True):
                 contents[path] = work / quote(path, safe="")
-                downloads[path] = download(
-                    site(source.site, source.repo, revision, path),
-                    contents[path],
-                    sha256=sha256,
-                    most_bytes=source.most_bytes,
-                    say=self.say,
-                )
-        return contents, downloads
+                origin = self._download(source, path, contents[path], sha256)
+            written = _made(source, item, contents, work)
+            if item.file.first_use:
+                self._look_at_rows(item, written)
+                if origin:
+                    made[item.file.path + NOTE] = note_origin(written, origin)
+            made[item.file.path] = written
+        return made
 
-    def _unpack(
-        self,
-        source: Source,
-        revision: str,
-        known: Mapping[str, str],
-        items: Sequence[WantedFile],
-        work: Path,
-    ) -> tuple[dict[str, Path], dict[str, str]]:
-        """Do what :meth:`_download` does, from the source's archive; returns also its sha256."""
-        assert source.archive is not None
-        packed = work / source.archive
-        digest = download(
-            site(source.site, source.repo, revision, source.archive),
-            packed,
-            sha256=known.get(source.archive),
-            most_bytes=source.most_bytes,
-            say=self.say,
-        )
-        places = {item.part.paths[0]: work / "unpacked" / item.file.path for item in items}
+    def _from_archive(
+        self, source: Source, archive: str, place: Path, work: Path
+    ) -> dict[str, Path]:
+        """Return our path -> the checked file, for files of all sets in an archive.
+
+        What is different there is left out, with a line.
+        """
+        items: list[WantedFile] = []
+        for name in source.sets:
+            items += _missing(data_set(name), place, source)
+        packed = work / quote(archive, safe="")
+        self._download(source, archive, packed, None)
+        contents = {item.part.paths[0]: work / "unpacked" / item.file.path for item in items}
 
         def target(name: str) -> Path | None:
-            for path, to in places.items():
+            for path, to in contents.items():
                 if f"/{name}".endswith(f"/{path}"):
                     return to
             return None
 
         unpack(packed, target, most_bytes=source.most_bytes)
-        return places, {source.archive: digest}
+        made: dict[str, Path] = {}
+        for item in items:
+            try:
+                made[item.file.path] = _made(source, item, contents, work)
+            except DataDamaged as problem:
+                self.say(f"{source.name} has a different {item.file.path}: {problem.message}")
+        return made
+
+    def _download(self, source: Source, path: str, to: Path, sha256: str | None) -> str:
+        """Fetch a file of a source, and return its address with the commit, "" outside the hub."""
+        where = site(source.site, source.repo, source.revision, path)
+        if not where.repo:
+            download(where.url, to, sha256=sha256, most_bytes=source.most_bytes)
+            return ""
+        commit = download_from_hub(where, to)
+        return f"hf://datasets/{where.repo}@{commit}/{path}"
+
+    def _look_at_rows(self, item: WantedFile, path: Path) -> None:
+        """Warn of another number of rows than the authors'."""
+        unexpected = unexpected_rows(item.file, count_rows(item.wanted, item.file, path))
+        if unexpected:
+            self.say(
+                f"warning: {item.wanted.name}: {item.file.path} has {unexpected}; it is used as "
+                "it is"
+            )
+
+
+def _missing(wanted: DataSet, place: Path, source: Source) -> list[WantedFile]:
+    """Return the files of a set that a source has and that are not right in ``place``."""
+    items = []
+    for file in wanted.files:
+        part = source.part(file)
+        if part is not None and not _is_right(wanted, file, place, source):
+            items.append(WantedFile(wanted, file, part))
+    return items
 
 
 def _made(source: Source, item: WantedFile, contents: Mapping[str, Path], work: Path) -> Path:
@@ -267,8 +212,9 @@ def _made(source: Source, item: WantedFile, contents: Mapping[str, Path], work: 
     return arrived
 
 
-def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
-    """Return True if a file is here already, complete and in that form."""
-    with contextlib.suppress(DataDamaged):
-        return path.is_file() and recognise(wanted, file, path).form in (ANY, form)
+def _is_right(wanted: DataSet, file: DataFile, place: Path, source: Source) -> bool:
+    """Return True if a file is here already, complete and in the form of the source."""
+    path = place / file.path
+    with contextlib.suppress(DataDamaged, DataMissing):
+        return path.is_file() and recognise(wanted, file, path).form in (ANY, source.form)
     return False

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.base.cache import default_cache
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
+from bench.data.sets.first_use import count_rows, unexpected_rows
 from bench.data.sets.forms import Found, recognise
 from bench.data.sets.manifest import (
     ANY,
@@ -21,7 +22,6 @@ from bench.data.sets.manifest import (
     data_sets,
 )
 from bench.data.sets.pending import Later, SetFetcher
-from bench.data.sets.receipts import fetch_warning
 from bench.data.sets.sources import sources_of
 
 Problem = DataDamaged | DataMissing
@@ -252,9 +252,9 @@ class DataFolder:
         messages = [problem.message for problem in problems]
         for copy in copies:
             for found in copy.files:
-                warning = fetch_warning(found.path) if found.file.first_use else ""
-                if warning:
-                    messages.append(warning)
+                if found.file.first_use:
+                    rows = count_rows(wanted, found.file, found.path)
+                    messages += filter(None, [unexpected_rows(found.file, rows)])
         status = "found" if copies else "missing"
         if any(isinstance(problem, DataDamaged) for problem in problems):
             status = "damaged"

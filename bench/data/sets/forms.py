@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.base.errors import DataMissing
+from bench.base.hashes import file_sha256
 from bench.data.sets.manifest import ANY, DataFile, DataSet, damaged_file
-from bench.data.sets.receipts import recognise_first_use
 
 _NO_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
 
@@ -63,7 +63,7 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     known text in a tokenisation that no protocol has.
     """
     if file.first_use:
-        return Found(file, path, ANY, recognise_first_use(wanted, file, path))
+        return Found(file, path, ANY, _hash(wanted, path))
     if file.packed is not None or file.role == "archive":
         return _recognise_packed(wanted, file, path)
     try:
@@ -106,6 +106,13 @@ def _unknown_text(wanted: DataSet, file: DataFile, path: Path) -> DataMissing:
         f"replace the file: {wanted.get}; texts of your own are a suite: bench run --suite FILE",
         wanted.name,
     )
+
+
+def _hash(wanted: DataSet, path: Path) -> str:
+    try:
+        return file_sha256(path)
+    except OSError as error:
+        raise damaged_file(wanted, f"cannot read {path} ({error.strerror})") from None
 
 
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:

@@ -3,8 +3,7 @@
 ``sources.json`` has the sources. A source is a set of files at one site and one revision: some
 files of some data sets, one by one or in an archive, with the conversion that each needs. What
 arrives is checked against the checksums of the manifests. If nobody could see the source when it
-was written down, its ``note`` says "trust on first use": the first file that arrives is recorded,
-and later ones are compared with it.
+was written down, its ``note`` says "trust on first use".
 """
 
 from __future__ import annotations
@@ -26,9 +25,7 @@ class SourcePart:
     """How one file of ours comes out of a source."""
 
     paths: tuple[str, ...]
-    """In the source, or in its archive; ``*`` matches any characters in the name of a file of the
-    hub.
-    """
+    """In the source, or in its archive."""
     conversion: str = "as is"
     sha256: tuple[str, ...] = ()
     """Hashes of the source's own files, if they are converted."""
@@ -44,7 +41,7 @@ class Source:
     """Owner and name; for "web" the address of its folder, "" if the parts name whole addresses.
     """
     revision: str
-    """A commit; "main" if it is pinned at the first fetch."""
+    """A commit; "main" for the newest one."""
     into: str
     """Folder below the data folder."""
     form: str

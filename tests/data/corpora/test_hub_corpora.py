@@ -22,11 +22,6 @@ from bench.data.corpora.naming import name_columns
 REPO = "someone/texts"
 
 
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.data.fetching.sleep", lambda _: None)
-
-
 def parquet(**columns: list[Any]) -> bytes:
     out = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), out, row_group_size=2)

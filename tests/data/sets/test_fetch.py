@@ -16,8 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 from hub import StandInHub
 
@@ -36,10 +34,9 @@ from bench.data.sets import (
     all_sources,
     content_hash,
     data_set,
-    fetch_warning,
-    read_receipt,
+    read_origin,
+    unexpected_corpus,
 )
-from bench.data.sets.conversions import CONVERSIONS
 from bench.data.sets.fetch import Fetcher
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
@@ -136,11 +133,11 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.data.sets.folder.sources_of", of)
     monkeypatch.setattr("bench.data.sets.pending.sources_of", of)
     monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: sets)
+    monkeypatch.setattr("bench.data.sets.first_use.data_sets", lambda: sets)
 
 
 @pytest.fixture
-def fetcher(tmp_path: Path, known: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Fetcher]:
-    monkeypatch.setattr("bench.data.fetching.sleep", lambda _: None)
+def fetcher(tmp_path: Path, known: None) -> Callable[..., Fetcher]:
     return lambda *say: Fetcher(tmp_path / "data", *say)
 
 
@@ -152,16 +149,14 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_set_comes_out_of_an_archive_with_a_receipt(
+def test_a_set_comes_out_of_an_archive(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
     packed = tar({**TOKENISED, "B/stranger.txt": b"?"}, "./downstream/")
-    revision = hub.add("dataset", "owner/data", {"one.tar": packed})
+    hub.add("dataset", "owner/data", {"one.tar": packed})
     lines: list[str] = []
     fetcher(lines.append).get(ONE)
     assert files(tmp_path / "data") == {f"archive/{path}": data for path, data in TOKENISED.items()}
-    receipt = read_receipt(tmp_path / "data/archive/one.tar.receipt.json")
-    assert receipt and (receipt.revision, receipt.downloads) == (revision, {"one.tar": sha(packed)})
     assert lines == [f"fetching ONE from hub data set owner/data into {tmp_path / 'data/archive'}"]
     before = len(hub.requests)
     fetcher().get(ONE)
@@ -207,105 +202,55 @@ def test_a_damaged_archive_leaves_nothing_and_what_is_right_in_it_is_not_lost(
     }
 
 
-def test_the_first_copy_is_trusted_and_every_later_one_is_held_against_it(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    first = hub.add("dataset", "owner/data", {"corp.txt": TEXT})
-    fetcher().get(CORPUS)
-    path = tmp_path / "data/train/corp.txt"
-    receipt = read_receipt(path.with_name("corp.txt.receipt.json"))
-    assert receipt and receipt.revision == first and receipt.downloads == {"corp.txt": sha(TEXT)}
-    changed = TEXT.replace(b"third", b"fifth")
-    hub.add("dataset", "owner/data", {"corp.txt": changed})
-    path.unlink()
-    fetcher().get(CORPUS)
-    assert path.read_bytes() == TEXT  # the revision is pinned
-    path.unlink()
-    hub.repos["dataset", "owner/data"].revisions[first]["corp.txt"] = (
-        changed  # the same revision, other bytes
-    )
-    with pytest.raises(DataDamaged, match="has the wrong checksum"):
-        fetcher().get(CORPUS)
-    path.write_bytes(changed)
-    state = DataFolder(tmp_path / "data").check(CORPUS)
-    assert state.status == "damaged" and "was fetched" in state.problems[0]
-
-
 @pytest.mark.parametrize("text", [TEXT, TEXT[: TEXT.index(b"third")]])
-def test_sentences_come_out_of_a_parquet_file_where_the_text_itself_is_not_there(
-    hub: StandInHub,
-    fetcher: Callable[..., Fetcher],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    text: bytes,
+def test_a_text_without_checksum_has_its_commit_and_hash_beside_it(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path, text: bytes
 ) -> None:
-    out = io.BytesIO()
-    table = pyarrow.table({"text": text.decode().splitlines()})
-    pyarrow.parquet.write_table(table, out)
-    files = {"README.md": b"#", "data/train-0.parquet": out.getvalue()}
-    revision = hub.add("dataset", "owner/second", files)
-    part = SourcePart(paths=("*.parquet",), conversion="parquet text")
-    about = {"form": "any", "sets": ("corp",), "files": {"corp.txt": part}}
-    second = _source("second", "hub", "owner/second", "main", "train", **about)
-    monkeypatch.setattr("bench.data.sets.fetch.sources_of", lambda *_: [FIRST, second])
+    revision = hub.add("dataset", "owner/data", {"corp.txt": text})
     lines: list[str] = []
     fetcher(lines.append).get(CORPUS)
     path = tmp_path / "data/train/corp.txt"
     assert path.read_bytes() == text
-    receipt = read_receipt(path.with_name("second.receipt.json"))
-    assert receipt and receipt.revision == revision
-    assert receipt.downloads == {"data/train-0.parquet": sha(out.getvalue()), "corp.txt": sha(text)}
-    shorter = "2 rows, where 3 were expected"
-    assert receipt.warnings == ({} if text == TEXT else {"corp.txt": shorter})
-    assert any("warning: corp" in line for line in lines) is (text != TEXT)
+    assert read_origin(path, sha(text)) == f"hf://datasets/owner/data@{revision}/corp.txt"
+    shorter = "" if text == TEXT else "2 rows, where 3 were expected"
+    assert unexpected_corpus(path, len(text.splitlines())) == shorter
+    assert any("warning: corp" in line for line in lines) is bool(shorter)
     state = DataFolder(tmp_path / "data").check(CORPUS)
-    assert state.status == "found" and list(state.problems) == list(receipt.warnings.values())
-    assert fetch_warning(path) == ("" if text == TEXT else shorter)
+    assert state.status == "found" and "".join(state.problems) == shorter
     path.write_bytes(text + b"more\n")
-    assert "was fetched" in DataFolder(tmp_path / "data").check(CORPUS).problems[0]
+    assert read_origin(path, sha(text + b"more\n")) is None
 
 
-def test_a_table_without_text_is_one_line(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], monkeypatch: pytest.MonkeyPatch
+def test_a_text_that_is_not_what_the_hub_announced_leaves_nothing(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
-    for data in (b"no parquet", b""):
-        with pytest.raises(DataDamaged, match="not a Parquet file with a column 'text'"):
-            CONVERSIONS["parquet text"](data)
-    out = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"sentence": ["a"]}), out)
-    with pytest.raises(DataDamaged, match="not a Parquet file with a column 'text'"):
-        CONVERSIONS["parquet text"](out.getvalue())
+    hub.add("dataset", "owner/data", {"corp.txt": TEXT})
+    hub.fault("corp.txt", wrong=TEXT.replace(b"third", b"fifth"))
+    with pytest.raises(DataDamaged, match="^corp: .* has other bytes than the hub announced"):
+        fetcher().get(CORPUS)
+    assert files(tmp_path / "data") == {}
 
 
 @pytest.mark.parametrize("packed", [tar({**TOKENISED, "A/two.txt": b"cut"}), b"no archive"])
-def test_an_archive_is_fetched_once_whatever_is_damaged_in_it(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], monkeypatch: pytest.MonkeyPatch, packed: bytes
+def test_a_damaged_archive_is_one_line(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path, packed: bytes
 ) -> None:
-    sets = {name: replace(ONE, name=name) for name in ("ONE", "TWO")}
-    archive = replace(ARCHIVE, sets=tuple(sets))
-    monkeypatch.setattr("bench.data.sets.fetch.data_set", sets.__getitem__)
-    monkeypatch.setattr("bench.data.sets.fetch.sources_of", lambda *_: [archive])
     hub.add("dataset", "owner/data", {"one.tar": packed})
-    one = fetcher()
-    for wanted in sets.values():
-        with pytest.raises(
-            DataDamaged, match="no source has the expected files|cannot be unpacked"
-        ):
-            one.get(wanted)
-    sent = [one for one in hub.requests if "one.tar" in one.path and one.method == "GET"]
-    assert len([one for one in sent if one.status == 200]) == 1
+    with pytest.raises((DataDamaged, FetchFailed), match="^ONE: ") as caught:
+        fetcher().get(ONE)
+    assert "\n" not in caught.value.message
+    assert set(files(tmp_path / "data")) <= {"archive/A/one.txt"}
 
 
-def test_a_copy_that_the_user_brought_has_no_receipt_and_only_its_rows_are_checked(
-    known: None, tmp_path: Path
-) -> None:
+def test_of_a_copy_that_the_user_brought_the_rows_are_counted(known: None, tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train/corp.txt").write_bytes(TEXT)
     folder = DataFolder(tmp_path)
     assert folder.check(CORPUS).status == folder.look(CORPUS).status == "found"
     assert folder.open(CORPUS).sha256
     (tmp_path / "train/corp.txt").write_bytes(TEXT[: TEXT.index(b"third")])
-    assert "2 rows found, 3 expected" in folder.check(CORPUS).problems[0]
+    assert folder.check(CORPUS).problems == ("2 rows, where 3 were expected",)
+    assert read_origin(tmp_path / "train/corp.txt", sha(TEXT)) is None
 
 
 def test_a_cut_fetch_of_several_files_goes_on(
@@ -313,7 +258,6 @@ def test_a_cut_fetch_of_several_files_goes_on(
 ) -> None:
     serve_copy(hub, TOKENISED)
     hub.fault("two.txt", cut_after=3)
-    hub.fault("two.txt", status=500, times=None)
     with pytest.raises(FetchFailed):
         fetcher().get(ONE)
     assert not (tmp_path / "data/moses").exists()  # a set is there whole or not at all
@@ -448,9 +392,7 @@ def nli_archives() -> dict[str, bytes]:
 def test_labelled_nli_is_built_from_the_two_archives(
     hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From archives with the known checksums alone; pairs without a gold label are left out; what
-    was built is held against later.
-    """
+    """From archives with the known checksums alone; pairs without a gold label are left out."""
     name = "nli_labelled.csv"
     wanted, source = data_set("nli-labelled"), all_sources()[name]
     for place, data in nli_archives().items():
@@ -466,9 +408,8 @@ def test_labelled_nli_is_built_from_the_two_archives(
     Fetcher(tmp_path, lines.append).get(wanted)
     counted = "3 rows, where 942,069 were expected"
     assert lines[-1] == f"warning: nli-labelled: {name} has {counted}; it is used as it is"
-    receipt = read_receipt(tmp_path / "train" / f"{name}.receipt.json")
-    assert receipt and receipt.warnings == {name: counted}
-    assert DataFolder(tmp_path).check(wanted).status == "found"
+    state = DataFolder(tmp_path).check(wanted)
+    assert (state.status, state.problems) == ("found", (counted,))
     few = replace(wanted, files=(replace(wanted.files[0], rows=3),))
     Fetcher(tmp_path).get(few)
     corpus = open_corpus_file(tmp_path / "train" / name, cache=tmp_path / "cache")
@@ -479,7 +420,5 @@ def test_labelled_nli_is_built_from_the_two_archives(
         (*CAFES, "entailment"),
     ]
     left = {path.name for path in (tmp_path / "train").iterdir()}
-    assert left == {name, f"{name}.receipt.json"}
-    assert DataFolder(tmp_path).check(few).status == "found"
-    corpus.path.write_bytes(corpus.path.read_bytes().replace(b"women", b"woman"))
-    assert "was fetched" in DataFolder(tmp_path).check(few).problems[0]
+    assert left == {name}
+    assert DataFolder(tmp_path).check(few).problems == ()
