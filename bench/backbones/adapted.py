@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.backbones.adapter_folder import find_adapter
-from bench.backbones.adapter_tensors import merge_folder, merge_run
+from bench.backbones.adapter_folder import find_adapter, has_vocabulary
 from bench.backbones.bidirectional import look_both_ways
 from bench.backbones.four_bit import round_to_four_bits
+from bench.backbones.stored_adapters import class_of_adapter, merge_folder, merge_run
+from bench.backbones.tokenizer import check_vocabulary, read_tokenizer
 
 if TYPE_CHECKING:
     from bench.backbones.model import Backbone
@@ -28,6 +30,7 @@ def put_on_adapters(whole: Backbone, reference: Reference, dtype: str, *, merge:
     values = reference.adapter_values()
     if find_adapter(folder) is not None:
         merge_folder(encoder, folder, reference.trained)
+        whole = _as_trained(whole, folder, reference.name)
     else:
         if values.get("attention") == "bidirectional":
             look_both_ways(encoder, reference.name)
@@ -39,6 +42,28 @@ def put_on_adapters(whole: Backbone, reference: Reference, dtype: str, *, merge:
     return replace(
         whole, name=reference.name, revision=reference.revision, trained=reference.trained
     )
+
+
+def _as_trained(whole: Backbone, folder: Path, name: str) -> Backbone:
+    """Return the backbone with the tokenizer that lies beside an adapter, if there is one, and a
+    note if the adapter was trained on a class that transformers lacks.
+    """
+    notes: list[str] = []
+    if has_vocabulary(folder):
+        read = read_tokenizer(folder, name)
+        check_vocabulary(name, read.tokenizer, whole.encoder.config)
+        whole = replace(whole, tokenizer=read.tokenizer)
+        notes.append("tokenised as the adapter's folder says")
+        if read.note:
+            notes.append(read.note)
+    trained_on = class_of_adapter(folder)
+    if trained_on:
+        kind = type(whole.encoder).__name__
+        notes.append(
+            f"the adapter was trained on {trained_on}, which transformers lacks, and is put on "
+            f"{kind}: --set attention=bidirectional if that class attends to both sides"
+        )
+    return replace(whole, note="; ".join(notes))
 
 
 def _round(whole: Backbone, dtype: str) -> None:

@@ -9,6 +9,7 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
+from bench.backbones.folder import ABOUT, SETTINGS, VOCABULARIES
 from bench.backbones.refusals import ADAPTER, read_settings
 from bench.base.errors import NotAModel
 from bench.base.extras import install_hint
@@ -61,8 +62,17 @@ def read_base_name(path: Path) -> str:
 def hash_adapter(path: Path, base_revision: str) -> str:
     """Return the revision of a base with an adapter: a hash of both."""
     digest = hashlib.sha256(f"{base_revision}\0".encode())
-    digest.update(files_sha256([path / ADAPTER, path / WEIGHTS], path).encode())
+    files = [path / ADAPTER, path / WEIGHTS]
+    if has_vocabulary(path):
+        others = [file for file in path.iterdir() if file.suffix in SETTINGS and file.is_file()]
+        files += [file for file in others if file.name not in {ADAPTER, *ABOUT}]
+    digest.update(files_sha256(files, path).encode())
     return digest.hexdigest()
+
+
+def has_vocabulary(path: Path) -> bool:
+    """Tell whether an adapter's folder has a tokenizer of its own, which its texts were read by."""
+    return any((path / file).is_file() for file in VOCABULARIES)
 
 
 def check_adapter_of_library(path: Path) -> None:

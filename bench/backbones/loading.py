@@ -27,7 +27,7 @@ from bench.backbones.reference import Reference, resolve
 from bench.backbones.refusals import module_types
 from bench.backbones.sizes import check_sizes
 from bench.backbones.tensors import checkpoint_names, take_trained
-from bench.backbones.tokenizer import ReadTokenizer, read_tokenizer
+from bench.backbones.tokenizer import ReadTokenizer, check_vocabulary, read_tokenizer
 from bench.base.errors import NotAModel
 from bench.base.extras import install_hint
 
@@ -93,7 +93,7 @@ def load(
     read = _read_folder(name, folder, dropout, dtype)
     config, encoder = read.config, read.encoder
     tokenizer = read.tokenized.tokenizer
-    _check_vocabulary(name, tokenizer, config)
+    check_vocabulary(name, tokenizer, config)
     _check_missing(name, read.info["missing_keys"])
     unused = _without_buffers(read.info["unexpected_keys"])
     strange = _outside_of_heads(unused, encoder, config, reads)
@@ -174,16 +174,6 @@ def _read_folder(name: str, folder: Path, dropout: float | None, dtype: str) -> 
     except Exception as error:  # transformers raises many kinds for a damaged folder
         raise explain_failure(name, folder, error, read_again) from None
     return _FolderRead(config, tokenized, encoder, info)
-
-
-def _check_vocabulary(name: str, tokenizer: Any, config: Any) -> None:
-    """Raise NotAModel if the tokenizer has tokens that the encoder has no embedding for."""
-    size = getattr(config, "vocab_size", None)
-    if size is not None and len(tokenizer) > size:
-        raise NotAModel(
-            f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {size}",
-            "the tokenizer belongs to another model",
-        )
 
 
 def _without_buffers(tensors: Iterable[str]) -> list[str]:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from bench.backbones.adapter_folder import find_adapter, hash_adapter, read_base_name
-from bench.backbones.adapter_tensors import holds_adapters, read_adapter_values
 from bench.backbones.folder import (
     PICKLES,
     card_title,
@@ -28,6 +27,7 @@ from bench.backbones.module_pickles import convert_modules
 from bench.backbones.pickles import convert_pickles
 from bench.backbones.readable import readable_model
 from bench.backbones.refusals import check_no_own_code
+from bench.backbones.stored_adapters import holds_adapters, read_adapter_values
 from bench.backbones.tensors import tensor_names
 from bench.base.errors import NotAModel, UnknownName
 from bench.base.paths import find_path

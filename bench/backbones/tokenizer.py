@@ -92,6 +92,16 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
     )
 
 
+def check_vocabulary(name: str, tokenizer: Any, config: Any) -> None:
+    """Raise NotAModel if the tokenizer has tokens that the encoder has no embedding for."""
+    size = getattr(config, "vocab_size", None)
+    if size is not None and len(tokenizer) > size:
+        raise NotAModel(
+            f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {size}",
+            "the tokenizer belongs to another model",
+        )
+
+
 def difference_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -> str | None:
     """Return the first text with other ids than the folder's tokenizer.json gives, or None.
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.backbones.adapter_folder import WEIGHTS
-from bench.backbones.adapter_tensors import PEFT_PREFIX
 from bench.backbones.adapters import KEY, NAME
 from bench.backbones.bidirectional import was_switched
 from bench.backbones.refusals import ADAPTER
@@ -16,6 +15,8 @@ from bench.method import ModuleFile, Portable, write_json
 from bench.run.finished import TrainedRun, backbone_of
 
 FORM = "sentence-transformers"
+PEFT_PREFIX = "base_model.model."
+"""The first part of the names of tensors in peft's files."""
 
 
 def check_unmerged(run: TrainedRun, form: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from adapted_models import adapter_of, tiny_qwen3
 from tiny_decoders import decoder
+from tokenizers import normalizers
 from torch import nn
 from transformers import AutoModel, AutoModelForCausalLM
 
@@ -207,14 +208,41 @@ def test_an_adapter_of_other_layers_or_shapes_is_refused(qwen3, tmp_path):
     tensors = load_file(file)
     name = next(name for name in tensors if "lora_A" in name)
     for changed, message in (
-        ({key: t for key, t in tensors.items() if key != name}, "only one of the two matrices"),
-        (tensors | {name: tensors[name][:, 1:].contiguous()}, "does not fit"),
-        (tensors | {"base_model.model.x.weight": torch.ones(2)}, "no low-rank matrix"),
-        ({key.replace("layers.0", "layers.9"): t for key, t in tensors.items()}, "does not have"),
+        ({key: t for key, t in tensors.items() if key != name}, "lacks 1 tensors"),
+        (tensors | {name: tensors[name][:, 1:].contiguous()}, "has shape"),
+        (tensors | {"base_model.model.x.weight": torch.ones(2)}, "has no place for"),
+        (
+            {key.replace("layers.0", "layers.9"): t for key, t in tensors.items()},
+            "lacks 4 tensors",
+        ),
+        ({key: t for key, t in tensors.items() if "down_proj" not in key}, "lacks 4 tensors"),
+        (tensors | {name: tensors[name] * float("nan")}, "has NaN"),
     ):
         save_file(changed, file)
         with pytest.raises(NotAModel, match=message):
             load(resolve(str(folder)))
+
+
+def test_an_adapter_s_own_tokenizer_and_class_are_obeyed_or_said(qwen3, tmp_path):
+    from transformers import AutoTokenizer
+
+    folder = tmp_path / "adapter"
+    adapter_of(AutoModel, qwen3, folder)
+    plain = load(resolve(str(folder)))
+    assert plain.note == ""
+    file = folder / "adapter_config.json"
+    settings = json.loads(file.read_text())
+    settings["auto_mapping"] = {"base_model_class": "Qwen3BiModel", "parent_library": "other"}
+    file.write_text(json.dumps(settings))
+    tokenizer = AutoTokenizer.from_pretrained(qwen3)
+    tokenizer.backend_tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.save_pretrained(folder)
+    found = load(resolve(str(folder)))
+    assert "trained on Qwen3BiModel" in found.note and "--set attention=bidirectional" in found.note
+    assert "tokenised as the adapter's folder says" in found.note
+    theirs = AutoTokenizer.from_pretrained(folder)
+    assert found.ids(["A Man"])[0] == theirs("A Man")["input_ids"] != plain.ids(["A Man"])[0]
+    assert resolve(str(folder)).revision != plain.revision
 
 
 def test_the_conv1d_of_gpt2_is_transposed():
