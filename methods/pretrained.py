@@ -266,7 +266,8 @@ class Pretrained(TorchMethod):
         prompt, texts = self.text_prompt or "", list(sentences)
         if PLACE in prompt:  # the library knows no templates
             prompt, texts = "", self._filled(sentences)
-        if not any(text.strip() for text in texts):
+        has_ends = self._counts_tokens and bool(self.backbone.tokenizer("")["input_ids"])
+        if not has_ends and not any(text.strip() for text in texts):
             # alone, texts without a token make a batch without a column, which many models
             # cannot read
             texts.append("a")
