@@ -20,5 +20,8 @@ def on_the_left(features: Features, first_position: int) -> Features:
     padding = mask.shape[1] - mask.sum(1, keepdim=True)
     order = (torch.arange(mask.shape[1])[None] - padding) % mask.shape[1]
     moved = {key: value.gather(1, order) for key, value in features.items()}
-    counted = (moved["attention_mask"].cumsum(1) - 1).clamp(min=0)
-    return moved | {"position_ids": first_position + counted}
+    counted = moved["attention_mask"]
+    if first_position:  # RoBERTa and its relatives count the tokens that are not the padding's id
+        counted = counted * (moved["input_ids"] != first_position - 1)
+    positions = counted.cumsum(1) * counted + first_position - 1
+    return moved | {"position_ids": positions.clamp(min=0)}

@@ -67,7 +67,8 @@ class Reference:
     def short(self) -> str:
         """The part of the name in a run's id."""
         last_part = Path(self.name).name or "model"
-        plain = [c if c.isalnum() or c in "._-" else "-" for c in last_part]
+        # a run's id has letters of ASCII alone; its fingerprint tells two such names apart
+        plain = [c if c.isascii() and c.isalnum() or c in "._-" else "-" for c in last_part]
         return "".join(plain)[:LONGEST_SHORT_NAME]
 
     def config(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from bench.backbones.folder import transformer_folder
 from bench.backbones.load_failures import explain_failure
 from bench.backbones.model import Backbone
 from bench.backbones.positions import table_length
-from bench.backbones.tokenizer import FILE, difference_from_file
+from bench.backbones.tokenizer import FILE, contradicted_ends, difference_from_file
 from bench.base.errors import BenchError
 
 UNLIMITED = 1_000_000
@@ -99,11 +99,23 @@ def _token_note(model: Any, path: Path) -> str:
     tokenizer = getattr(model[0], "tokenizer", None)
     if not hasattr(tokenizer, "backend_tokenizer"):
         return ""
+    folder = transformer_folder(path)
+    ends = contradicted_ends(tokenizer, folder)
     lower = bool(getattr(model[0], "do_lower_case", False))
-    if difference_from_file(tokenizer, transformer_folder(path), lower=lower) is None:
-        return ""
+    if difference_from_file(tokenizer, folder, lower=lower) is None:
+        return ends
     kind = type(tokenizer).__name__
-    return f"tokenised by {kind}, as sentence-transformers does, which gives other ids than {FILE}"
+    note = f"tokenised by {kind}, as sentence-transformers does, which gives other ids than {FILE}"
+    return f"{note}; {ends}" if ends else note
+
+
+def pooling_of(model: Any) -> str | None:
+    """Return the pooling of a SentenceTransformer: "mean", "cls+max"; None if it has no Pooling."""
+    for part in model:
+        if type(part).__name__ == "Pooling":
+            mode = getattr(part, "pooling_mode", None) or part.get_pooling_mode_str()
+            return mode if isinstance(mode, str) else "+".join(mode)
+    return None
 
 
 def unused_prompts(model: Any, used: str) -> dict[str, str]:

@@ -57,6 +57,44 @@ class ReadTokenizer:
 def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
     """Read a folder's tokenizer so that it gives the ids of its tokenizer.json.
 
+    The note also names an end of text that is declared and not added. Raises NotAModel if
+    transformers cannot give the ids of the file.
+    """
+    read = _read_as_stored(folder, name)
+    notes = [note for note in (read.note, contradicted_ends(read.tokenizer, folder)) if note]
+    return ReadTokenizer(read.tokenizer, "; ".join(notes))
+
+
+def contradicted_ends(tokenizer: Any, folder: Path) -> str:
+    """Return a line if the tokens around a text are not those that tokenizer_config.json declares.
+
+    "" if they are, and if it declares none. transformers before 5 added a declared token; now the
+    post-processor of tokenizer.json alone decides.
+    """
+    settings = read_settings(folder / "tokenizer_config.json")
+    lines = []
+    for key, place in (("add_bos_token", 0), ("add_eos_token", -1)):
+        token = getattr(tokenizer, "bos_token" if place == 0 else "eos_token", None)
+        declared = settings.get(key)
+        if declared is None or token is None:
+            continue
+        ids = _ids(tokenizer, "a", True)
+        is_there = bool(ids) and ids[place] == tokenizer.convert_tokens_to_ids(token)
+        if is_there == declared:
+            continue
+        line = f"{key}={json.dumps(declared)} in tokenizer_config.json is not what {FILE} does"
+        if declared:
+            template = f"{token}[X]" if place == 0 else f"[X]{token}"
+            line += f": no text has {token} there; bench evaluate --prefix '{template}' adds it"
+        else:
+            line += f": every text has {token} there; correct one of the two"
+        lines.append(line)
+    return "; ".join(lines)
+
+
+def _read_as_stored(folder: Path, name: str) -> ReadTokenizer:
+    """Read the tokenizer that gives the ids of a folder's tokenizer.json.
+
     Raises NotAModel if transformers cannot give them.
     """
     import transformers

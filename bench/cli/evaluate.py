@@ -58,8 +58,8 @@ from bench.session.values import comma_list
 @grouped_option(
     WHAT,
     "--prefix",
-    default="",
-    help='Text before every sentence ("query: "), or a template with the sentence at [X].',
+    help='Text before every sentence ("query: "), or a template with the sentence at [X]. '
+    '"" takes the default prompt of a folder away.',
 )
 @grouped_option(
     WHAT,
@@ -88,7 +88,7 @@ from bench.session.values import comma_list
 )
 def evaluate(
     models: tuple[str, ...],
-    prefix: str,
+    prefix: str | None,
     prompts: tuple[tuple[str, str], ...],
     list_sentences: Path | None,
     dry_run: bool,
@@ -181,7 +181,7 @@ def _score_models(
 def _prepare_models(
     session: Session,
     models: Sequence[str],
-    prefix: str,
+    prefix: str | None,
     prompts: Mapping[str, str],
 ) -> list[tuple[RunsFolder, PreparedRuns]]:
     """Find each model and plan its runs; returns the folder of its records, and the runs.

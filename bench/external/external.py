@@ -72,6 +72,10 @@ def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> 
     return Plugin(base.name, cls, "bench", __version__, code)
 
 
+BYTES = (
+    "return floats: np.unpackbits(vectors.view(np.uint8), axis=1).astype(np.float32) of bits "
+    "(ubinary), vectors.astype(np.float32) of quantised numbers"
+)
 ENCODES = "encode takes a list of n strings and returns an array (n, d) of finite floats"
 
 
@@ -96,7 +100,7 @@ def as_vectors(
     except (TypeError, ValueError):  # rows of different lengths
         problem = "vectors of different dimensions"
     if problem:
-        raise RunFailed(f"{who} returned {problem}", hint)
+        raise RunFailed(f"{who} returned {problem}", BYTES if "packed" in problem else hint)
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
@@ -104,6 +108,8 @@ def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> 
     """Describe the fault of an array of vectors; "" if there is none."""
     if array.dtype.kind not in "fiu":
         return f"{array.dtype}, not numbers"
+    if array.dtype in (np.uint8, np.int8):
+        return f"{array.dtype}, which may be packed bits"
     if array.ndim != 2 or len(array) != len(texts) or not array.shape[1]:
         return f"shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)"
     if dimension not in (None, array.shape[1]):

@@ -69,7 +69,7 @@ def find_model(
     *,
     runs: RunsFolder,
     name: str = "",
-    prompt: str = "",
+    prompt: str | None = None,
     prompts: Mapping[str, str] | None = None,
     values: Mapping[str, str] | None = None,
 ) -> Model:
@@ -80,7 +80,7 @@ def find_model(
     """
     text = os.fspath(model) if isinstance(model, str | os.PathLike) else ""
     overrides = dict(values or {})
-    if prompt:
+    if prompt is not None:
         overrides["prompt"] = one_value(prompt)
     if prompts:
         by_task = json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)

@@ -1,6 +1,6 @@
 """Tell whether an object is the encoder that an earlier run scored.
 
-The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.answers`).
+The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.method.answers`).
 An encoder that was changed may still answer these alike, and other sentences not: one that now
 reads long sentences to their end, for example. So before the scores of a run are used again,
 sentences of its tasks are encoded anew, and an object that answers differently gets its own run.
@@ -12,9 +12,9 @@ import hashlib
 import warnings
 from dataclasses import replace
 
-from bench.external.answers import answers_alike
 from bench.external.objects import ANSWERS, ObjectModel
 from bench.method import prompted, task_prompt
+from bench.method.answers import answers_alike
 from bench.records import RunsFolder
 from bench.records.sizes import VECTORS
 from bench.run.config import RunConfig

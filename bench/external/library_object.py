@@ -37,6 +37,8 @@ def hash_of_library(model: Any) -> str:
 
 def facts_of_library(model: Any) -> dict[str, Any]:
     """Return the facts that a record keeps about a SentenceTransformer."""
+    from bench.backbones.sentence_transformer import pooling_of  # it loads torch
+
     encoder = getattr(model[0], "model", None) or getattr(model[0], "auto_model", None)
     config = getattr(encoder, "config", None)
     source = str(getattr(config, "_name_or_path", "") or "")
@@ -44,7 +46,7 @@ def facts_of_library(model: Any) -> dict[str, Any]:
     short = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
     return {
         "modules": [type(part).__name__ for part in model],
-        "pooling": _pooling_of(model),
+        "pooling": pooling_of(model),
         "dtype": short.get(dtype, dtype),
         "max_tokens": _longest_text(model.max_seq_length),
         "own_prompt": model.prompts.get(model.default_prompt_name or "", "") or "",
@@ -61,12 +63,3 @@ def _longest_text(tokens: float | None) -> int | None:
     if tokens is None or not tokens < UNLIMITED:
         return None
     return int(tokens)
-
-
-def _pooling_of(model: Any) -> str | None:
-    """Return the name of the pooling of a SentenceTransformer; None without a pooling module."""
-    for part in model:
-        if type(part).__name__ == "Pooling":
-            mode = getattr(part, "pooling_mode", None) or part.get_pooling_mode_str()
-            return mode if isinstance(mode, str) else "+".join(mode)
-    return None

@@ -12,10 +12,10 @@ import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.base.user_code import place_of
-from bench.external.answers import ask_probe, hash_answers
 from bench.external.external import ExternalModel, as_vectors, external_plugin
 from bench.external.library_object import facts_of_library, hash_of_library
 from bench.method import Recipe, prompted
+from bench.method.answers import ask_probe, hash_answers
 from bench.run.plugins import Plugin
 
 BLOCK = 2048

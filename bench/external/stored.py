@@ -15,7 +15,7 @@ import numpy as np
 from bench.base.errors import BenchError, RunFailed, one_line
 from bench.base.parquet import TooLarge, limit_of, read_batches
 from bench.base.reading import open_plain_file
-from bench.external.external import ExternalModel, as_vectors, external_plugin
+from bench.external.external import BYTES, ExternalModel, as_vectors, external_plugin
 from bench.external.objects import Identity, ObjectModel
 from bench.records.arrays import PLAIN
 from bench.run.plugins import Plugin
@@ -87,7 +87,8 @@ def _vectors_plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plu
     try:
         vectors = as_vectors(rows, sentences, who)
     except RunFailed as error:
-        raise BenchError(error.message.replace(" returned ", " holds "), FORMS) from None
+        hint = BYTES if error.hint == BYTES else FORMS
+        raise BenchError(error.message.replace(" returned ", " holds "), hint) from None
     row_of: dict[str, int] = {}
     for i, sentence in enumerate(sentences):
         before = row_of.setdefault(sentence, i)

@@ -44,7 +44,7 @@ def evaluate(
     data: PathLike | None = None,
     name: str = "",
     *,
-    prefix: str = "",
+    prefix: str | None = None,
     prompts: Mapping[str, str] | None = None,
     device: str = "auto",
     fresh: bool = False,
@@ -66,7 +66,7 @@ def evaluate(
     run, ``vectors:FILE``. ``suites``: names, as ``bench suites`` lists them, or
     files of your own. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched.
     ``name``: the model's name in tables. ``prefix`` is put before every sentence, or around it with
-    "[X]"; ``prompts`` has others by task or suite.
+    "[X]"; "" takes a folder's default prompt away. ``prompts`` has others by task or suite.
 
     ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` scores again. ``offline`` opens no
     connection. ``allow_pickle`` accepts weights in a pickle. ``plugins``: Python files with suites,
@@ -111,10 +111,11 @@ def evaluate(
     return _score(encoder, config, progress)
 
 
-def _check_types(name: str, prefix: str, prompts: Mapping[str, str] | None) -> None:
+def _check_types(name: str, prefix: str | None, prompts: Mapping[str, str] | None) -> None:
     """Raise BenchError for an argument of another type."""
     check_is_text(name, "name")
-    check_is_text(prefix, "prefix")
+    if prefix is not None:
+        check_is_text(prefix, "prefix")
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
 
 

@@ -40,14 +40,21 @@ if TYPE_CHECKING:
     from bench.backbones.model import Backbone
     from bench.backbones.positions import check_max_length
     from bench.backbones.refusals import check_one_vector
-    from bench.backbones.sentence_transformer import load_sentence_transformer, unused_prompts
+    from bench.backbones.sentence_transformer import (
+        load_sentence_transformer,
+        pooling_of,
+        unused_prompts,
+    )
+    from bench.method.answers import COMPANY, ask_probe
     from bench.method.batch import Batch, Loss
     from bench.method.features import Features, Ids, constant, join, pad, widened
     from bench.method.optimizer import UncorrectedAdamW, adamw
     from bench.method.torch_method import TorchMethod
+    from bench.method.whole_texts import encode_whole
 
 __all__ = [
     "PLACE",
+    "COMPANY",
     "Affine",
     "Backbone",
     "Batch",
@@ -68,6 +75,7 @@ __all__ = [
     "UncorrectedAdamW",
     "Value",
     "adamw",
+    "ask_probe",
     "check_choice",
     "check_decoder",
     "check_layers",
@@ -79,6 +87,7 @@ __all__ = [
     "check_positive",
     "check_prefix",
     "constant",
+    "encode_whole",
     "find_family",
     "has_transformer",
     "join",
@@ -86,6 +95,7 @@ __all__ = [
     "load_sentence_transformer",
     "load_without_encoder",
     "pad",
+    "pooling_of",
     "prompted",
     "read_json",
     "read_transformer_config",
@@ -112,11 +122,17 @@ LAZY = {
     "bench.backbones.folder": ("has_transformer", "read_transformer_config"),
     "bench.backbones.positions": ("check_max_length",),
     "bench.backbones.refusals": ("check_one_vector",),
-    "bench.backbones.sentence_transformer": ("load_sentence_transformer", "unused_prompts"),
+    "bench.backbones.sentence_transformer": (
+        "load_sentence_transformer",
+        "pooling_of",
+        "unused_prompts",
+    ),
+    "bench.method.answers": ("COMPANY", "ask_probe"),
     "bench.method.batch": ("Batch", "Loss"),
     "bench.method.features": ("Features", "Ids", "constant", "join", "pad", "widened"),
     "bench.method.optimizer": ("UncorrectedAdamW", "adamw"),
     "bench.method.torch_method": ("TorchMethod",),
+    "bench.method.whole_texts": ("encode_whole",),
 }
 
 

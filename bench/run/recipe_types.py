@@ -36,7 +36,7 @@ FRACTIONS: Mapping[str, Any] = {
 TEXTS: Mapping[str, Any] = dict.fromkeys(
     ("budget", "adapter", "base_dtype", "attention"), str | None
 )
-KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, **TEXTS, "lora_targets": str}
+KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, **TEXTS, "lora_targets": str, "prompt": str}
 """Types for msgspec; any other key has the type of its default."""
 IN_ENGLISH = {
     "int": "a whole number",

@@ -46,34 +46,87 @@ def encode_unique(
     """
     if budget < 1:
         raise ValueError(f"budget is {budget} padded tokens; at least 1 is needed")
-    result = np.zeros((0, 0), dtype=np.float32)
     distinct = sorted(set(sentences))
     if not distinct:
-        return result
+        return np.zeros((0, 0), dtype=np.float32)
     ids = _compact_ids(distinct, tokens)
+    result = _encode_by_length(
+        [len(row) for row in ids],
+        lambda rows: embed([ids[row] for row in rows]),
+        budget=budget,
+        progress=progress,
+        gather=gather,
+        gathered=gathered,
+    )
+    return _rows_of(sentences, distinct, result)
+
+
+def encode_texts(
+    sentences: Sequence[str],
+    *,
+    lengths: Callable[[list[str]], Sequence[int]],
+    embed: Callable[[list[str]], np.ndarray],
+    budget: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> np.ndarray:
+    """Encode sentences as :func:`encode_unique` does, by a model that takes texts.
+
+    ``lengths`` counts the tokens of each sentence, ``embed`` turns the sentences of one batch into
+    (rows, dim) float32. Raises ValueError as :func:`encode_unique` does.
+    """
+    distinct = sorted(set(sentences))
+    if not distinct:
+        return np.zeros((0, 0), dtype=np.float32)
+    result = _encode_by_length(
+        lengths(distinct),
+        lambda rows: embed([distinct[row] for row in rows]),
+        budget=budget,
+        progress=progress,
+    )
+    return _rows_of(sentences, distinct, result)
+
+
+def _encode_by_length(
+    lengths: Sequence[int],
+    embed: Callable[[list[int]], Any],
+    *,
+    budget: int,
+    progress: Callable[[int, int], None] | None = None,
+    gather: Callable[[list[Any]], np.ndarray] = np.concatenate,
+    gathered: int = 0,
+) -> np.ndarray:
+    """Encode rows of these lengths, of which there is one at least, as (n, dim) float32.
+
+    ``embed`` gets the numbers of the rows of one batch.
+    """
+    result = np.zeros((0, 0), dtype=np.float32)
     # longest first: a batch that does not fit in memory fails at once, and the remaining time is
     # overestimated, never underestimated
-    order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
-
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     done = 0
     # results of batches that are not gathered yet, and their rows in ``result``
     waiting: list[Any] = []
     places: list[int] = []
-    for rows in batches_of([len(ids[i]) for i in order], budget):
-        where = [order[i] for i in rows]
-        vectors = embed([ids[i] for i in where])
+    for batch in batches_of([lengths[row] for row in order], budget):
+        where = [order[place] for place in batch]
+        vectors = embed(where)
         _check_shape(vectors, len(where), result.shape[1] if done else None)
         if not done:
-            result = np.empty((len(distinct), vectors.shape[1]), dtype=np.float32)
+            result = np.empty((len(lengths), vectors.shape[1]), dtype=np.float32)
         waiting.append(vectors)
         places += where
         done += len(where)
-        if len(places) * vectors.shape[1] >= gathered or done == len(distinct):
+        if len(places) * vectors.shape[1] >= gathered or done == len(lengths):
             result[places] = gather(waiting)
             waiting.clear()
             places.clear()
         if progress is not None:
-            progress(done, len(distinct))
+            progress(done, len(lengths))
+    return result
+
+
+def _rows_of(sentences: Sequence[str], distinct: list[str], result: np.ndarray) -> np.ndarray:
+    """Return a row for each sentence, out of the rows of the distinct ones."""
     row_of = {sentence: i for i, sentence in enumerate(distinct)}
     return result[np.fromiter((row_of[s] for s in sentences), dtype=np.int64, count=len(sentences))]
 

@@ -15,7 +15,7 @@ from evaluated import CHECK, captions_by_hand
 
 import bench
 from bench.base.errors import UnknownName
-from bench.external.answers import PROBE
+from bench.method.answers import PROBE
 
 
 @pytest.fixture(scope="module")

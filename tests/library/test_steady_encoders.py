@@ -16,8 +16,8 @@ from bags import Bag, bag
 from st_folders import bert_folder, st_folder
 
 import bench
-from bench.external.answers import PROBE
 from bench.external.objects import ObjectModel, object_plugin
+from bench.method.answers import PROBE
 
 CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
 CHANGES = "get other vectors at each call"

@@ -374,6 +374,7 @@ TORCH_ONLY = (
     "bench.method.passes",
     "bench.method.ranks",
     "bench.method.torch_method",
+    "bench.method.whole_texts",
     "bench.training",
     "bench.conformance",
     "bench.export.both_ways",  # a module of exports, which is copied into them

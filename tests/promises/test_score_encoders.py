@@ -303,14 +303,12 @@ def test_an_adapter_is_scored_with_its_own_tokenizer(answers: dict[str, Any], ma
 
 
 @pytest.mark.promise(15)
-@not_kept("an empty prefix is taken for none")
 def test_an_empty_prefix_takes_the_default_prompt_away(answers: dict[str, Any], made: Path) -> None:
     wanted = library(made / "st-prompt", prompt="")
     assert answers["no-prompt"] == pytest.approx(wanted, abs=0.01), "the default prompt stays"
 
 
 @pytest.mark.promise(15)
-@not_kept("a declared end of text is neither added nor named")
 def test_a_declared_end_of_text_is_added_or_named(
     answers: dict[str, Any], evaluated: Done, made: Path
 ) -> None:
@@ -361,7 +359,6 @@ def test_a_file_of_vectors_is_scored(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.promise(14, 15, 29)
-@not_kept("a folder's letters are no letters of a run id")
 def test_a_model_with_a_name_in_other_letters_is_scored(answers: dict[str, Any]) -> None:
     found = answers["модель"]
     assert found == answers["plain-mean"], f"a folder named in Cyrillic letters: {found}"

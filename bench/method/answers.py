@@ -39,7 +39,7 @@ PROBE = (
     "said of most.",
 )
 """An object that says nothing about itself is identified by its answers to these; see also
-:mod:`bench.external.identity`.
+``bench/external/identity.py``.
 """
 
 ROUNDING = 1e-4
@@ -60,14 +60,15 @@ class Answers:
     # the same call again gave the same vectors, up to rounding
     repeat: bool
     # a call with half of the sentences, in another order, gave each of them the same vector,
-    # roughly
+    # roughly; and so did a call with two short ones
     independent: bool
 
 
-def ask_probe(encode: Callable[[list[str]], np.ndarray]) -> Answers:
-    """Encode :data:`PROBE` twice, then half of it.
+def ask_probe(encode: Callable[[list[str]], np.ndarray], company: float = COMPANY) -> Answers:
+    """Encode :data:`PROBE` twice, then half of it, then the two shortest.
 
-    ``encode`` takes n strings and returns (n, d) float32.
+    ``encode`` takes n strings and returns (n, d) float32. ``company``: the largest change of a
+    vector that other sentences in the call may cause, as a fraction of its length.
     """
     first = encode(list(PROBE))
     second = encode(list(PROBE))
@@ -75,7 +76,12 @@ def ask_probe(encode: Callable[[list[str]], np.ndarray]) -> Answers:
         return Answers(first, repeat=False, independent=False)
     rows = list(range(len(PROBE) - 1, -1, -2))  # without the longest: the others are padded less
     part = encode([PROBE[row] for row in rows])
-    return Answers(first, repeat=True, independent=_differ_by(first[rows], part) <= COMPANY)
+    changed = _differ_by(first[rows], part)
+    # the two shortest, nearly without padding
+    short = [PROBE.index("Yes"), PROBE.index("a")]
+    among_themselves = encode([PROBE[row] for row in short])
+    changed = max(changed, _differ_by(first[short], among_themselves))
+    return Answers(first, repeat=True, independent=changed <= company)
 
 
 def answers_alike(some: np.ndarray, others: np.ndarray) -> bool:
