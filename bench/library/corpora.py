@@ -171,7 +171,7 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
     Columns that are no training text are left out, with a warning.
     """
     first = next(rows)
-    layout = find_layout(WHERE, dict(first), exact=False)
+    layout = find_layout(WHERE, dict(first), exact=False, word="row")
     if layout.unread:
         warnings.warn(
             f"{WHERE}: columns that are not read: {list_names(layout.unread)}", stacklevel=5
@@ -179,7 +179,7 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
         if hasattr(corpus, "select_columns"):  # a dataset may hold images in addition to the texts
             chosen = iter(corpus.select_columns(list(layout.keys)))
             first, rows = next(chosen), chosen
-            layout = find_layout(WHERE, dict(first), exact=False)
+            layout = find_layout(WHERE, dict(first), exact=False, word="row")
     lines = []
     for number, row in enumerate(chain([first], rows), 1):
         if not isinstance(row, Mapping):

@@ -20,15 +20,14 @@ from bench.data.corpora.columns import COLUMNS_OF, NUMBERS, columns_to_be
 from bench.data.corpora.hub import HubName, hub_corpus, is_here
 from bench.data.corpora.joined import JoinedCorpus, check_same_columns, joined_name
 from bench.data.corpora.naming import (
-    BY_HASH,
     HUB,
     CorpusName,
     name_columns,
     parse_columns,
-    path_exists,
     split_corpora,
 )
 from bench.data.fetching import silent, site
+from bench.data.reading.naming import BY_HASH, path_exists
 from bench.data.sets import (
     HUB_CORPORA,
     MADE_HERE,

@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a short row": ([("a", "b"), ("c",)], "row 2 has 1 texts, expected 2"),
     "a score without a name": ([("a", "b", 0.5)], "labels and scores need their names"),
     "unknown columns": ([{"question": "a"}], "the columns 'question'"),
-    "a missing cell": ([*ROWS, {"sent0": "a"}], "line 3 has no 'sent1'"),
+    "a missing cell": ([*ROWS, {"sent0": "a"}], "row 3 has no 'sent1'"),
     "no row among rows": ([*ROWS, "a"], "row 3 is 'a'"),
     "columns of two lengths": ({"sent0": ["a"], "sent1": []}, "sent0 1, sent1 0"),
     "a column that is a text": ({"sent0": "abc"}, "the column 'sent0' is 'abc'"),

@@ -30,7 +30,12 @@ TOKENS = [len(row) for row in TOY_ROWS]
 
 
 SAID = {"10m": (600, "s"), "10 min": (600, "s"), "600s": (600, "s"), "1.5h": (5400, "s")}
-SAID |= {"1d": (86400, "s"), "5000steps": (5000, "steps"), "1step": (1, "steps"), "0steps": (0, "steps")}
+SAID |= {
+    "1d": (86400, "s"),
+    "5000steps": (5000, "steps"),
+    "1step": (1, "steps"),
+    "0steps": (0, "steps"),
+}
 SAID |= {"1e6sentences": (1e6, "sentences"), "3e7tokens": (3e7, "tokens")}
 SAID |= {"2gpu-h": (7200, "gpu-s"), "0.5GPU-H": (1800, "gpu-s")}
 
@@ -43,7 +48,20 @@ def test_what_a_budget_says(text: str, budget: tuple[float, str]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "10", "m", "10 parsecs", "-5m", "0sentences", "0s", "1.5steps", "1e400s", "nans", "5mm", "h2"],
+    [
+        "",
+        "10",
+        "m",
+        "10 parsecs",
+        "-5m",
+        "0sentences",
+        "0s",
+        "1.5steps",
+        "1e400s",
+        "nans",
+        "5mm",
+        "h2",
+    ],
 )
 def test_what_is_no_budget_is_refused_with_examples(text: str) -> None:
     with pytest.raises(BenchError, match=f"--budget {text}: expected") as caught:

@@ -16,17 +16,13 @@ from bench.base.errors import CorpusError, DataMissing
 from bench.base.text import list_names
 from bench.data.corpora.columns import NUMBERS, Layout, Row, find_layout, kind_of
 from bench.data.corpora.naming import EXAMPLE, ChosenColumns, parse_columns
-from bench.data.corpora.records import LINES, PARQUET, Record, Seen, format_of, read_records
-from bench.data.corpora.saved import (
-    SAVED,
-    TRAIN,
-    is_saved,
-    read_saved,
-    saved_files,
-    saved_splits,
-)
+from bench.data.reading import open_table
+from bench.data.reading.lines import Record, Seen
+from bench.data.reading.saved import has_splits, is_saved, split_names
+from bench.data.reading.table import SAVED
 
 BUILTIN = Path(__file__).parents[2] / "builtin" / "data" / "sentences.txt.xz"
+TRAIN = "train"
 PANDAS_INDEX = "__index_level_0__"  # a column of Parquet files that nobody asked for
 SURVEY_VERSION = 3  # of the rules for counting rows
 
@@ -56,19 +52,14 @@ class Corpus:
         self.column = column
         self.unread: tuple[str, ...] = ()
         self._cache = cache
-        self.format = SAVED if path.is_dir() else format_of(path)
-        if self.format not in (*LINES, PARQUET, SAVED):
-            raise CorpusError(
-                f"{path}: unknown format '{path.suffix}'; expected {', '.join(LINES)} (plain, .gz "
-                f"or .xz) or {PARQUET}",
-                "rename the file by its content, for example .txt for one sentence per line",
-            )
+        self._table = open_table(path)
+        self.format = self._table.format
         self.chosen: ChosenColumns | None = None
         if chosen is not None and not self._reads_the_same(chosen):
             self.chosen = chosen
         if self.chosen is not None:
             self.name = f"{name}:{','.join(self.chosen.typed)}"
-        columns, rows = self._table()
+        columns, rows = self._columns_and_rows()
         self.columns = columns if column is None else ("sentence",)
         next(rows)  # a first row that cannot be read is an error now, and not in the training
 
@@ -113,7 +104,7 @@ class Corpus:
         No sentence is empty. Raises CorpusError, at the end if no row has any text.
         """
         blank = True
-        for row in self._table(seen)[1]:
+        for row in self._columns_and_rows(seen)[1]:
             blank = blank and all(text == " " for text in row)
             yield row
         if blank:
@@ -166,7 +157,7 @@ class Corpus:
         entry = CacheEntry(
             "surveys",
             repr(tuple(where)),
-            [SURVEY_VERSION, *where, *self._stamps()],
+            [SURVEY_VERSION, *where, *self._table.stamps()],
             self._cache,
         )
         known = entry.read()
@@ -179,18 +170,7 @@ class Corpus:
             entry.write(known)
         return known["sha256"], known["rows"]
 
-    def _stamps(self) -> list[int]:
-        """Return size and times of each file: the counts are valid until one of them changes."""
-        files = [self.path]
-        if self.format == SAVED:
-            files = [*sorted(self.path.glob("*.json")), *saved_files(self.path)]
-        stamps: list[int] = []
-        for file in files:
-            stat = file.stat()
-            stamps += [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-        return stamps
-
-    def _table(self, seen: Seen = None) -> tuple[tuple[str, ...], Iterator[Row]]:
+    def _columns_and_rows(self, seen: Seen = None) -> tuple[tuple[str, ...], Iterator[Row]]:
         """Return the columns of the file, and its rows.
 
         If only one column was requested, a row is a cell of it.
@@ -217,11 +197,7 @@ class Corpus:
 
     def _records(self, seen: Seen) -> Iterator[tuple[int, Record]]:
         """Return the numbered records, with the chosen columns, or with all."""
-        where = str(self.path)
-        if self.format == SAVED:
-            records = read_saved(where, self.path, self._choose)
-        else:
-            records = read_records(where, self.path, self.format, seen, self._choose)
+        records = self._table.records(self._choose, seen)
         if self.chosen is None:
             return records
         return self._with_chosen_cells(records)
@@ -254,12 +230,12 @@ class Corpus:
 
         Raises CorpusError if they make no training text.
         """
-        where = str(self.path)
+        where, word = self._table.where, self._table.word
         if self.chosen is None:
-            return find_layout(where, head, exact=self.format in (".csv", ".tsv"))
+            return find_layout(where, head, exact=self.format in (".csv", ".tsv"), word=word)
         their_names = dict(zip(self.chosen.ours, self.chosen.theirs, strict=True))
         named = {our: head[their] for our, their in their_names.items()}
-        layout = find_layout(where, named, exact=True)
+        layout = find_layout(where, named, exact=True, word=word)
         self._check_no_numbers(head)
         return replace(
             layout,
@@ -340,7 +316,7 @@ def _name_of(path: Path) -> str:
     """Return the name of a file or saved folder; a split has the name of the folder above, too."""
     name = path.name or path.resolve().name
     above = path.resolve().parent
-    if path.is_dir() and _splits_or_none(above):
+    if path.is_dir() and has_splits(above):
         return f"{above.name}/{name}"
     return name
 
@@ -355,7 +331,7 @@ def _saved_folder(folder: Path) -> Path:
             f"{folder} is a folder, and none that save_to_disk wrote",
             "name its files: --corpus A.txt,B.txt; or the folder that Dataset.save_to_disk made",
         )
-    splits = saved_splits(folder)
+    splits = split_names(folder)
     if not splits:
         return folder
     if TRAIN not in splits and len(splits) > 1:
@@ -364,13 +340,6 @@ def _saved_folder(folder: Path) -> Path:
             f"name one: --corpus {folder / splits[0]}",
         )
     return folder / (TRAIN if TRAIN in splits else splits[0])
-
-
-def _splits_or_none(folder: Path) -> tuple[str, ...]:
-    """Return the splits of a folder; () if it is no saved DatasetDict, or a damaged one."""
-    with suppress(CorpusError):
-        return saved_splits(folder)
-    return ()
 
 
 def _is_number(text: str) -> bool:

@@ -26,8 +26,9 @@ from bench.base.locks import lock
 from bench.base.text import list_names, plural
 from bench.data.corpora.columns import find_layout, meaning_of
 from bench.data.corpora.naming import HUB, name_columns
-from bench.data.corpora.records import BLOCK, LINES, PARQUET, Record, format_of, read_records
 from bench.data.fetching import Say, download, repository_info, silent, site
+from bench.data.reading import SUFFIXES, format_of, open_table
+from bench.data.reading.lines import BLOCK, Record
 
 FORM = (
     "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; label=score names a column; "
@@ -177,7 +178,7 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
     readable = [
         file
         for file in files
-        if format_of(file) in (*LINES, PARQUET) and not Path(file).name.startswith((".", "_"))
+        if format_of(file) in SUFFIXES and not Path(file).name.startswith((".", "_"))
     ]
     chosen = [f for f in readable if f"{f}/".startswith(f"{name.path}/" if name.path else "")]
     if chosen != [name.path]:
@@ -221,12 +222,13 @@ def read_hub_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
         return theirs
 
     layout = None
-    for number, record in read_records(where, path, format_of(file), choose=chosen):
+    table = open_table(path, where)
+    for number, record in table.records(chosen):
         if layout is None:
             chosen(list(record))
         row = {our: record.get(their) for our, their in zip(ours, theirs, strict=True)}
         if layout is None:
-            layout = find_layout(where, row, exact=True)
+            layout = find_layout(where, row, exact=True, word=table.word)
         if row.get("label") not in (-1, "-1", "-"):
             layout.row(number, row)
             yield row

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from bench.base.errors import CorpusError
 from bench.data.corpora.columns import Row
 from bench.data.corpora.corpus import Corpus
-from bench.data.corpora.records import Seen
+from bench.data.reading.lines import Seen
 
 SHOWN = 3  # names of texts that the name of them all has
 
