@@ -194,20 +194,23 @@ class Layout:
         if record.keys() != self.names:
             self._check_names(number, record)
         row = []
-        for column, key, value in self._cells(number, record):
+        for column, value in zip(self.columns, self._values(number, record), strict=True):
             if column == "label":
                 text = _label(self._place(number), value)
             elif column == "score":
                 text = repr(number_of(value, self._place(number), "score", NO_SCORE))
-            elif value is None or isinstance(value, str):
-                text = value or ""
+            elif isinstance(value, str):
+                text = value
+            elif value is None:
+                text = ""
             else:
+                key = self._key_of(column)
                 text = text_of(value, self._place(number), key, "a string or null")
             blank = not text or text.isspace()
             if blank and column.startswith("hard_neg") and "hard_neg_2" in self.columns:
                 raise CorpusError(
-                    f"{self.where}: {self.word} {number}: a hard negative of '{key}' is empty, and the "
-                    f"first row has {self._count()}",
+                    f"{self._place(number)}: a hard negative of '{self._key_of(column)}' is empty, "
+                    f"and the first row has {self._count()}",
                     EQUAL_NUMBERS,
                 )
             row.append(" " if blank else text)
@@ -220,46 +223,46 @@ class Layout:
         """Return how many hard negatives a row has."""
         return len([column for column in self.columns if column.startswith("hard_neg")])
 
-    def _cells(self, number: int, record: Record) -> list[tuple[str, str, Any]]:
-        """Return (column, key, value) for each column."""
+    def _key_of(self, column: str) -> str:
+        """Return the file's name of one of our columns."""
+        return self.keys[min(self.columns.index(column), len(self.keys) - 1)]
+
+    def _values(self, number: int, record: Record) -> list[Any]:
+        """Return a cell for each of our columns. Raises CorpusError, naming the line."""
         if not self.listed:
-            return [
-                (column, key, record[key])
-                for column, key in zip(self.columns, self.keys, strict=True)
-            ]
+            return [record[key] for key in self.keys]
         *keys, last = self.keys
         values = [record[key] for key in keys]
         negatives = record[last]
         count = self._count()
         if not isinstance(negatives, list):
             raise CorpusError(
-                f"{self.where}: {self.word} {number}: '{last}' is {shown(negatives)}, expected a list "
-                f"of {plural(count, 'text')}, as in {self.word} 1",
+                f"{self._place(number)}: '{last}' is {shown(negatives)}, expected a list of "
+                f"{plural(count, 'text')}, as in {self.word} 1",
                 EQUAL_NUMBERS,
             )
         if len(negatives) != count:
             raise CorpusError(
-                f"{self.where}: {self.word} {number}: '{last}' has {plural(len(negatives), 'text')}, "
+                f"{self._place(number)}: '{last}' has {plural(len(negatives), 'text')}, "
                 f"{self.word} 1 has {count}",
                 EQUAL_NUMBERS,
             )
-        all_keys = [*keys, *(last for _ in negatives)]
-        return list(zip(self.columns, all_keys, [*values, *negatives], strict=True))
+        return [*values, *negatives]
 
     def _check_names(self, number: int, record: Record) -> None:
         """Raise CorpusError if a record lacks a column, or has one that the first record lacks."""
         for key in self.keys:
             if key not in record:
                 raise CorpusError(
-                    f"{self.where}: {self.word} {number} has no '{key}', but {self.word} 1 has",
+                    f"{self._place(number)} has no '{key}', but {self.word} 1 has",
                     "write null for a missing cell",
                 )
         for name in record.keys() - self.names - self.strange:
             if meaning_of(name) or is_nearly_known(name):
                 raise CorpusError(
-                    f"{self.where}: {self.word} {number} has '{name}', but {self.word} 1 has not",
-                    f"give every {self.word} the same columns, with null for a missing cell, or drop the "
-                    "column",
+                    f"{self._place(number)} has '{name}', but {self.word} 1 has not",
+                    f"give every {self.word} the same columns, with null for a missing cell, or "
+                    "drop the column",
                 )
             self.strange.add(name)
 
@@ -267,9 +270,9 @@ class Layout:
 def find_layout(where: str, head: Record, *, exact: bool, word: str = "line") -> Layout:
     """Find the columns of a corpus in records such as the first one, ``head``.
 
-    ``exact``: the file may have no other columns. ``word``: what a row is called. Raises CorpusError if the columns are none that a
-    corpus has, if two mean the same, or if one would be ignored that can mean nothing but training
-    text.
+    ``exact``: the file may have no other columns. ``word``: what a row is called. Raises
+    CorpusError if the columns are none that a corpus has, if two mean the same, or if one would be
+    ignored that can mean nothing but training text.
     """
     names = list(head)
     first = f"{where}: line 1" if word == "line" else where

@@ -320,7 +320,7 @@ def _label(item: FileItem) -> str:
     if isinstance(value, list | dict) or _is_list(label):
         raise DataDamaged(
             f"{item.place} has several labels, {shown(value)}; a text has one label",
-            "keep one label of each text, or make a file for each label, with yes or no in each row",
+            "keep one label of each text, or make a file for each label, with yes or no in a row",
         )
     whole = WHOLE_DECIMAL.fullmatch(label)
     return whole[1] if whole else label

@@ -1,4 +1,4 @@
-"""Tables that a user has, as rows: text, CSV, TSV, JSON lines, Parquet, folders of ``save_to_disk``.
+"""Tables that a user has, row by row: text, CSV, TSV, JSON lines, Parquet, saved data sets.
 
 One reader for training text (``bench.data.corpora``) and for evaluation data of one's own
 (``bench.data.own``): what a file's name means, its rows with their places, and the cells.

@@ -8,7 +8,8 @@ from typing import Any
 
 from bench.base.errors import CorpusError, one_line
 from bench.base.parquet import TooLarge, limit_of, unpacked_column_bytes
-from bench.data.reading.lines import MOST_TIMES, Record, is_text
+from bench.data.reading.batches import records_of_batches
+from bench.data.reading.lines import MOST_TIMES, Record
 
 ROWS_AT_ONCE = 1000
 _SPLITS = "dataset_dict.json"
@@ -50,17 +51,13 @@ def read_saved(
     features = dataset.features
     names = {column: getattr(features[column], "names", None) for column in wanted}
     classes = {column: known for column, known in names.items() if isinstance(known, list)}
-    number = 0
-    for batch in dataset.select_columns(wanted).with_format("arrow").iter(ROWS_AT_ONCE):
-        for record in batch.to_pylist():
-            number += 1
-            if not is_text(record):
-                raise CorpusError(f"{where}: row {number} has a NUL character")
-            for column, known in classes.items():
-                value = record[column]
-                if value is not None and 0 <= value < len(known):
-                    record[column] = known[value]
-            yield number, record
+    batches = dataset.select_columns(wanted).with_format("arrow").iter(ROWS_AT_ONCE)
+    for number, record in records_of_batches(where, batches):
+        for column, known in classes.items():
+            value = record[column]
+            if value is not None and 0 <= value < len(known):
+                record[column] = known[value]
+        yield number, record
 
 
 def _check_size(folder: Path) -> None:

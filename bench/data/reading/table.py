@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.base.errors import CorpusError
 from bench.base.parquet import TooLarge, limit_of, read_batches
+from bench.data.reading.batches import records_of_batches
 from bench.data.reading.lines import (
     BLOCK,
     COMPRESSED,
@@ -15,7 +16,6 @@ from bench.data.reading.lines import (
     MOST_TIMES,
     Record,
     Seen,
-    is_text,
     read_line_records,
 )
 from bench.data.reading.saved import read_saved
@@ -104,7 +104,6 @@ def _read_parquet(
     import pyarrow
     from pyarrow.parquet import read_schema
 
-    number = 0
     try:
         if seen is not None:
             with path.open("rb") as file:
@@ -117,12 +116,8 @@ def _read_parquet(
                 f"{where} has the column '{twice[0][:30]}' twice", "rename or drop one of them"
             )
         limit = limit_of(path.stat().st_size, MOST_TIMES)
-        for batch in read_batches(path, list(choose(names)), limit):
-            for record in batch.to_pylist():
-                number += 1
-                if not is_text(record):
-                    raise CorpusError(f"{where}: row {number} has a NUL character")
-                yield number, record
+        batches = read_batches(path, list(choose(names)), limit)
+        yield from records_of_batches(where, batches)
     except (pyarrow.ArrowException, OSError, TooLarge) as error:
         raise CorpusError(
             f"{where} is not a readable Parquet file: {' '.join(str(error).split())[:120]}"

@@ -200,7 +200,7 @@ def stored_task(name: str, protocol: str) -> Task | None:
 
 
 def _read_nothing(task: Task, data: DataFolder) -> LoadedTask:
-    raise BenchError(f"the file of {task.name} was not named", EXAMPLE)
+    raise BenchError(f"the file of {task.name} was not named: --suite FILE", EXAMPLE)
 
 
 def choose_files(files: str) -> Suite:
