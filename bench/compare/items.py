@@ -21,7 +21,7 @@ from bench.records.record import ScoreKey
 from bench.records.run import Run
 from bench.score.metrics.correlation import mean_ranks
 from bench.score.metrics.metric import Metric
-from bench.score.suites import Task, find_metric, find_task
+from bench.score.suites import OWN, Task, find_metric, find_task
 
 Texts = list[tuple[str, ...]]
 ReadTexts = Callable[[ScoreKey, np.ndarray], Texts | None]
@@ -189,6 +189,8 @@ def read_texts(
 
     Raises BenchError if they are not available.
     """
+    if key.suite == OWN and key.protocol not in named:
+        raise BenchError(f"name the file of {key.task}: --suite FILE")
     scored = named.get(key.protocol) or find_task(key)
     if scored is None:
         raise BenchError(f"the suite {key.suite} has no task of this name and protocol")

@@ -21,7 +21,8 @@ from bench.backbones.adapters import KEY
 from bench.base import __version__, devices
 from bench.base.paths import hide_paths, recorded_command, recorded_path
 from bench.base.places import remember_place
-from bench.data.sets import fetch_warning
+from bench.data.corpora.hub import first_fetch_of
+from bench.data.sets import fetch_warning, receipts_in
 from bench.method import Method
 from bench.records.names import CHECKPOINT
 from bench.records.record import (
@@ -88,12 +89,25 @@ def corpus_used(run: PlannedRun) -> CorpusUsed:
         return CorpusUsed()
     warnings = dict.fromkeys(fetch_warning(part.path) for part in corpus.parts)
     warnings.pop("", None)
+    fetches = dict.fromkeys(first_fetch(part.path) for part in corpus.parts)
+    fetches.pop("", None)
     return CorpusUsed(
         name=recorded_path(corpus.name),
         sha256=corpus.sha256,
         columns=corpus.columns,
         warning=hide_paths("; ".join(warnings)),
+        url="; ".join(fetches) or None,
     )
+
+
+def first_fetch(path: Path) -> str:
+    """Return where a text came from, at which commit and with which sha256, when it was first
+    fetched from the hub; "" for a file of one's own."""
+    for receipt in receipts_in(path.parent):
+        if path.name in receipt.downloads:
+            sha256 = receipt.downloads[path.name]
+            return f"{receipt.url} at {receipt.revision}: sha256 {sha256}"
+    return first_fetch_of(path)
 
 
 def remember_places(run: PlannedRun, runs: Path) -> None:

@@ -143,3 +143,14 @@ def test_numbers_of_numpy_are_numbers() -> None:
     place = corpus_place([row])
     assert isinstance(place, str)
     assert json.loads(Path(place).read_text())["score"] == "0.5"
+
+
+@pytest.mark.parametrize("corpus", [{"a", "b"}, frozenset("ab"), {"sentence": {"a", "b"}}])
+def test_what_has_no_order_is_refused(corpus: object) -> None:
+    with pytest.raises(BenchError, match="order|no list"):
+        corpus_place(corpus)
+
+
+def test_what_is_read_once_in_its_order_is_a_corpus() -> None:
+    texts = {"a": 1, "b": 2}
+    assert corpus_place(iter(["a", "b"])) == corpus_place(["a", "b"]) == corpus_place(texts.keys())

@@ -15,7 +15,15 @@ from bench.data.reading.naming import plain_name
 FIRST = ("sentence1", "sent0", "text1", "texta", "anchor", "premise", "question1", "query")
 SECOND = ("sentence2", "sent1", "text2", "textb", "positive", "hypothesis", "question2", "answer")
 TEXT = ("text", "sentence", "content", "review", "title", "utterance", "question")
-RATING = ("score", "rating", "similarity", "similarityscore", "relatedness", "gold")
+RATING = (
+    "score",
+    "rating",
+    "similarity",
+    "similarityscore",
+    "relatedness",
+    "relatednessscore",
+    "gold",
+)
 LABEL = ("label", "class", "category", "intent", "topic", "labeltext")
 SPLIT, SUBSET = ("split",), ("subset",)
 """Known names, as ``plain_name`` gives them; of several the first is taken."""
