@@ -193,8 +193,11 @@ class Layout:
         """
         if record.keys() != self.names:
             self._check_names(number, record)
+        values = self._values(number, record)
+        if self.columns[-1] not in NUMBERS and all(map(_is_full_text, values)):
+            return tuple(values)  # nearly every row of a million
         row = []
-        for column, value in zip(self.columns, self._values(number, record), strict=True):
+        for column, value in zip(self.columns, values, strict=True):
             if column == "label":
                 text = _label(self._place(number), value)
             elif column == "score":
@@ -265,6 +268,10 @@ class Layout:
                     "drop the column",
                 )
             self.strange.add(name)
+
+
+def _is_full_text(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and not value.isspace()
 
 
 def find_layout(where: str, head: Record, *, exact: bool, word: str = "line") -> Layout:

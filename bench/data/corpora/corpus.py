@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+
+import numpy as np
 
 from bench.base.cache import CacheEntry, default_cache
 from bench.base.errors import CorpusError, DataMissing
@@ -24,7 +27,7 @@ from bench.data.reading.table import SAVED
 BUILTIN = Path(__file__).parents[2] / "builtin" / "data" / "sentences.txt.xz"
 TRAIN = "train"
 PANDAS_INDEX = "__index_level_0__"  # a column of Parquet files that nobody asked for
-SURVEY_VERSION = 3  # of the rules for counting rows
+SURVEY_VERSION = 4  # of the rules for counting rows
 
 
 class Corpus:
@@ -79,7 +82,7 @@ class Corpus:
         "all" means every text column, row by row; None means the only column. Raises CorpusError if
         the file has no such column, or if ``column`` is None and there are several.
         """
-        texts = [name for name in self.columns if name not in NUMBERS]
+        texts = self._texts
         if column is None and len(self.columns) == 1:
             return self
         if column not in (*texts, "all"):
@@ -137,6 +140,15 @@ class Corpus:
         return self._facts[0]
 
     @property
+    def repeated(self) -> dict[str, int]:
+        """How often each text column has a text that it had before.
+
+        A contrastive loss takes equal texts in a batch for negatives. The first time this reads
+        the whole file.
+        """
+        return self._facts[2]
+
+    @property
     def sha256(self) -> str:
         """The hash that identifies the text: its content and the columns that a user chose."""
         # rows of saved data have only the chosen columns
@@ -146,8 +158,8 @@ class Corpus:
         return hashlib.sha256(json.dumps(["chosen columns", chosen]).encode()).hexdigest()
 
     @cached_property
-    def _facts(self) -> tuple[str, int]:
-        """The hash of the content and the number of rows.
+    def _facts(self) -> tuple[str, int, dict[str, int]]:
+        """The hash of the content, the number of rows, and how often there is a text again.
 
         They come from the cache, or from reading the whole file.
         """
@@ -164,11 +176,21 @@ class Corpus:
         if known is None:
             digest = hashlib.sha256()
             count = 0
-            for _ in self.rows(digest.update):
+            # eight bytes of each text, in the place of the text
+            hashes = {name: array("q") for name in self._texts}
+            columns = [(self.columns.index(name), kept) for name, kept in hashes.items()]
+            for row in self.rows(digest.update):
                 count += 1
-            known = {"rows": count, "sha256": digest.hexdigest()}
+                for place, kept in columns:
+                    kept.append(hash(row[place]))
+            repeated = {name: count - distinct(kept) for name, kept in hashes.items()}
+            known = {"rows": count, "sha256": digest.hexdigest(), "repeated": repeated}
             entry.write(known)
-        return known["sha256"], known["rows"]
+        return known["sha256"], known["rows"], known["repeated"]
+
+    @property
+    def _texts(self) -> list[str]:
+        return [name for name in self.columns if name not in NUMBERS]
 
     def _columns_and_rows(self, seen: Seen = None) -> tuple[tuple[str, ...], Iterator[Row]]:
         """Return the columns of the file, and its rows.
@@ -340,6 +362,11 @@ def _saved_folder(folder: Path) -> Path:
             f"name one: --corpus {folder / splits[0]}",
         )
     return folder / (TRAIN if TRAIN in splits else splits[0])
+
+
+def distinct(hashes: array[int]) -> int:
+    """Return how many different numbers there are."""
+    return len(np.unique(np.frombuffer(hashes, dtype=np.int64)))
 
 
 def _is_number(text: str) -> bool:

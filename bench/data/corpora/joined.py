@@ -56,6 +56,15 @@ class JoinedCorpus(Corpus):
         return sum(len(part) for part in self._parts)
 
     @property
+    def repeated(self) -> dict[str, int]:
+        """The sums over the texts: a text that two of them have is not counted."""
+        sums: dict[str, int] = {}
+        for part in self._parts:
+            for name, count in part.repeated.items():
+                sums[name] = sums.get(name, 0) + count
+        return sums
+
+    @property
     def content_sha256(self) -> str:
         return self.sha256
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bench.base.errors import CorpusError
 from bench.data.corpora import Corpus, open_corpus_file
 from bench.data.corpora.token_cache import as_text, tokenise
+from bench.run.corpora import describe_corpus
 
 
 def corpus(tmp_path: Path, name: str, content: str) -> Corpus:
@@ -157,3 +158,12 @@ def test_text_comes_back_letter_by_letter(tmp_path: Path, lines: list[str]) -> N
     made = corpus(tmp_path, "t.txt", "".join(line + "\n" for line in lines))
     ready = as_text(made, tmp_path / "cache")
     assert ready.column(0).rows(np.arange(len(lines))) == lines
+
+
+def test_texts_that_a_column_had_before_are_counted_and_a_plan_says_so(tmp_path: Path) -> None:
+    made = corpus(tmp_path, "t.csv", "sent0,sent1,score\na,b,1\na,c,1\na,b,0\nd,a,1\n")
+    assert made.repeated == {"sent0": 2, "sent1": 1}
+    (note,) = describe_corpus(made)
+    assert "sent0 2, sent1 1" in note
+    assert describe_corpus(made.only("sent1"))[0].startswith("t.csv: texts")
+    assert describe_corpus(corpus(tmp_path, "u.txt", "a\nb\n")) == []
