@@ -22,7 +22,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.files import write_whole
-from bench.data.corpora.records import read_lines
+from bench.data.reading.lines import read_lines
 from bench.data.sets.cxc import SAME_IMAGE, images
 
 

@@ -131,7 +131,7 @@ class FetchFailed(BenchError):
 
 
 class CorpusError(BenchError):
-    """Training text that cannot be read as the form that it claims."""
+    """Training text, or a file of one's own, that cannot be read as the form that it claims."""
 
 
 class RecordDamaged(BenchError):

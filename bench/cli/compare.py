@@ -18,7 +18,7 @@ from bench.cli.compare_output import (
     published_tables,
 )
 from bench.cli.options import data_option, runs_option, suite_file_option
-from bench.cli.selection import select_runs, select_scores
+from bench.cli.selection import name_files_by_protocol, select_runs, select_scores
 from bench.compare.tables import TableOptions, make_tables
 from bench.publish.versions import main_budget_of
 from bench.records.run import Run
@@ -38,7 +38,7 @@ from bench.show.tables.forms import format_tables
     "--suite",
     multiple=True,
     callback=lambda context, option, names: ",".join(names) or None,
-    help="Only these suites or protocols (a,b); may be repeated.",
+    help="Only these suites, protocols or files of yours (a,b); may be repeated.",
 )
 @click.option(
     "--baseline",
@@ -128,6 +128,7 @@ def compare(
               bench compare --suite sts --baseline simcse
               bench compare --task STS-B
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
+              bench compare cls-builtin last-avg-builtin --items --suite pairs.tsv
     """
     if as_json:
         form = _json_form(form)
@@ -140,11 +141,12 @@ def compare(
     }
     # --items compares the tasks by themselves
     task_filter = "" if items else ",".join(chosen_tasks)
-    score_filters = {"suite": suite, "task": task_filter}
     with no_collection():
-        selected = select_scores(select_runs(references, runs, run_filters), score_filters)
+        chosen_runs = select_runs(references, runs, run_filters)
+        suites, files = name_files_by_protocol(suite, chosen_runs)
+        selected = select_scores(chosen_runs, {"suite": suites, "task": task_filter})
     if items:
-        print_items(selected, chosen_tasks, top, data, form)
+        print_items(selected, chosen_tasks, top, data, files, form)
         return
     options = TableOptions(
         strict=strict,

@@ -22,6 +22,7 @@ from bench.compare.items import disagreements, read_texts
 from bench.compare.statistics.table import Table
 from bench.records.record import RunRecord
 from bench.records.run import Run
+from bench.score.suites import Task
 from bench.show.tables.first_screen import (
     best_words,
     briefest_name,
@@ -150,9 +151,15 @@ def print_all_tables(tables: Sequence[Table]) -> None:
 
 
 def print_items(
-    runs: Sequence[Run], tasks: Sequence[str], top: int, data: Path | None, form: str
+    runs: Sequence[Run],
+    tasks: Sequence[str],
+    top: int,
+    data: Path | None,
+    files: Mapping[str, Task],
+    form: str,
 ) -> None:
-    """Print the items that divide two runs most, ``top`` for each task.
+    """Print the items that divide two runs most, ``top`` for each task. ``files``: the tasks of
+    files that the user named, by protocol.
 
     Raises BenchError unless there are two runs.
     """
@@ -165,7 +172,7 @@ def print_items(
             f"--items needs two runs, got {len(runs)}", "bench compare RUN RUN --items"
         )
     names = [run.record.run_id for run in runs]
-    items = disagreements(*runs, texts=partial(read_texts, data), tasks=tasks, top=top)
+    items = disagreements(*runs, texts=partial(read_texts, data, files), tasks=tasks, top=top)
     if form == "json":
         click.echo(json_text(items_data(items, *names), indent=1))
         return

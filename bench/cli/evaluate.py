@@ -24,7 +24,7 @@ from bench.cli.run_options import (
     typed_options,
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
-from bench.data.corpora.records import LINES, PARQUET, format_of
+from bench.data.reading import SUFFIXES, format_of
 from bench.data.sets import DataFolder, Pending
 from bench.external import check_model, check_prompts, find_model, plan_model
 from bench.records import RunRecord, RunsFolder
@@ -132,7 +132,7 @@ def _check_models(models: Sequence[str], list_sentences: Path | None) -> None:
             "bench evaluate MODEL --suite sts",
         )
     for model in models:
-        if format_of(model) in (*LINES, PARQUET) and Path(model).is_file():
+        if format_of(model) in SUFFIXES and Path(model).is_file():
             raise BenchError(
                 f"{model} is a file of data, and no model", f"--suite {model} scores on it"
             )

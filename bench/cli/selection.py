@@ -16,6 +16,7 @@ from bench.records.copies import distinct_runs
 from bench.records.record import Score, read_record
 from bench.records.run import Run
 from bench.records.store import RunsFolder
+from bench.score.suites import OWN, Task, split_names, suite
 from bench.session.values import comma_list
 
 FIELDS = {
@@ -97,6 +98,36 @@ def select_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Ru
         check_known_names(key, names, known, "among the scores of these runs", "bench runs")
         runs = [_with_scores_of(run, key, names) for run in runs]
     return [run for run in runs if run.record.scores]
+
+
+def name_files_by_protocol(
+    text: str | None, runs: Sequence[Run]
+) -> tuple[str | None, dict[str, Task]]:
+    """Return a filter of suites with the protocols of files in the place of the files, and the
+    tasks of the files by protocol.
+
+    A protocol has the hash of what a file holds: only scores of the same content fit. Raises
+    BenchError if a file cannot be read, or if no run has a score of it.
+    """
+    if not text:
+        return text, {}
+    known = {score.protocol for run in runs for score in run.record.scores}
+    names: list[str] = []
+    tasks: dict[str, Task] = {}
+    for part in split_names(text):
+        if not part.startswith(f"{OWN}:"):
+            names.append(part)
+            continue
+        for task in suite(part).tasks:
+            if task.protocol not in known:
+                raise BenchError(
+                    f"no score of these runs is of {part.removeprefix(f'{OWN}:')} as it is now",
+                    "the file that was scored, with the same kind and columns; bench runs RUN "
+                    "prints the scores of a run",
+                )
+            tasks[task.protocol] = task
+            names.append(task.protocol)
+    return ",".join(names), tasks
 
 
 def _with_scores_of(run: Run, key: str, names: Sequence[str]) -> Run:

@@ -4,7 +4,7 @@ one of them classifies right."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from bench.records.record import ScoreKey
 from bench.records.run import Run
 from bench.score.metrics.correlation import mean_ranks
 from bench.score.metrics.metric import Metric
-from bench.score.suites import find_metric, find_task
+from bench.score.suites import OWN, Task, find_metric, find_task
 
 Texts = list[tuple[str, ...]]
 ReadTexts = Callable[[ScoreKey, np.ndarray], Texts | None]
@@ -181,11 +181,17 @@ def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[I
     return classes
 
 
-def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
+def read_texts(
+    data: Path | None, named: Mapping[str, Task], key: ScoreKey, gold_N: np.ndarray
+) -> Texts:
     """Read the items from the evaluation data in the folder ``data``, in the order of the
-    predictions. Raises BenchError if they are not available.
+    predictions. ``named``: the tasks of files that a user named, by protocol.
+
+    Raises BenchError if they are not available.
     """
-    scored = find_task(key)
+    if key.suite == OWN and key.protocol not in named:
+        raise BenchError(f"name the file of {key.task}: --suite FILE")
+    scored = named.get(key.protocol) or find_task(key)
     if scored is None:
         raise BenchError(f"the suite {key.suite} has no task of this name and protocol")
     loaded = scored.load(DataFolder(data, offline=True))

@@ -47,12 +47,10 @@ TIMES = 100
 
 def _read_parquet(stream: BufferedReader) -> tuple[list[str], Any]:
     """Read (sentences, vectors). Raises TooLarge, and pyarrow's errors."""
-    from pyarrow.parquet import ParquetFile
-
     limit = limit_of(os.fstat(stream.fileno()).st_size, TIMES)
     sentences: list[str] = []
     vectors: list[Any] = []
-    for batch in read_batches(ParquetFile(stream), ["sentence", "vector"], limit):
+    for batch in read_batches(stream, ["sentence", "vector"], limit):
         sentences += batch["sentence"].to_pylist()
         vectors += batch["vector"].to_pylist()
     return sentences, vectors

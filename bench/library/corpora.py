@@ -22,6 +22,7 @@ from bench.data.corpora.columns import find_layout, negative_names
 
 FOLDER = "given"  # of the cache
 WHERE = "corpus"
+UNORDERED = set | frozenset
 EXPECTED = (
     "a list of sentences, of pairs (sent0, sent1), of triplets (sent0, sent1, hard_neg), or of "
     "dictionaries; columns as a dictionary; a datasets.Dataset; a DataFrame; or a file"
@@ -40,6 +41,11 @@ def corpus_place(corpus: Any) -> str | tuple[str, ...] | None:
         return None
     if isinstance(corpus, str | os.PathLike):
         return os.fspath(corpus)
+    if isinstance(corpus, UNORDERED):
+        raise CorpusError(
+            f"{WHERE}: {_kind_of(corpus)} has no order, and each process reads it in another one",
+            "corpus=sorted(...), or a list",
+        )
     rows: Iterator[Any]
     if _is_frame(corpus):
         rows = iter(corpus.to_dict("records"))
@@ -95,7 +101,7 @@ def _rows_of_columns(corpus: Any) -> Iterator[dict[str, Any]]:
         )
     columns = {}
     for name, cells in corpus.items():
-        if isinstance(cells, str) or not isinstance(cells, Iterable):
+        if isinstance(cells, str | UNORDERED) or not isinstance(cells, Iterable):
             raise CorpusError(f"{WHERE}: the column {name!r} is {cells!r:.60}, no list", EXPECTED)
         columns[name] = list(cells)
     lengths = {name: len(cells) for name, cells in columns.items()}
@@ -171,7 +177,7 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
     Columns that are no training text are left out, with a warning.
     """
     first = next(rows)
-    layout = find_layout(WHERE, dict(first), exact=False)
+    layout = find_layout(WHERE, dict(first), exact=False, word="row")
     if layout.unread:
         warnings.warn(
             f"{WHERE}: columns that are not read: {list_names(layout.unread)}", stacklevel=5
@@ -179,7 +185,7 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
         if hasattr(corpus, "select_columns"):  # a dataset may hold images in addition to the texts
             chosen = iter(corpus.select_columns(list(layout.keys)))
             first, rows = next(chosen), chosen
-            layout = find_layout(WHERE, dict(first), exact=False)
+            layout = find_layout(WHERE, dict(first), exact=False, word="row")
     lines = []
     for number, row in enumerate(chain([first], rows), 1):
         if not isinstance(row, Mapping):

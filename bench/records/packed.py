@@ -206,10 +206,10 @@ def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str,
     from pyarrow import parquet
 
     with open_plain_file(file, LARGEST_PACKED) as stream:
-        stored = parquet.ParquetFile(stream, read_dictionary=REPEATED)
-        if stored.metadata.num_rows > MOST_PACKED:
-            raise TooLarge(f"{stored.metadata.num_rows:,} arrays, the limit is {MOST_PACKED:,}")
-        batches = list(read_batches(stored, COLUMNS, LARGEST_PACKED))
+        arrays_there = parquet.ParquetFile(stream).metadata.num_rows
+        if arrays_there > MOST_PACKED:
+            raise TooLarge(f"{arrays_there:,} arrays, the limit is {MOST_PACKED:,}")
+        batches = list(read_batches(stream, COLUMNS, LARGEST_PACKED, REPEATED))
     table = pyarrow.Table.from_batches(batches).select(["dtype", "shape", "data", "same"])
     table = table.combine_chunks()  # a value is then found in the same time wherever it is
     rows: dict[str, dict[str, int]] = {}

@@ -189,7 +189,8 @@ class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The training text.
 
     ``overlap``: its sentences that test sets have as well, see ``bench.data.overlap``. ``warning``:
-    what differed from its announced content when it was first fetched.
+    what differed from its announced content when it was first fetched. ``url``: from where it was
+    fetched first, at which commit, with which sha256.
     """
 
     name: str | None = None

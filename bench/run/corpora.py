@@ -20,15 +20,14 @@ from bench.data.corpora.columns import COLUMNS_OF, NUMBERS, columns_to_be
 from bench.data.corpora.hub import HubName, hub_corpus, is_here
 from bench.data.corpora.joined import JoinedCorpus, check_same_columns, joined_name
 from bench.data.corpora.naming import (
-    BY_HASH,
     HUB,
     CorpusName,
     name_columns,
     parse_columns,
-    path_exists,
     split_corpora,
 )
 from bench.data.fetching import silent, site
+from bench.data.reading.naming import BY_HASH, path_exists
 from bench.data.sets import (
     HUB_CORPORA,
     MADE_HERE,
@@ -61,7 +60,7 @@ class AbsentCorpus(Corpus):
         self, name: str, columns: tuple[str, ...], rows: int, parts: tuple[Corpus, ...] = ()
     ) -> None:
         self.name = self.source_name = name
-        self.columns, self._facts = columns, ("unknown", rows)
+        self.columns, self._facts = columns, ("unknown", rows, {})
         self.unread, self.chosen = (), None
         self._parts = parts
 
@@ -156,6 +155,7 @@ def describe_corpus(corpus: Corpus) -> list[str]:
             notes.append(SHARED_TEXT[part.source_name])
         if part.unread:
             notes.append(f"{part.name}: columns that are not read: {list_names(part.unread)}")
+        notes += _describe_repeated(part)
         if len(corpus.parts) == 1 or isinstance(part, AbsentCorpus):
             continue
         content = (part.sha256, part.format)
@@ -165,6 +165,17 @@ def describe_corpus(corpus: Corpus) -> list[str]:
             )
         known.setdefault(content, part.name)
     return notes
+
+
+def _describe_repeated(corpus: Corpus) -> list[str]:
+    """Return a note on texts that a column has more than once, if there are any."""
+    counts = [f"{name} {count:,}" for name, count in corpus.repeated.items() if count]
+    if not counts:
+        return []
+    return [
+        f"{corpus.name}: texts that their column had before: {', '.join(counts)}; equal texts in a "
+        "batch count as negatives of each other"
+    ]
 
 
 def corpus_arguments(corpus: Corpus) -> tuple[str, ...]:

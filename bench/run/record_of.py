@@ -21,6 +21,7 @@ from bench.backbones.adapters import KEY
 from bench.base import __version__, devices
 from bench.base.paths import hide_paths, recorded_command, recorded_path
 from bench.base.places import remember_place
+from bench.data.corpora.hub import first_fetch_of
 from bench.data.sets import read_origin, unexpected_corpus
 from bench.method import Method
 from bench.records.names import CHECKPOINT
@@ -88,13 +89,17 @@ def corpus_used(run: PlannedRun) -> CorpusUsed:
         return CorpusUsed()
     warnings = dict.fromkeys(unexpected_corpus(part.path, len(part)) for part in corpus.parts)
     warnings.pop("", None)
-    origins = [read_origin(part.path, part.content_sha256) for part in corpus.parts]
+    origins = dict.fromkeys(
+        read_origin(part.path, part.content_sha256) or first_fetch_of(part.path)
+        for part in corpus.parts
+    )
+    origins.pop("", None)
     return CorpusUsed(
         name=recorded_path(corpus.name),
         sha256=corpus.sha256,
         columns=corpus.columns,
         warning=hide_paths("; ".join(warnings)),
-        url=" and ".join(filter(None, origins)) or None,
+        url=" and ".join(origins) or None,
     )
 
 

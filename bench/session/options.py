@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.data.corpora.records import LINES, PARQUET, format_of
+from bench.data.reading import SUFFIXES, format_of
 from bench.run.config import FIELDS, Plan, RunConfig, with_recipes
 from bench.run.plugins import from_file
 from bench.score.suites import split_names, use_files
@@ -59,7 +59,7 @@ def _named_methods(targets: Sequence[str], named: Sequence[str] | None) -> tuple
     for target in targets:
         if target.endswith(".toml"):
             continue
-        if format_of(target) in (*LINES, PARQUET):
+        if format_of(target) in SUFFIXES:
             raise BenchError(
                 f"{target} is a text, and no method, plugin file or recipe",
                 f"--corpus {target} trains on it, --suite {target} scores on it",

@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a short row": ([("a", "b"), ("c",)], "row 2 has 1 texts, expected 2"),
     "a score without a name": ([("a", "b", 0.5)], "labels and scores need their names"),
     "unknown columns": ([{"question": "a"}], "the columns 'question'"),
-    "a missing cell": ([*ROWS, {"sent0": "a"}], "line 3 has no 'sent1'"),
+    "a missing cell": ([*ROWS, {"sent0": "a"}], "row 3 has no 'sent1'"),
     "no row among rows": ([*ROWS, "a"], "row 3 is 'a'"),
     "columns of two lengths": ({"sent0": ["a"], "sent1": []}, "sent0 1, sent1 0"),
     "a column that is a text": ({"sent0": "abc"}, "the column 'sent0' is 'abc'"),
@@ -143,3 +143,14 @@ def test_numbers_of_numpy_are_numbers() -> None:
     place = corpus_place([row])
     assert isinstance(place, str)
     assert json.loads(Path(place).read_text())["score"] == "0.5"
+
+
+@pytest.mark.parametrize("corpus", [{"a", "b"}, frozenset("ab"), {"sentence": {"a", "b"}}])
+def test_what_has_no_order_is_refused(corpus: object) -> None:
+    with pytest.raises(BenchError, match="order|no list"):
+        corpus_place(corpus)
+
+
+def test_what_is_read_once_in_its_order_is_a_corpus() -> None:
+    texts = {"a": 1, "b": 2}
+    assert corpus_place(iter(["a", "b"])) == corpus_place(["a", "b"]) == corpus_place(texts.keys())

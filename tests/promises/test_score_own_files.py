@@ -258,9 +258,6 @@ def test_named_columns_are_taken_and_others_are_not(answers: Answers) -> None:
 
 
 @pytest.mark.promise(14)
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a column of known meaning is passed over"
-)
 @pytest.mark.parametrize("name", AMBIGUOUS)
 def test_ambiguous_columns_are_refused_by_name(answers: Answers, name: str) -> None:
     said = str(answers[name])
@@ -268,30 +265,24 @@ def test_ambiguous_columns_are_refused_by_name(answers: Answers, name: str) -> N
 
 
 @pytest.mark.promise(14)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="0 and 0.0 in a CSV are two classes")
 def test_whole_numbers_and_their_decimals_are_one_label(answers: Answers) -> None:
     wanted = answers["classification:opinions.csv"]
     assert answers["classification:floats.csv"] == wanted, "0 and 0.0 are two labels"
 
 
 @pytest.mark.promise(14)
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a list of labels is taken for one class"
-)
 def test_lists_of_labels_are_refused(answers: Answers) -> None:
     said = answers["classification:lists.jsonl"]
     assert isinstance(said, str) and "label" in said, f"lists of labels are scored: {said}"
 
 
 @pytest.mark.promise(14)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="binary text is not decoded")
 def test_text_that_is_stored_as_bytes_is_decoded(answers: Answers) -> None:
     found = answers["bin.parquet"]
     assert found == pytest.approx(pairs_value(), abs=0.01), f"bytes are no text: {found}"
 
 
 @pytest.mark.promise(14, 29)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the hint leads nowhere")
 def test_ratings_that_are_true_or_false_are_taken_or_lead_to_classification(
     answers: Answers,
 ) -> None:
@@ -302,14 +293,12 @@ def test_ratings_that_are_true_or_false_are_taken_or_lead_to_classification(
 
 
 @pytest.mark.promise(14, 29)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the hint leads nowhere")
 def test_a_decimal_comma_is_named(answers: Answers) -> None:
     said = str(answers["deci.tsv"])
     assert "decimal" in said, f"no word of the decimal comma: {said}"
 
 
 @pytest.mark.promise(14)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a file cannot be named again later")
 def test_compare_shows_texts_of_a_file_that_is_named_again(ten_runs: Path, inputs: Path) -> None:
     two = [run.name for run in run_folders(ten_runs) if run.name.startswith(("cls", "last-avg"))]
     words = ["compare", *two, "--runs", ten_runs, "--items", "--task", "pairs"]

@@ -282,7 +282,6 @@ def test_rows_of_a_program_that_are_no_texts_are_named(read: dict[str, dict[str,
 
 
 @pytest.mark.promise(7, 28)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a set is taken in any order")
 def test_a_set_has_no_order_and_is_refused(read: dict[str, dict[str, Any]]) -> None:
     assert "error" in read["a set"], "a set of sentences was trained on"
 

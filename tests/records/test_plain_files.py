@@ -146,13 +146,31 @@ def test_a_dictionary_of_one_long_text_is_counted_for_each_row(tmp_path: Path) -
     column = pa.DictionaryArray.from_arrays(indices, pa.array(["x" * 1_000_000]))
     parquet.write_table(pa.table({"text": column}), tmp_path / "a.parquet", compression="zstd")
     assert (tmp_path / "a.parquet").stat().st_size < 10_000
-    table = parquet.ParquetFile(tmp_path / "a.parquet")
     with pytest.raises(TooLarge):
-        for _ in read_batches(table, ["text"], 50_000_000):
+        for _ in read_batches(tmp_path / "a.parquet", ["text"], 50_000_000):
             pass
-    small = parquet.ParquetFile(tmp_path / "a.parquet")
-    rows = sum(batch.num_rows for batch in read_batches(small, ["text"], 1 << 40))
+    batches = read_batches(tmp_path / "a.parquet", ["text"], 1 << 40)
+    rows = sum(batch.num_rows for batch in batches)
     assert rows == 20_000
+
+
+def test_a_million_short_texts_are_read_in_large_batches_and_repeated_long_ones_are_not(
+    tmp_path: Path,
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    def rows_of_batches(texts: list[object], **options: object) -> list[int]:
+        parquet.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", **options)
+        batches = read_batches(tmp_path / "a.parquet", ["text"], 1 << 40)
+        return [batch.num_rows for batch in batches]
+
+    assert max(rows_of_batches([f"a text of some words {i}" for i in range(30_000)])) == 10_000
+    long = "x" * 1_000_000
+    assert max(rows_of_batches([None, *[long] * 600])) <= 300
+    assert max(rows_of_batches([[long, "y"]] * 300)) <= 150
+    delta = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
+    assert max(rows_of_batches([long] * 600, **delta)) <= 300
 
 
 def test_the_longest_text_of_an_array_is_counted_for_each_text(tmp_path: Path) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.base.errors import CorpusError, printable
+from bench.base.errors import CorpusError
 from bench.base.text import plural
-from bench.data.corpora.records import Record
+from bench.data.reading.cells import number_of, shown, text_of
+from bench.data.reading.lines import Record
+from bench.data.reading.naming import plain_name
 
 KINDS: dict[tuple[str, ...], str] = {
     ("sentence",): "sentences",
@@ -67,6 +66,7 @@ EQUAL_NUMBERS = (
     "give every row the same number of hard negatives, or write a row for each of them (sent0, "
     "sent1, hard_neg)"
 )
+NO_SCORE = "drop rows without a score"
 
 Row = tuple[str, ...]
 
@@ -84,7 +84,7 @@ class ColumnMeaning:
 
 def meaning_of(name: str) -> ColumnMeaning | None:
     """Return the column that a name means, or None if it is not one of ours."""
-    plain = _plain(name)
+    plain = plain_name(name)
     if plain in NAMES:
         return ColumnMeaning(NAMES[plain])
     negative = HARD_NEGATIVE.fullmatch(plain)
@@ -99,7 +99,7 @@ def meaning_of(name: str) -> ColumnMeaning | None:
 def is_nearly_known(name: str) -> bool:
     """Return True if a name is so near to one of ours that it must not be ignored ("scores",
     "positive_2")."""
-    return NEARLY_KNOWN.fullmatch(_plain(name)) is not None
+    return NEARLY_KNOWN.fullmatch(plain_name(name)) is not None
 
 
 def kind_of(columns: Sequence[str]) -> str:
@@ -164,8 +164,9 @@ class Layout:
     ("id",) unread.
     """
 
-    # names the file in messages
+    # names the file in messages, and what a row of it is called: "line" or "row"
     where: str
+    word: str
     # our columns, in our order
     columns: tuple[str, ...]
     # the file's names of them, in the same order; if ``listed`` the last one holds a list of all
@@ -192,85 +193,96 @@ class Layout:
         """
         if record.keys() != self.names:
             self._check_names(number, record)
+        values = self._values(number, record)
+        if self.columns[-1] not in NUMBERS and all(map(_is_full_text, values)):
+            return tuple(values)  # nearly every row of a million
         row = []
-        for column, key, value in self._cells(number, record):
+        for column, value in zip(self.columns, values, strict=True):
             if column == "label":
-                text = _label(self.where, number, value)
+                text = _label(self._place(number), value)
             elif column == "score":
-                text = _score(self.where, number, value)
-            elif value is None or isinstance(value, str):
-                text = value or ""
+                text = repr(number_of(value, self._place(number), "score", NO_SCORE))
+            elif isinstance(value, str):
+                text = value
+            elif value is None:
+                text = ""
             else:
-                raise CorpusError(
-                    f"{self.where}: line {number}: '{key}' is {_shown(value)}, expected a string "
-                    "or null"
-                )
+                key = self._key_of(column)
+                text = text_of(value, self._place(number), key, "a string or null")
             blank = not text or text.isspace()
             if blank and column.startswith("hard_neg") and "hard_neg_2" in self.columns:
                 raise CorpusError(
-                    f"{self.where}: line {number}: a hard negative of '{key}' is empty, and the "
-                    f"first row has {self._count()}",
+                    f"{self._place(number)}: a hard negative of '{self._key_of(column)}' is empty, "
+                    f"and the first row has {self._count()}",
                     EQUAL_NUMBERS,
                 )
             row.append(" " if blank else text)
         return tuple(row)
 
+    def _place(self, number: int) -> str:
+        return f"{self.where}: {self.word} {number}"
+
     def _count(self) -> int:
         """Return how many hard negatives a row has."""
         return len([column for column in self.columns if column.startswith("hard_neg")])
 
-    def _cells(self, number: int, record: Record) -> list[tuple[str, str, Any]]:
-        """Return (column, key, value) for each column."""
+    def _key_of(self, column: str) -> str:
+        """Return the file's name of one of our columns."""
+        return self.keys[min(self.columns.index(column), len(self.keys) - 1)]
+
+    def _values(self, number: int, record: Record) -> list[Any]:
+        """Return a cell for each of our columns. Raises CorpusError, naming the line."""
         if not self.listed:
-            return [
-                (column, key, record[key])
-                for column, key in zip(self.columns, self.keys, strict=True)
-            ]
+            return [record[key] for key in self.keys]
         *keys, last = self.keys
         values = [record[key] for key in keys]
         negatives = record[last]
         count = self._count()
         if not isinstance(negatives, list):
             raise CorpusError(
-                f"{self.where}: line {number}: '{last}' is {_shown(negatives)}, expected a list "
-                f"of {plural(count, 'text')}, as in line 1",
+                f"{self._place(number)}: '{last}' is {shown(negatives)}, expected a list of "
+                f"{plural(count, 'text')}, as in {self.word} 1",
                 EQUAL_NUMBERS,
             )
         if len(negatives) != count:
             raise CorpusError(
-                f"{self.where}: line {number}: '{last}' has {plural(len(negatives), 'text')}, "
-                f"line 1 has {count}",
+                f"{self._place(number)}: '{last}' has {plural(len(negatives), 'text')}, "
+                f"{self.word} 1 has {count}",
                 EQUAL_NUMBERS,
             )
-        all_keys = [*keys, *(last for _ in negatives)]
-        return list(zip(self.columns, all_keys, [*values, *negatives], strict=True))
+        return [*values, *negatives]
 
     def _check_names(self, number: int, record: Record) -> None:
         """Raise CorpusError if a record lacks a column, or has one that the first record lacks."""
         for key in self.keys:
             if key not in record:
                 raise CorpusError(
-                    f"{self.where}: line {number} has no '{key}', but line 1 has",
+                    f"{self._place(number)} has no '{key}', but {self.word} 1 has",
                     "write null for a missing cell",
                 )
         for name in record.keys() - self.names - self.strange:
             if meaning_of(name) or is_nearly_known(name):
                 raise CorpusError(
-                    f"{self.where}: line {number} has '{name}', but line 1 has not",
-                    "give every line the same columns, with null for a missing cell, or drop the "
-                    "column",
+                    f"{self._place(number)} has '{name}', but {self.word} 1 has not",
+                    f"give every {self.word} the same columns, with null for a missing cell, or "
+                    "drop the column",
                 )
             self.strange.add(name)
 
 
-def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
+def _is_full_text(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and not value.isspace()
+
+
+def find_layout(where: str, head: Record, *, exact: bool, word: str = "line") -> Layout:
     """Find the columns of a corpus in records such as the first one, ``head``.
 
-    ``exact``: the file may have no other columns. Raises CorpusError if the columns are none that a
-    corpus has, if two mean the same, or if one would be ignored that can mean nothing but training
-    text.
+    ``exact``: the file may have no other columns. ``word``: what a row is called. Raises
+    CorpusError if the columns are none that a corpus has, if two mean the same, or if one would be
+    ignored that can mean nothing but training text.
     """
     names = list(head)
+    first = f"{where}: line 1" if word == "line" else where
     found: dict[str, dict[int, str]] = {}
     others = []
     for name in names:
@@ -281,7 +293,7 @@ def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
         same = found.setdefault(meaning.column, {})
         if meaning.place in same:
             raise CorpusError(
-                f"{where}: line 1 has two columns for {meaning.column}: '{same[meaning.place]}' "
+                f"{first} has two columns for {meaning.column}: '{same[meaning.place]}' "
                 f"and '{name}'",
                 "rename or drop one of them",
             )
@@ -289,19 +301,20 @@ def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
     negatives = [name for _, name in sorted(found.pop("hard_neg", {}).items())]
     columns = next((kind for kind in KINDS if _is_of(kind, found, len(negatives))), None)
     if columns is None or (others and exact):
-        raise _refusal(where, names)
+        raise _refusal(first, names)
     for name in others:
         if is_nearly_known(name):
             raise CorpusError(
-                f"{where}: line 1 has the column '{name}' next to {', '.join(columns)}, and it "
+                f"{first} has the column '{name}' next to {', '.join(columns)}, and it "
                 "would be ignored",
                 f"rename or drop it; {EXPECTED}",
             )
     texts = [column for column in columns if not column.startswith("hard_neg")]
     keys = [found[column][0] for column in texts]
-    count, listed = _count_negatives(where, head, negatives)
+    count, listed = _count_negatives(first, head, negatives)
     return Layout(
         where=where,
+        word=word,
         columns=(*texts, *negative_names(count)),
         keys=(*keys, *negatives),
         listed=listed,
@@ -319,7 +332,7 @@ def _is_of(columns: Sequence[str], texts: Collection[str], negatives: int) -> bo
     return sorted(plain) == sorted(texts) and wanted == min(negatives, 2)
 
 
-def _count_negatives(where: str, head: Record, negatives: Sequence[str]) -> tuple[int, bool]:
+def _count_negatives(first: str, head: Record, negatives: Sequence[str]) -> tuple[int, bool]:
     """Return how many hard negatives a row has, and True if they are one list.
 
     Raises CorpusError.
@@ -331,20 +344,20 @@ def _count_negatives(where: str, head: Record, negatives: Sequence[str]) -> tupl
         name = (lists or plurals)[0]
         other = next(column for column in negatives if column != name)
         raise CorpusError(
-            f"{where}: line 1 has two columns for hard_neg: '{name}', a list, and '{other}'",
+            f"{first} has two columns for hard_neg: '{name}', a list, and '{other}'",
             "drop one of them",
         )
     if lists:
         if not values[0]:
             raise CorpusError(
-                f"{where}: line 1: '{lists[0]}' is an empty list, and every row has as many hard "
+                f"{first}: '{lists[0]}' is an empty list, and every row has as many hard "
                 "negatives as the first",
                 "drop the column to train on pairs, or the rows without hard negatives",
             )
         return len(values[0]), True
     if plurals:
         raise CorpusError(
-            f"{where}: line 1: '{plurals[0]}' is {_shown(values[0])}, expected a list of texts",
+            f"{first}: '{plurals[0]}' is {shown(values[0])}, expected a list of texts",
             "a column that holds one text is hard_neg; CSV and TSV have a column for each: "
             "hard_neg_1, hard_neg_2, ...",
         )
@@ -356,16 +369,16 @@ def _is_plural(name: str) -> bool:
     return meaning is not None and meaning.several
 
 
-def _refusal(where: str, names: Sequence[str]) -> CorpusError:
+def _refusal(first: str, names: Sequence[str]) -> CorpusError:
     """Return the error for a file with columns that make no known kind of training text."""
     listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
     hint = "rename or drop columns; or name those to read of a file, --corpus FILE:COLUMN,COLUMN"
     if any(not name.strip() or name.startswith("Unnamed: ") for name in names):
         hint = "the column without a name is pandas' index: to_csv(..., index=False)"
-    return CorpusError(f"{where}: line 1 has the columns {listed}; {EXPECTED}", hint)
+    return CorpusError(f"{first} has the columns {listed}; {EXPECTED}", hint)
 
 
-def _label(where: str, number: int, value: Any) -> str:
+def _label(place: str, value: Any) -> str:
     text = str(value).strip().lower()
     for label, i in LABELS.items():
         if text in (label, str(i)):
@@ -378,24 +391,4 @@ def _label(where: str, number: int, value: Any) -> str:
             "df.dropna(subset=['label']).astype({'label': int}); "
             "if they are graded scores, name the column 'score'"
         )
-    raise CorpusError(f"{where}: line {number} has the label {value!r}; expected {expected}", hint)
-
-
-def _score(where: str, number: int, value: Any) -> str:
-    with suppress(TypeError, ValueError):
-        score = float(value)
-        if math.isfinite(score):
-            return repr(score)
-    raise CorpusError(
-        f"{where}: line {number} has the score {value!r}; expected a number",
-        "drop rows without a score",
-    )
-
-
-def _plain(name: str) -> str:
-    """Return a name in small letters, without blanks, dots, hyphens and underscores."""
-    return re.sub(r"[\s._\-\ufeff]+", "", name).lower()
-
-
-def _shown(value: Any) -> str:
-    return printable(json.dumps(value, default=str, ensure_ascii=False)[:40])
+    raise CorpusError(f"{place} has the label {value!r}; expected {expected}", hint)

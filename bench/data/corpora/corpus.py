@@ -5,30 +5,29 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from bench.base.cache import CacheEntry, default_cache
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.text import list_names
 from bench.data.corpora.columns import NUMBERS, Layout, Row, find_layout, kind_of
 from bench.data.corpora.naming import EXAMPLE, ChosenColumns, parse_columns
-from bench.data.corpora.records import LINES, PARQUET, Record, Seen, format_of, read_records
-from bench.data.corpora.saved import (
-    SAVED,
-    TRAIN,
-    is_saved,
-    read_saved,
-    saved_files,
-    saved_splits,
-)
+from bench.data.reading import open_table
+from bench.data.reading.lines import Record, Seen
+from bench.data.reading.saved import has_splits, is_saved, split_names
+from bench.data.reading.table import SAVED
 
 BUILTIN = Path(__file__).parents[2] / "builtin" / "data" / "sentences.txt.xz"
+TRAIN = "train"
 PANDAS_INDEX = "__index_level_0__"  # a column of Parquet files that nobody asked for
-SURVEY_VERSION = 3  # of the rules for counting rows
+SURVEY_VERSION = 4  # of the rules for counting rows
 
 
 class Corpus:
@@ -56,19 +55,14 @@ class Corpus:
         self.column = column
         self.unread: tuple[str, ...] = ()
         self._cache = cache
-        self.format = SAVED if path.is_dir() else format_of(path)
-        if self.format not in (*LINES, PARQUET, SAVED):
-            raise CorpusError(
-                f"{path}: unknown format '{path.suffix}'; expected {', '.join(LINES)} (plain, .gz "
-                f"or .xz) or {PARQUET}",
-                "rename the file by its content, for example .txt for one sentence per line",
-            )
+        self._table = open_table(path)
+        self.format = self._table.format
         self.chosen: ChosenColumns | None = None
         if chosen is not None and not self._reads_the_same(chosen):
             self.chosen = chosen
         if self.chosen is not None:
             self.name = f"{name}:{','.join(self.chosen.typed)}"
-        columns, rows = self._table()
+        columns, rows = self._columns_and_rows()
         self.columns = columns if column is None else ("sentence",)
         next(rows)  # a first row that cannot be read is an error now, and not in the training
 
@@ -88,7 +82,7 @@ class Corpus:
         "all" means every text column, row by row; None means the only column. Raises CorpusError if
         the file has no such column, or if ``column`` is None and there are several.
         """
-        texts = [name for name in self.columns if name not in NUMBERS]
+        texts = self._texts
         if column is None and len(self.columns) == 1:
             return self
         if column not in (*texts, "all"):
@@ -113,7 +107,7 @@ class Corpus:
         No sentence is empty. Raises CorpusError, at the end if no row has any text.
         """
         blank = True
-        for row in self._table(seen)[1]:
+        for row in self._columns_and_rows(seen)[1]:
             blank = blank and all(text == " " for text in row)
             yield row
         if blank:
@@ -146,6 +140,15 @@ class Corpus:
         return self._facts[0]
 
     @property
+    def repeated(self) -> dict[str, int]:
+        """How often each text column has a text that it had before.
+
+        A contrastive loss takes equal texts in a batch for negatives. The first time this reads
+        the whole file.
+        """
+        return self._facts[2]
+
+    @property
     def sha256(self) -> str:
         """The hash that identifies the text: its content and the columns that a user chose."""
         # rows of saved data have only the chosen columns
@@ -155,8 +158,8 @@ class Corpus:
         return hashlib.sha256(json.dumps(["chosen columns", chosen]).encode()).hexdigest()
 
     @cached_property
-    def _facts(self) -> tuple[str, int]:
-        """The hash of the content and the number of rows.
+    def _facts(self) -> tuple[str, int, dict[str, int]]:
+        """The hash of the content, the number of rows, and how often there is a text again.
 
         They come from the cache, or from reading the whole file.
         """
@@ -166,31 +169,30 @@ class Corpus:
         entry = CacheEntry(
             "surveys",
             repr(tuple(where)),
-            [SURVEY_VERSION, *where, *self._stamps()],
+            [SURVEY_VERSION, *where, *self._table.stamps()],
             self._cache,
         )
         known = entry.read()
         if known is None:
             digest = hashlib.sha256()
             count = 0
-            for _ in self.rows(digest.update):
+            # eight bytes of each text, in the place of the text
+            hashes = {name: array("q") for name in self._texts}
+            columns = [(self.columns.index(name), kept) for name, kept in hashes.items()]
+            for row in self.rows(digest.update):
                 count += 1
-            known = {"rows": count, "sha256": digest.hexdigest()}
+                for place, kept in columns:
+                    kept.append(hash(row[place]))
+            repeated = {name: count - distinct(kept) for name, kept in hashes.items()}
+            known = {"rows": count, "sha256": digest.hexdigest(), "repeated": repeated}
             entry.write(known)
-        return known["sha256"], known["rows"]
+        return known["sha256"], known["rows"], known["repeated"]
 
-    def _stamps(self) -> list[int]:
-        """Return size and times of each file: the counts are valid until one of them changes."""
-        files = [self.path]
-        if self.format == SAVED:
-            files = [*sorted(self.path.glob("*.json")), *saved_files(self.path)]
-        stamps: list[int] = []
-        for file in files:
-            stat = file.stat()
-            stamps += [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-        return stamps
+    @property
+    def _texts(self) -> list[str]:
+        return [name for name in self.columns if name not in NUMBERS]
 
-    def _table(self, seen: Seen = None) -> tuple[tuple[str, ...], Iterator[Row]]:
+    def _columns_and_rows(self, seen: Seen = None) -> tuple[tuple[str, ...], Iterator[Row]]:
         """Return the columns of the file, and its rows.
 
         If only one column was requested, a row is a cell of it.
@@ -217,11 +219,7 @@ class Corpus:
 
     def _records(self, seen: Seen) -> Iterator[tuple[int, Record]]:
         """Return the numbered records, with the chosen columns, or with all."""
-        where = str(self.path)
-        if self.format == SAVED:
-            records = read_saved(where, self.path, self._choose)
-        else:
-            records = read_records(where, self.path, self.format, seen, self._choose)
+        records = self._table.records(self._choose, seen)
         if self.chosen is None:
             return records
         return self._with_chosen_cells(records)
@@ -254,12 +252,12 @@ class Corpus:
 
         Raises CorpusError if they make no training text.
         """
-        where = str(self.path)
+        where, word = self._table.where, self._table.word
         if self.chosen is None:
-            return find_layout(where, head, exact=self.format in (".csv", ".tsv"))
+            return find_layout(where, head, exact=self.format in (".csv", ".tsv"), word=word)
         their_names = dict(zip(self.chosen.ours, self.chosen.theirs, strict=True))
         named = {our: head[their] for our, their in their_names.items()}
-        layout = find_layout(where, named, exact=True)
+        layout = find_layout(where, named, exact=True, word=word)
         self._check_no_numbers(head)
         return replace(
             layout,
@@ -340,7 +338,7 @@ def _name_of(path: Path) -> str:
     """Return the name of a file or saved folder; a split has the name of the folder above, too."""
     name = path.name or path.resolve().name
     above = path.resolve().parent
-    if path.is_dir() and _splits_or_none(above):
+    if path.is_dir() and has_splits(above):
         return f"{above.name}/{name}"
     return name
 
@@ -355,7 +353,7 @@ def _saved_folder(folder: Path) -> Path:
             f"{folder} is a folder, and none that save_to_disk wrote",
             "name its files: --corpus A.txt,B.txt; or the folder that Dataset.save_to_disk made",
         )
-    splits = saved_splits(folder)
+    splits = split_names(folder)
     if not splits:
         return folder
     if TRAIN not in splits and len(splits) > 1:
@@ -366,11 +364,9 @@ def _saved_folder(folder: Path) -> Path:
     return folder / (TRAIN if TRAIN in splits else splits[0])
 
 
-def _splits_or_none(folder: Path) -> tuple[str, ...]:
-    """Return the splits of a folder; () if it is no saved DatasetDict, or a damaged one."""
-    with suppress(CorpusError):
-        return saved_splits(folder)
-    return ()
+def distinct(hashes: array[int]) -> int:
+    """Return how many different numbers there are."""
+    return len(np.unique(np.frombuffer(hashes, dtype=np.int64)))
 
 
 def _is_number(text: str) -> bool:

@@ -22,13 +22,15 @@ from pathlib import Path
 from bench.base.cache import default_cache
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import write_whole
+from bench.base.hashes import file_sha256
 from bench.base.locks import lock
 from bench.base.text import list_names, plural
 from bench.data.corpora.columns import find_layout, meaning_of
 from bench.data.corpora.naming import HUB, name_columns
-from bench.data.corpora.records import BLOCK, LINES, PARQUET, Record, format_of, read_records
 from bench.data.fetching import Say, silent, site
 from bench.data.hub import download_from_hub, repository_info
+from bench.data.reading import SUFFIXES, format_of, open_table
+from bench.data.reading.lines import BLOCK, Record
 
 FORM = (
     "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; label=score names a column; "
@@ -38,6 +40,7 @@ NAME = re.compile(
     r"hub:(?P<repo>[^/:@]+/[^/:@]+)(@(?P<revision>[^/:]+))?(/(?P<path>[^:]*))?"
     r"(:(?P<columns>[^#]*)(#(?P<limit>0*[1-9][0-9]*))?)?"
 )
+ROWS = "rows.jsonl"
 TRAIN = re.compile(r"(^|[/_.\-])train([/_.\-]|$)")
 OTHER_SPLIT = re.compile(r"(^|[/_.\-])(test|validation|valid|val|dev|eval)([/_.\-]|$)")
 
@@ -97,7 +100,20 @@ def hub_corpus(
         with lock(folder.with_name(folder.name + ".lock")):
             if not about.is_file():
                 _make(name, folder, say)
-    return folder / "rows.jsonl", str(json.loads(about.read_text(encoding="utf-8"))["name"])
+    return folder / ROWS, str(json.loads(about.read_text(encoding="utf-8"))["name"])
+
+
+def first_fetch_of(rows: Path) -> str:
+    """Return the data set and the commit that a text of the hub was made of, with the sha256 of
+    each file; "" for any other file."""
+    about = rows.with_name("about.json")
+    if rows.name != ROWS or not about.is_file():
+        return ""
+    facts = json.loads(about.read_text(encoding="utf-8"))
+    if "repo" not in facts:  # made by an earlier version
+        return ""
+    files = ", ".join(f"{file} sha256 {sha256}" for file, sha256 in facts["files"].items())
+    return f"hub data set {facts['repo']} at {facts['revision']}: {files}"
 
 
 def is_here(text: str) -> bool:
@@ -137,24 +153,28 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     rows = 0
     most = name.limit or sys.maxsize
     parts: list[Path] = []
+    files: dict[str, str] = {}
     for i, file in enumerate(chosen):
         if rows >= most:
             break
         part, aside = work / f"{i:05d}.jsonl", work / f"{i:05d}.new"
+        digest = work / f"{i:05d}.sha256"  # of the file as the hub has it
         if not part.is_file():
             raw = work / f"{i:05d}.{Path(file).name}"
             download_from_hub(site("hub", name.repo, revision, file), raw)
             with aside.open("w", encoding="utf-8") as out:
                 for row in itertools.islice(read_hub_rows(raw, file, name), most - rows):
                     out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            write_whole(digest, file_sha256(raw).encode())
             aside.replace(part)
             raw.unlink()
         with part.open("rb") as stream:
             rows += sum(1 for _ in stream)
         parts.append(part)
+        files[file] = digest.read_text()
     if not rows:
         raise CorpusError(f"{name.text} has no rows", "expected one sentence in each")
-    with (folder / "rows.jsonl").open("wb") as whole:
+    with (folder / ROWS).open("wb") as whole:
         for part in parts:
             with part.open("rb") as stream:
                 shutil.copyfileobj(stream, whole, BLOCK)
@@ -163,7 +183,8 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     about = {
         "name": f"{HUB}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}",
         "revision": revision,
-        "files": chosen[: len(parts)],
+        "repo": name.repo,
+        "files": files,
         "rows": rows,
     }
     write_whole(folder / "about.json", (json.dumps(about, indent=1) + "\n").encode())
@@ -178,7 +199,7 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
     readable = [
         file
         for file in files
-        if format_of(file) in (*LINES, PARQUET) and not Path(file).name.startswith((".", "_"))
+        if format_of(file) in SUFFIXES and not Path(file).name.startswith((".", "_"))
     ]
     chosen = [f for f in readable if f"{f}/".startswith(f"{name.path}/" if name.path else "")]
     if chosen != [name.path]:
@@ -222,12 +243,13 @@ def read_hub_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
         return theirs
 
     layout = None
-    for number, record in read_records(where, path, format_of(file), choose=chosen):
+    table = open_table(path, where)
+    for number, record in table.records(chosen):
         if layout is None:
             chosen(list(record))
         row = {our: record.get(their) for our, their in zip(ours, theirs, strict=True)}
         if layout is None:
-            layout = find_layout(where, row, exact=True)
+            layout = find_layout(where, row, exact=True, word=table.word)
         if row.get("label") not in (-1, "-1", "-"):
             layout.row(number, row)
             yield row

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from bench.base.errors import CorpusError
 from bench.data.corpora.columns import Row
 from bench.data.corpora.corpus import Corpus
-from bench.data.corpora.records import Seen
+from bench.data.reading.lines import Seen
 
 SHOWN = 3  # names of texts that the name of them all has
 
@@ -54,6 +54,15 @@ class JoinedCorpus(Corpus):
 
     def __len__(self) -> int:
         return sum(len(part) for part in self._parts)
+
+    @property
+    def repeated(self) -> dict[str, int]:
+        """The sums over the texts: a text that two of them have is not counted."""
+        sums: dict[str, int] = {}
+        for part in self._parts:
+            for name, count in part.repeated.items():
+                sums[name] = sums.get(name, 0) + count
+        return sums
 
     @property
     def content_sha256(self) -> str:

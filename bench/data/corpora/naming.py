@@ -5,21 +5,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.base.errors import CorpusError
 from bench.data.corpora.columns import EXPECTED, our_names, text_column_that_holds_numbers
-from bench.data.corpora.records import LINES, PARQUET, format_of
-from bench.data.corpora.saved import is_saved
+from bench.data.reading import SUFFIXES, format_of
+from bench.data.reading.naming import BY_HASH, path_exists, split_columns
+from bench.data.reading.saved import is_saved
 
 HUB = "hub:"
-BY_HASH = "sha256:"
-"""Stands before the hash of a text, which may have any file name."""
 EXAMPLE = "--corpus notes.txt, --corpus pairs.csv:question,answer, or --corpus a.txt --corpus b.txt"
-DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 @dataclass(frozen=True)
@@ -103,27 +100,6 @@ def parse_corpus(text: str) -> CorpusName:
     return CorpusName(*split_columns(text))
 
 
-def split_columns(text: str) -> tuple[str, tuple[str, ...]]:
-    """Split ``FILE:COLUMN,COLUMN`` at the first colon that is not part of the path; () if there is
-    no such colon.
-
-    A drive and ``sha256:`` have a colon of their own. A path that exists may hold more of them.
-    """
-    start = 0
-    if text.startswith(BY_HASH):
-        start = len(BY_HASH)
-    elif DRIVE.match(text):
-        start = 2
-    colons = [at for at, character in enumerate(text) if character == ":" and at >= start]
-    if not colons:
-        return text, ()
-    split = colons[0]
-    for colon in colons:
-        if path_exists(text[:colon]):
-            split = colon
-    return text[:split], tuple(part.strip() for part in text[split + 1 :].split(","))
-
-
 def parse_columns(columns: Sequence[str], where: str) -> ChosenColumns:
     """Find the role of each column that a user named: as ``NAME=score`` says, by the names if all
     are known, else by their order.
@@ -191,13 +167,4 @@ def _is_source(piece: str) -> bool:
     if piece.startswith((HUB, BY_HASH)):
         return True
     source = parse_corpus(piece).source
-    return format_of(source) in (*LINES, PARQUET) or is_saved(Path(source).expanduser())
-
-
-def path_exists(text: str) -> bool:
-    """Say if there is a file or folder of that name. Raises nothing for any text."""
-    try:
-        return bool(text) and Path(text).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):
-        # too long for a path, a NUL, or a user without a home
-        return False
+    return format_of(source) in SUFFIXES or is_saved(Path(source).expanduser())

@@ -6,26 +6,27 @@ spaces, as in the papers' sets.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench.base.errors import DataDamaged
 from bench.base.text import list_names, plural
-from bench.data.own.naming import (
-    FileColumns,
-    OwnFile,
-    choose_columns,
-    find_kind,
-    read_description,
-)
-from bench.data.own.table import FileRow, column_names, no_rows, read_file_rows
+from bench.data.own.columns import FileColumns, choose_columns, find_kind
+from bench.data.own.naming import OwnFile, read_description
+from bench.data.reading import Table, open_table
+from bench.data.reading.cells import number_of, shown, text_of
+from bench.data.reading.lines import Record
+from bench.data.reading.saved import is_saved, split_names
 from bench.data.sets import single_spaced
 from bench.data.sets.clustering import ClassedTexts
 from bench.data.sets.sts import SentencePairs
@@ -44,13 +45,30 @@ SPLITS = {
     "test": TEST,
 }
 """The words of a split column, and the names of splits of saved data sets."""
+MOST_ROWS = 2_000_000
+"""Rows of a file that are read; evaluation data is held in memory."""
+WHOLE_DECIMAL = re.compile(r"([+-]?\d+)\.0+")
+"""A whole number as pandas writes it next to a missing one."""
 FOLDS = 10
 """Of the cross-validation of texts that have no train split, as for MR."""
 
 
 @dataclass(frozen=True)
+class FileRow:
+    """One row of a user's file.
+
+    ``place`` is for messages, as "pairs.tsv: line 3"; ``split`` the one that a saved data set
+    keeps it in.
+    """
+
+    place: str
+    cells: Record
+    split: str | None = None
+
+
+@dataclass(frozen=True)
 class FileItem:
-    """One checked row: its texts, its answer as the file has it, and its place."""
+    """One checked row: its texts, its answer as the file has it, and its place for messages."""
 
     place: str
     texts: tuple[str, ...]
@@ -64,7 +82,10 @@ def with_kind(own: OwnFile) -> OwnFile:
 
     Raises BenchError if neither the user nor its columns say it, DataDamaged if it has no rows.
     """
-    return replace(own, kind=find_kind(own, column_names(own.path)))
+    first = next(_read_rows(own.path), None)
+    if first is None:
+        raise _no_rows(own.path)
+    return replace(own, kind=find_kind(own, list(first.cells)))
 
 
 def read_pairs(own: OwnFile) -> SentencePairs:
@@ -74,8 +95,8 @@ def read_pairs(own: OwnFile) -> SentencePairs:
     """
     scale = read_description(own.path).scale
     items = _scored_items(own, _read_items(own))
-    _check_sentences(own, items)
-    gold = np.array([_rating(own, item, scale) for item in items], dtype=np.float64)
+    _check_sentences(items)
+    gold = np.array([_rating(item, scale) for item in items], dtype=np.float64)
     if len(items) < 2:
         raise DataDamaged(f"{own.path}: one pair; a correlation needs at least two", "add pairs")
     if np.ptp(gold) == 0:
@@ -104,7 +125,7 @@ def read_labelled(own: OwnFile) -> LabelledTexts:
     Every split is "test" if the file has none. Raises DataDamaged, BenchError.
     """
     items = _read_items(own)
-    labels = [_label(own, item) for item in items]
+    labels = [_label(item) for item in items]
     splits = _splits(own, items)
     classes = tuple(sorted(set(labels), key=_natural))
     if len(classes) < 2:
@@ -134,7 +155,7 @@ def read_classed(own: OwnFile) -> ClassedTexts:
     Raises DataDamaged, BenchError.
     """
     items = _scored_items(own, _read_items(own))
-    labels = [_label(own, item) for item in items]
+    labels = [_label(item) for item in items]
     classes = sorted(set(labels), key=_natural)
     if not 2 <= len(classes) < len(items):
         raise DataDamaged(
@@ -162,108 +183,157 @@ def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
     return [text for text, splits in splits_of.items() if TEST in splits and len(splits) > 1]
 
 
+def _tables(path: Path) -> dict[str | None, Table]:
+    """Return the tables in a file, or in a folder of ``save_to_disk``, by the names of their
+    splits; None if there are none.
+
+    Raises BenchError.
+    """
+    if not path.is_dir():
+        table = open_table(path)
+        if table.format == ".txt":
+            raise DataDamaged(
+                f"{path}: a text file has no columns",
+                "name it .tsv or .csv, with a line of column names",
+            )
+        return {None: table}
+    if not is_saved(path):
+        raise DataDamaged(
+            f"{path} is not a folder that save_to_disk wrote",
+            "give a file, or the folder that Dataset.save_to_disk made",
+        )
+    splits = split_names(path)
+    if not splits:
+        return {None: open_table(path)}
+    return {split: open_table(path / split) for split in splits}
+
+
+def _read_rows(path: Path) -> Iterator[FileRow]:
+    """Yield the rows in their order. Raises BenchError, naming the row, if they cannot be read."""
+    count = 0
+    for split, table in _tables(path).items():
+        for number, cells in table.records():
+            count += 1
+            if count > MOST_ROWS:
+                raise DataDamaged(
+                    f"{path}: more than {MOST_ROWS:,} rows",
+                    "give a sample of it as evaluation data",
+                )
+            yield FileRow(f"{table.where}: {table.word} {number}", cells, split)
+
+
+def _no_rows(path: Path) -> DataDamaged:
+    if path.is_file() and path.stat().st_size == 0:
+        return DataDamaged(
+            f"{path} is empty", "expected names of columns, and one item in each row"
+        )
+    return DataDamaged(f"{path}: it has no rows below its header", "expected one item in each row")
+
+
 def _read_items(own: OwnFile) -> list[FileItem]:
     """Read the checked rows of a file. Its first row says which columns it has."""
     columns: FileColumns | None = None
     items = []
-    for row in read_file_rows(own.path):
+    for row in _read_rows(own.path):
         if columns is None:
             columns = choose_columns(own, list(row.cells))
-        items.append(_item(own, row, columns))
+        items.append(_item(row, columns))
     if columns is None:
-        raise no_rows(own.path)
+        raise _no_rows(own.path)
     return items
 
 
-def _item(own: OwnFile, row: FileRow, columns: FileColumns) -> FileItem:
-    texts = tuple(_text(own, row, column) for column in columns.texts)
-    answer = _cell(own, row, columns.answer)
+def _item(row: FileRow, columns: FileColumns) -> FileItem:
+    texts = []
+    for column in columns.texts:  # an empty text is a text
+        texts.append(single_spaced(text_of(_cell(row, column), row.place, column)))
+    answer = _cell(row, columns.answer)
     subset = None
     if columns.subset is not None:
-        subset = str(_cell(own, row, columns.subset))
-    return FileItem(row.place, texts, answer, _split(own, row, columns), subset)
+        subset = str(_cell(row, columns.subset))
+    return FileItem(row.place, tuple(texts), answer, _split(row, columns), subset)
 
 
-def _cell(own: OwnFile, row: FileRow, column: str) -> Any:
+def _cell(row: FileRow, column: str) -> Any:
     if column not in row.cells:
         raise DataDamaged(
-            f"{own.path}: {row.place} has no '{column}', but the first row has",
+            f"{row.place} has no '{column}', but the first row has",
             "write every column in every row",
         )
     return row.cells[column]
 
 
-def _text(own: OwnFile, row: FileRow, column: str) -> str:
-    """Return the text of a cell. Raises DataDamaged for a missing one; an empty one is a text."""
-    value = _cell(own, row, column)
-    if not isinstance(value, str):
-        raise DataDamaged(
-            f"{own.path}: {row.place}: '{column}' is {json.dumps(value, default=str)[:40]}, "
-            "expected a text",
-            "drop the row, or name another column",
-        )
-    return single_spaced(value)
-
-
-def _split(own: OwnFile, row: FileRow, columns: FileColumns) -> str | None:
+def _split(row: FileRow, columns: FileColumns) -> str | None:
     """Return the split of a row: from its split column, else from the saved data set."""
-    word = row.split if columns.split is None else str(_cell(own, row, columns.split))
+    word = row.split if columns.split is None else str(_cell(row, columns.split))
     if word is None:
         return None
     split = SPLITS.get(word.strip().lower())
     if split is None:
         raise DataDamaged(
-            f"{own.path}: {row.place} has the split {word!r}; expected train, dev or test",
+            f"{row.place} has the split {word!r}; expected train, dev or test",
             "rename the split, or drop the column",
         )
     return split
 
 
-def _check_sentences(own: OwnFile, items: Sequence[FileItem]) -> None:
+def _check_sentences(items: Sequence[FileItem]) -> None:
     """Raise DataDamaged for a pair that lacks a sentence: nobody can have rated it."""
     for item in items:
         if not all(item.texts):
             raise DataDamaged(
-                f"{own.path}: {item.place} has an empty sentence", "drop pairs without a sentence"
+                f"{item.place} has an empty sentence", "drop pairs without a sentence"
             )
 
 
-def _rating(own: OwnFile, item: FileItem, scale: tuple[float, float] | None) -> float:
-    try:
-        if isinstance(item.answer, bool):
-            raise ValueError
-        rating = float(item.answer)
-    except (TypeError, ValueError):
-        rating = math.nan
-    if not math.isfinite(rating):
-        raise DataDamaged(
-            f"{own.path}: {item.place} has the rating {item.answer!r}; expected a number",
-            "drop pairs that nobody rated, or name the column of ratings",
-        )
+def _rating(item: FileItem, scale: tuple[float, float] | None) -> float:
+    rating = number_of(
+        item.answer,
+        item.place,
+        "rating",
+        "drop pairs that nobody rated, or name the column of ratings",
+    )
     if scale is not None and not scale[0] <= rating <= scale[1]:
         raise DataDamaged(
-            f"{own.path}: {item.place} has the rating {rating:g}, outside of the scale "
-            f"{scale[0]:g} to {scale[1]:g}",
+            f"{item.place} has the rating {rating:g}, outside of the scale {scale[0]:g} to "
+            f"{scale[1]:g}",
             "correct the rating, or the scale in the file's description",
         )
     return rating
 
 
-def _label(own: OwnFile, item: FileItem) -> str:
+def _label(item: FileItem) -> str:
     """Return the name of a class.
 
-    A whole number is written without a point, so that 1 and 1.0 are one class.
+    A whole number is written without a point, so that 1, 1.0 and the text "1.0" are one class.
+    Raises DataDamaged for a cell without a label, or with several.
     """
     value = item.answer
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    label = ""
     is_nan = value != value
+    label = ""
     if value is not None and not is_nan:
         label = str(value).strip()
+    if isinstance(value, bytes):
+        label = text_of(value, item.place, "label").strip()
     if not label:
-        raise DataDamaged(f"{own.path}: {item.place} has no label", "drop texts without a label")
-    return label
+        raise DataDamaged(f"{item.place} has no label", "drop texts without a label")
+    if isinstance(value, list | dict) or _is_list(label):
+        raise DataDamaged(
+            f"{item.place} has several labels, {shown(value)}; a text has one label",
+            "keep one label of each text, or make a file for each label, with yes or no in a row",
+        )
+    whole = WHOLE_DECIMAL.fullmatch(label)
+    return whole[1] if whole else label
+
+
+def _is_list(label: str) -> bool:
+    """Say if a text is a list as pandas writes it into a CSV: [0, 2], or ['joy', 'fear']."""
+    if not (label.startswith("[") and label.endswith("]")):
+        return False
+    try:
+        return isinstance(ast.literal_eval(label), list)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return False
 
 
 def _natural(label: str) -> tuple[float, str]:

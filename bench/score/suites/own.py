@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace as replace_fields
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.text import plural
 from bench.data.own.items import (
     read_classed,
@@ -200,7 +200,7 @@ def stored_task(name: str, protocol: str) -> Task | None:
 
 
 def _read_nothing(task: Task, data: DataFolder) -> LoadedTask:
-    raise BenchError(f"the file of {task.name} was not named", EXAMPLE)
+    raise DataMissing(f"a record does not say where the file of {task.name} is")
 
 
 def choose_files(files: str) -> Suite:

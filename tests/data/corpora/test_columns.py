@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bench.base.errors import CorpusError
 from bench.data.corpora import Corpus, open_corpus_file
 from bench.data.corpora.token_cache import as_text, tokenise
+from bench.run.corpora import describe_corpus
 
 
 def corpus(tmp_path: Path, name: str, content: str) -> Corpus:
@@ -102,9 +103,9 @@ def test_a_parquet_file_is_a_corpus(tmp_path: Path) -> None:
     ("columns", "problem"),
     [
         ({"text": ["a", "b\0c"]}, "row 2 has a NUL"),
-        ({"text": ["a", b"\xff"]}, "not a readable Parquet file|expected a string|has the columns"),
-        ({"sent0": ["a"], "sent1": [3]}, "line 1: 'sent1' is 3, expected a string"),
-        ({"sent0": ["a"], "sent1": ["b"], "score": [None]}, "line 1 has the score None"),
+        ({"text": ["a", b"\xff"]}, "row 2: 'text' has bytes that are not UTF-8 text"),
+        ({"sent0": ["a"], "sent1": [3]}, "row 1: 'sent1' is 3, expected a string"),
+        ({"sent0": ["a"], "sent1": ["b"], "score": [None]}, "row 1 has the score None"),
         ({"vector": [[1.0, 2.0]]}, "has the columns 'vector'"),
         ({"text": ["", None]}, "no row has any text"),
     ],
@@ -117,11 +118,19 @@ def test_a_parquet_file_that_is_no_corpus_is_one_line(tmp_path, columns, problem
     assert "\n" not in caught.value.message
 
 
+def test_texts_that_are_stored_as_bytes_are_decoded(tmp_path: Path) -> None:
+    made = parquet(tmp_path, text=["é".encode(), None, b"b"])
+    assert list(made.rows()) == [("é",), (" ",), ("b",)]
+
+
 @pytest.mark.parametrize("score", ["", "high", "nan", "inf", "1,5", "-"])
 def test_a_row_without_a_score_is_named(tmp_path: Path, score: str) -> None:
     made = corpus(tmp_path, "g.tsv", f"sent0\tsent1\tscore\na\tb\t0\nc\td\t{score}\n")
-    with pytest.raises(CorpusError, match=r"line 3 has the score '.*'; expected a number"):
+    with pytest.raises(
+        CorpusError, match=r"line 3 has the score '.*'; expected a number"
+    ) as caught:
         len(made)
+    assert ("decimal point: 1.5" in str(caught.value.hint)) == (score == "1,5")
 
 
 def test_one_column_of_a_wider_corpus(tmp_path: Path) -> None:
@@ -149,3 +158,12 @@ def test_text_comes_back_letter_by_letter(tmp_path: Path, lines: list[str]) -> N
     made = corpus(tmp_path, "t.txt", "".join(line + "\n" for line in lines))
     ready = as_text(made, tmp_path / "cache")
     assert ready.column(0).rows(np.arange(len(lines))) == lines
+
+
+def test_texts_that_a_column_had_before_are_counted_and_a_plan_says_so(tmp_path: Path) -> None:
+    made = corpus(tmp_path, "t.csv", "sent0,sent1,score\na,b,1\na,c,1\na,b,0\nd,a,1\n")
+    assert made.repeated == {"sent0": 2, "sent1": 1}
+    (note,) = describe_corpus(made)
+    assert "sent0 2, sent1 1" in note
+    assert describe_corpus(made.only("sent1"))[0].startswith("t.csv: texts")
+    assert describe_corpus(corpus(tmp_path, "u.txt", "a\nb\n")) == []

@@ -16,7 +16,7 @@ from hub import StandInHub
 
 from bench.base.errors import BenchError, CorpusError
 from bench.data.corpora import Corpus
-from bench.data.corpora.hub import HubName, hub_corpus
+from bench.data.corpora.hub import HubName, first_fetch_of, hub_corpus
 from bench.data.corpora.naming import name_columns
 
 REPO = "someone/texts"
@@ -79,6 +79,9 @@ def test_parquet_in_several_files_is_read_in_their_order_and_the_test_split_is_l
     corpus = opened(f"hub:{REPO}:text", tmp_path)
     assert rows(corpus) == [("a é",), ("b\u2028c",), ("c",), ("d",), (" ",)]
     assert corpus.columns == ("sentence",) and corpus.name == f"hub:{REPO}@{revision[:12]}:text"
+    said = first_fetch_of(corpus.path)
+    assert said.startswith(f"hub data set {REPO} at {revision}: data/train-00000-of-00002.parquet")
+    assert said.count("sha256") == 2 and "test" not in said
     assert [p.name for p in corpus.path.parent.iterdir()].count("parts") == 0, (
         "nothing of the data set's own files stays"
     )

@@ -72,7 +72,7 @@ def test_ids_are_the_tokenizers(triplets, tmp_path, monkeypatch, chunk, vocab, d
 
 def test_second_open_reads_neither_text_nor_tokenizer(triplets, tmp_path, monkeypatch):
     first = everything(build(triplets, tmp_path))
-    monkeypatch.setattr("bench.data.corpora.records.read_lines", never)
+    monkeypatch.setattr("bench.data.reading.lines.read_lines", never)
     assert everything(build(triplets, tmp_path, encode=never)) == first
 
 

@@ -306,6 +306,70 @@ def test_a_mistake_in_a_file_is_one_line(
     assert not (tmp_path / "runs").exists()
 
 
+LEFT_OUT = [
+    ("gold.csv", "sentence1,sentence2,gold,score", "gold.csv:sentence1,sentence2,gold"),
+    ("label.csv", "sentence1,sentence2,score,Label", "label.csv:sentence1,sentence2,Label"),
+    (
+        "sick.csv",
+        "sentence1,sentence2,label,relatedness_score",
+        "sick.csv:sentence1,sentence2,label",
+    ),
+    ("third.csv", "sentence1,sentence2,score,sentence3", "third.csv:sentence1,sentence2,score"),
+    ("classification:q.csv", "question,sentence,label", "q.csv:question,sentence,label"),
+    ("classification:a.csv", "label,title,content", "a.csv:title,content,label"),
+    ("clustering:a.csv", "label,title,content", "clustering:a.csv:title,label"),
+    ("classification:b.csv", "text,label,label_text", "b.csv:text,label_text"),
+]
+
+
+@pytest.mark.parametrize(("option", "header", "spelling"), LEFT_OUT)
+def test_a_column_that_may_be_meant_is_refused_with_the_spelling_that_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, header: str, spelling: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = ("sentence", "question", "title", "content", "text")
+    names = header.split(",")
+    rows = []
+    for i in range(40):
+        cells = [f"text {i}" if name.rstrip("123") in texts else str(i % 2) for name in names]
+        rows.append(",".join(cells))
+    Path(option.rpartition(":")[2]).write_text("\n".join([header, *rows]) + "\n")
+    with pytest.raises(BenchError, match="would be left out beside") as caught:
+        task_of_file(parse_own_file(option))
+    hint = caught.value.hint or ""
+    assert spelling in hint
+    for text in hint.partition("--suite ")[2].split(", or --suite "):  # each can be read
+        task_of_file(parse_own_file(text))
+
+
+def test_columns_without_a_meaning_are_left_out(tmp_path: Path) -> None:
+    rows = [row | {"id": i, "source": "news"} for i, row in enumerate(rated())]
+    pairs = read_pairs(with_kind(parse_own_file(str(write(tmp_path / "pairs.csv", rows)))))
+    assert len(pairs.gold) == len(rows)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_whole_number_is_one_label_however_it_is_written(tmp_path: Path, name: str) -> None:
+    rows: Table = [{"text": f"t{i}", "label": float(i % 2) if i < 20 else i % 2} for i in range(40)]
+    own = with_kind(parse_own_file(f"classification:{write(tmp_path / name, rows)}"))
+    assert read_labelled(own).classes == ("0", "1")
+
+
+@pytest.mark.parametrize("label", ["[0, 2]", [0, 2], {"joy": 1}])
+def test_several_labels_of_a_text_are_refused(tmp_path: Path, label: object) -> None:
+    rows: Table = [{"text": f"t{i}", "label": label} for i in range(40)]
+    own = with_kind(parse_own_file(f"classification:{write(tmp_path / 'a.jsonl', rows)}"))
+    with pytest.raises(BenchError, match="line 1 has several labels"):
+        read_labelled(own)
+
+
+def test_ratings_that_are_true_and_false_are_one_and_zero(tmp_path: Path) -> None:
+    rows = [row | {"score": row["score"] > 2} for row in rated()]
+    for name in ("a.csv", "a.jsonl", "a.parquet"):
+        pairs = read_pairs(with_kind(parse_own_file(str(write(tmp_path / name, rows)))))
+        assert pairs.gold.tolist() == [float(row["score"]) for row in rows]
+
+
 def test_the_description_of_a_file_names_it_and_checks_the_scale(tmp_path: Path) -> None:
     file = write(tmp_path / "pairs.csv", rated())
     (tmp_path / "pairs.toml").write_text('name = "My pairs"\nscale = [0, 4]\nlicence = "CC0"\n')
@@ -330,8 +394,15 @@ def test_own_files_are_run_compared_and_verified_without_the_files(
         *("--device", "cpu", "--runs", "runs"),
     )
     assert done.exit_code == 0, done.stderr
+    items = ("compare", "--runs", "runs", "--items", "--suite", "pairs.tsv")
+    shown = bench(*items)
+    assert shown.exit_code == 0 and any(str(row["sentence1"]) in shown.stdout for row in rated())
+    (tmp_path / "pairs.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t1\nc\td\t2\n")
+    assert "pairs.tsv as it is now" in error_line(bench(*items))
     (tmp_path / "pairs.tsv").unlink()
     (tmp_path / "texts.csv").unlink()
+    again = bench("verify", "--runs", "runs", "--retrain-free")
+    assert again.exit_code == 0 and "where the file of pairs is" in again.stdout
     verified = bench("verify", "--runs", "runs")
     assert verified.exit_code == 0 and "nothing differs" in verified.stdout
     rows = list(

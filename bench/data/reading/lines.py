@@ -1,5 +1,8 @@
-"""Files of training text as numbered records: text, CSV, TSV, JSON lines and Parquet, plain or
-compressed, read as a stream."""
+"""Text, CSV, TSV and JSON lines, plain or compressed, as numbered records; read as a stream.
+
+Python's own readers give every cell as it is written. Those of ``datasets`` make numbers and dates
+of texts, and drop rows and cells.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,20 @@ import csv
 import gzip
 import json
 import lzma
+import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from bench.base.errors import CorpusError, printable
-from bench.base.parquet import TooLarge, limit_of, read_batches
+from bench.base.parquet import limit_of
 
 LINES = (".txt", ".csv", ".tsv", ".jsonl", ".json")  # formats of lines
-PARQUET = ".parquet"
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 BLOCK = 1 << 20  # bytes read at once
 MOST_TIMES = 1000
-"""How many times as large as its file a corpus may be when it is unpacked; text shrinks to a fifth.
+"""How many times as large as its file a table may be when it is unpacked; text shrinks to a fifth.
 """
 LONGEST_LINE = 1 << 20  # bytes; a longer line is not one sentence, and would be held in memory
 TEXT_ONLY = (
@@ -30,37 +33,21 @@ TEXT_ONLY = (
 ENDS = r"only LF and CR LF end a line; to make both of CR alone: perl -pe 's/\r\n?/\n/g' OLD > NEW"
 SEPARATORS = {";": "semicolons", "|": "|", "\t": "tabs", ",": "commas"}
 """What columns of other files are separated by -> its name."""
+NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 Seen = Callable[[bytes], object] | None
 """Called with every block of a file's (decompressed) content."""
 Record = dict[str, Any]
 """The cells of a row by the names of their columns."""
 
 
-def format_of(file: str | Path) -> str:
-    """Return ".jsonl" for "a.jsonl" and "A.JSONL.gz".
-
-    Only text is read compressed: ".gz" for "a.parquet.gz".
-    """
-    path = Path(file)
-    suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
-    return inner if suffix in COMPRESSED and inner in LINES else suffix
-
-
-def read_records(
-    where: str,
-    path: Path,
-    kind: str,
-    seen: Seen = None,
-    choose: Callable[[list[str]], Sequence[str]] = list,
+def read_line_records(
+    where: str, path: Path, kind: str, seen: Seen = None
 ) -> Iterator[tuple[int, Record]]:
     """Return (number of the line, record) for each row of a file of the format ``kind``; the column
     of a text file is "text".
 
-    Of a Parquet file only the columns that ``choose`` returns are read. ``where`` names the file in
-    messages. Raises CorpusError, naming the line.
+    ``where`` names the file in messages. Raises CorpusError, naming the line.
     """
-    if kind == PARQUET:
-        return _parquet(where, path, seen, choose)
     lines = read_lines(path, seen)
     if kind == ".txt":
         return ((i, {"text": line}) for i, line in _whole_lines(where, lines))
@@ -177,43 +164,14 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> Record:
     return record
 
 
-def _parquet(
-    where: str, path: Path, seen: Seen, choose: Callable[[list[str]], Sequence[str]]
-) -> Iterator[tuple[int, Record]]:
-    import pyarrow.parquet
-
-    try:
-        if seen is not None:
-            with path.open("rb") as file:
-                while block := file.read(BLOCK):
-                    seen(block)
-        with pyarrow.parquet.ParquetFile(path) as table:
-            names = table.schema_arrow.names
-            twice = [name for name in names if names.count(name) > 1]
-            if twice:
-                raise CorpusError(
-                    f"{where} has the column '{twice[0][:30]}' twice", "rename or drop one of them"
-                )
-            limit = limit_of(path.stat().st_size, MOST_TIMES)
-            batches = read_batches(table, list(choose(names)), limit)
-            for number, record in enumerate((r for b in batches for r in b.to_pylist()), start=1):
-                if not is_text(record):
-                    raise CorpusError(f"{where}: row {number} has a NUL character")
-                yield number, record
-    except (pyarrow.ArrowException, OSError, TooLarge) as error:
-        raise CorpusError(
-            f"{where} is not a readable Parquet file: {' '.join(str(error).split())[:120]}"
-        ) from None
-
-
 def is_text(record: Record) -> bool:
     """Say if no string has half a surrogate pair or a NUL, which no tokenizer takes and only an
     escape can make."""
-    texts = []
     for value in record.values():
-        texts += value if isinstance(value, list) else [value]
-    joined = "".join(text for text in texts if isinstance(text, str))
-    return not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in joined)
+        for text in value if isinstance(value, list) else (value,):
+            if isinstance(text, str) and NOT_TEXT.search(text):
+                return False
+    return True
 
 
 def read_lines(path: Path, seen: Seen = None) -> Iterator[str]:

@@ -1,0 +1,184 @@
+"""What the columns of a user's file are: texts, an answer, a split, a subset."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.base.errors import BenchError
+from bench.base.text import list_names
+from bench.data.own.naming import CLASSIFICATION, CLUSTERING, EXAMPLE, PAIRS, OwnFile
+from bench.data.reading.naming import plain_name
+
+FIRST = ("sentence1", "sent0", "text1", "texta", "anchor", "premise", "question1", "query")
+SECOND = ("sentence2", "sent1", "text2", "textb", "positive", "hypothesis", "question2", "answer")
+TEXT = ("text", "sentence", "content", "review", "title", "utterance", "question")
+RATING = (
+    "score",
+    "rating",
+    "similarity",
+    "similarityscore",
+    "relatedness",
+    "relatednessscore",
+    "gold",
+)
+LABEL = ("label", "class", "category", "intent", "topic", "labeltext")
+SPLIT, SUBSET = ("split",), ("subset",)
+"""Known names, as ``plain_name`` gives them; of several the first is taken."""
+LIKE_A_TEXT = re.compile(
+    r"(sent|sentence|text|content|review|title|utterance|question|answer|query|anchor|positive"
+    r"|premise|hypothesis)s?[\da-z]?"
+)
+LIKE_AN_ANSWER = re.compile(
+    r"\w*(score|rating|similarity|relatedness|gold|label|labeltext|class|category|intent|topic)"
+    r"s?\d*"
+)
+"""Names that can only mean a text or an answer: such a column is never left out unasked."""
+NEEDED = {
+    PAIRS: "first sentence, second sentence, rating",
+    CLASSIFICATION: "text, label (of pairs: first text, second text, label)",
+    CLUSTERING: "text, label",
+}
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """The file's own names of the columns that are read."""
+
+    texts: tuple[str, ...]
+    """One column of texts, or the two sides of pairs."""
+    answer: str
+    """The column of ratings or labels."""
+    split: str | None = None
+    subset: str | None = None
+
+
+def find_kind(own: OwnFile, there: Sequence[str]) -> str:
+    """Return the kind of a file with the columns ``there``.
+
+    Raises BenchError if no column says it, or labels may mean two things.
+    """
+    if own.kind:
+        return own.kind
+    named = own.columns or there
+    if _first_of(RATING, named) or (len(own.columns) == 3 and not _first_of(LABEL, named)):
+        return PAIRS
+    if not own.columns and not _first_of(LABEL, there):
+        raise BenchError(
+            f"{own.path}: its first line names the columns "
+            f"{', '.join(name[:30] for name in there)}; "
+            "none is known",
+            "write a first line with names (sentence1, sentence2, score), or name the columns: "
+            f"{EXAMPLE}",
+        )
+    raise BenchError(
+        f"{own.path} has labels: they may be classes to predict, or to find by clustering",
+        f"--suite {CLASSIFICATION}:{own.path}, or --suite {CLUSTERING}:{own.path}",
+    )
+
+
+def choose_columns(own: OwnFile, there: Sequence[str]) -> FileColumns:
+    """Find the columns of a file that has the columns ``there``. ``own.kind`` must be known.
+
+    Raises BenchError, with the columns that the file has, if one is missing, or if one would be
+    left out that may be meant.
+    """
+    split = _first_of(SPLIT, there)
+    subset = _first_of(SUBSET, there)
+    if own.columns:
+        _check_named(own, there)
+        *texts, answer = own.columns
+        return FileColumns(tuple(texts), answer, split, subset)
+    chosen = FileColumns(*_find_texts_and_answer(own, there), split, subset)
+    _check_left_out(own, there, chosen)
+    return chosen
+
+
+def _find_texts_and_answer(own: OwnFile, there: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return the columns of a file by their names, the first known one for each role.
+
+    Raises BenchError if one is missing.
+    """
+    first = _first_of(FIRST, there)
+    second = _first_of(SECOND, there)
+    text = _first_of(TEXT, there)
+    label = _first_of(LABEL, there)
+    if own.kind == PAIRS:
+        rating = _first_of(RATING, there) or label
+        if first and second and rating:
+            return (first, second), rating
+        raise _missing(own, there, "two columns of sentences and one of ratings")
+    if label and text:
+        return (text,), label
+    if label and first and second and own.kind == CLASSIFICATION:
+        return (first, second), label
+    raise _missing(own, there, "a column of texts and one of labels")
+
+
+def _check_left_out(own: OwnFile, there: Sequence[str], chosen: FileColumns) -> None:
+    """Raise BenchError, with the spellings that decide, if a column would be left out that may
+    mean a text or the answer.
+    """
+    read = (*chosen.texts, chosen.answer)
+    for name in there:
+        if name in (*read, chosen.split, chosen.subset):
+            continue
+        plain = plain_name(name)
+        spellings = [read]
+        if LIKE_AN_ANSWER.fullmatch(plain):
+            spellings.append((*chosen.texts, name))
+        elif not LIKE_A_TEXT.fullmatch(plain):
+            continue
+        elif own.kind != PAIRS and len(chosen.texts) == 1:
+            spellings.append((name, chosen.answer))
+            if own.kind == CLASSIFICATION:
+                both = [column for column in there if column in (*chosen.texts, name)]
+                spellings.append((*both, chosen.answer))
+        raise BenchError(
+            f"{own.path}: '{name[:30]}' would be left out beside {list_names(read)}, and it may be "
+            "meant",
+            "name the columns to read: "
+            + ", or ".join(_spelling(own, columns) for columns in spellings),
+        )
+
+
+def _check_named(own: OwnFile, there: Sequence[str]) -> None:
+    absent = [name for name in own.columns if name not in there]
+    if absent:
+        raise BenchError(
+            f"{own.path} has no column '{absent[0]}'; it has {', '.join(there)}",
+            _spelling(own, ("COLUMN", "COLUMN")),
+        )
+    if len(set(own.columns)) < len(own.columns):
+        raise BenchError(f"{own.path}: a column is named twice: {', '.join(own.columns)}", EXAMPLE)
+    expected = {PAIRS: (3,), CLASSIFICATION: (2, 3), CLUSTERING: (2,)}[own.kind]
+    if len(own.columns) not in expected:
+        raise _missing(own, own.columns, NEEDED[own.kind])
+
+
+def _missing(own: OwnFile, there: Sequence[str], needed: str) -> BenchError:
+    """Return the error for a file without the columns of its kind, found by their names."""
+    names, _, _ = NEEDED[own.kind].partition(" (")
+    columns = names.replace(", ", ",").replace(" ", "_").split(",")
+    return BenchError(
+        f"{own.path}: expected {needed}; it has the columns "
+        f"{', '.join(name[:30] for name in there)}",
+        f"name them, in this order: {_spelling(own, columns)}",
+    )
+
+
+def _spelling(own: OwnFile, columns: Sequence[str]) -> str:
+    """Return the option that reads these columns of the file, as a shell takes it."""
+    text = f"{own.kind}:{own.path}:{','.join(columns)}"
+    return f"--suite {shlex.quote(text)}"
+
+
+def _first_of(known: Sequence[str], there: Sequence[str]) -> str | None:
+    """Return the file's own name of the first of the ``known`` columns that it has."""
+    names = {plain_name(name): name for name in there}
+    for name in known:
+        if name in names:
+            return names[name]
+    return None

@@ -1,0 +1,13 @@
+"""Tables that a user has, row by row: text, CSV, TSV, JSON lines, Parquet, saved data sets.
+
+One reader for training text (``bench.data.corpora``) and for evaluation data of one's own
+(``bench.data.own``): what a file's name means, its rows with their places, and the cells.
+
+table = open_table(Path("pairs.csv"))
+for number, cells in table.records(): ...
+table.place(7)                                     # "line 7"
+"""
+
+from bench.data.reading.table import SUFFIXES, Table, format_of, open_table
+
+__all__ = ["SUFFIXES", "Table", "format_of", "open_table"]
