@@ -286,7 +286,6 @@ def not_kept(reason: str) -> pytest.MarkDecorator:
 
 
 @pytest.mark.promise(15)
-@not_kept("the class that an adapter was trained on is not looked at")
 def test_an_adapter_of_a_class_that_sees_both_sides_is_scored_so_or_named(
     answers: dict[str, Any], evaluated: Done, made: Path
 ) -> None:
@@ -296,7 +295,6 @@ def test_an_adapter_of_a_class_that_sees_both_sides_is_scored_so_or_named(
 
 
 @pytest.mark.promise(15)
-@not_kept("the tokenizer beside an adapter is not read")
 def test_an_adapter_is_scored_with_its_own_tokenizer(answers: dict[str, Any], made: Path) -> None:
     wanted = adapted(made / "adapter-words", "last", made / "adapter-words")
     assert answers["adapter-words"] == pytest.approx(wanted, abs=0.01), "the base's tokenizer"
