@@ -9,7 +9,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -126,7 +126,6 @@ def readable(file: Path, problem: str = "is damaged") -> Iterator[None]:
         raise NotAModel(f"{file} {problem}: {error}") from None
 
 
-@cache
 def weights_hash(path: Path) -> str:
     """Return the sha256 of weights, configs and tokenizer: the revision of a local folder.
 
@@ -141,7 +140,20 @@ def weights_hash(path: Path) -> str:
         for file in folder.iterdir():
             if file.is_file() and file.suffix in suffixes and file.name not in ABOUT:
                 hashed.append(file)
-    return files_sha256(hashed, path)
+    states: list[tuple[Path, int, int, int]] = []
+    for file in sorted(hashed):
+        found = file.stat()
+        states.append((file.absolute(), found.st_ino, found.st_size, found.st_mtime_ns))
+    return _hash_files(path.absolute(), tuple(states))
+
+
+@lru_cache(maxsize=64)
+def _hash_files(folder: Path, states: tuple[tuple[Path, int, int, int], ...]) -> str:
+    """Return the sha256 of files, once while their states (inode, size, time) stay the same.
+
+    A process may save another model into the folder, or change its working directory.
+    """
+    return files_sha256([state[0] for state in states], folder)
 
 
 def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:

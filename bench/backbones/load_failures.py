@@ -5,16 +5,20 @@ The explanation is in its own words, or names the damaged file if those say too 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.backbones.folder import WEIGHTS, weight_files
 from bench.backbones.refusals import SCORE_THE_OBJECT
+from bench.backbones.tensors import checkpoint_names
 from bench.base.errors import NotAModel, one_line
 
 OTHER_SIZES = "ignore_mismatched_sizes"  # in transformers' message about weights of other shapes
 """Part of transformers' message about weights of other shapes."""
+
+WRAPPERS = {"_orig_mod.": "torch.compile", "module.": "DistributedDataParallel"}
+"""The first part of all names in a checkpoint, by what wrapped the model when it was saved."""
 
 
 def explain_failure(
@@ -59,6 +63,29 @@ def damaged_weights(folder: Path) -> NotAModel | None:
                 "download the model again, or save it with save_pretrained",
             )
     return None
+
+
+def lacking_weights(name: str, folder: Path, missing: Sequence[str]) -> NotAModel:
+    """Return the error for a checkpoint without these weights of its encoder."""
+    stored = checkpoint_names(folder)
+    for prefix, wrapper in WRAPPERS.items():
+        if not all(tensor.startswith(prefix) for tensor in stored):
+            continue
+        file = weight_files(folder)[0]
+        hint = (
+            'take it off: python -c "from safetensors.torch import load_file, save_file; '
+            f"names = load_file('{file}'); save_file({{name.removeprefix('{prefix}'): tensor "
+            f"for name, tensor in names.items()}}, '{file}', {{'format': 'pt'}})\""
+        )
+        if len(weight_files(folder)) > 1:
+            hint = f"save the model within: model.{prefix}save_pretrained(FOLDER)"
+        return NotAModel(
+            f"{name}: every name in its weights begins with {prefix}, as {wrapper} saves them", hint
+        )
+    return NotAModel(
+        f"{name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
+        "the file is damaged, or its weights are for another architecture",
+    )
 
 
 def _other_sizes(name: str, read_again: Callable[..., Any]) -> NotAModel:

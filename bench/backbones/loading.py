@@ -22,9 +22,9 @@ from bench.backbones.folder import (
 )
 from bench.backbones.heads import is_head
 from bench.backbones.hub import fetch_backbone
-from bench.backbones.load_failures import damaged_weights, explain_failure
+from bench.backbones.load_failures import damaged_weights, explain_failure, lacking_weights
 from bench.backbones.reference import Reference, resolve
-from bench.backbones.refusals import module_types
+from bench.backbones.refusals import ADAPTER, module_types
 from bench.backbones.sizes import check_sizes
 from bench.backbones.tensors import checkpoint_names, take_trained
 from bench.backbones.tokenizer import ReadTokenizer, check_vocabulary, read_tokenizer
@@ -94,7 +94,7 @@ def load(
     config, encoder = read.config, read.encoder
     tokenizer = read.tokenized.tokenizer
     check_vocabulary(name, tokenizer, config)
-    _check_missing(name, read.info["missing_keys"])
+    _check_missing(name, folder, read.info["missing_keys"])
     unused = _without_buffers(read.info["unexpected_keys"])
     strange = _outside_of_heads(unused, encoder, config, reads)
     _check_unused(name, folder, config.model_type, strange)
@@ -119,6 +119,12 @@ def load(
 def _check_files(name: str, path: Path) -> None:
     """Raise NotAModel if a folder has no transformer, no tokenizer, or lacks a package for it."""
     if not has_transformer(path):
+        if (path / ADAPTER).is_file():
+            raise NotAModel(
+                f"{name} is an adapter that sentence-transformers saved with its own pooling",
+                "bench evaluate scores it as it is; to train, or to pool it otherwise, "
+                f"copy {ADAPTER}, the weights and the tokenizer to a folder without modules.json",
+            )
         raise NotAModel(
             f"{name} has no transformer: its first module is {module_types(path)[0]}",
             "bench evaluate scores it as it is; "
@@ -185,14 +191,11 @@ def _without_buffers(tensors: Iterable[str]) -> list[str]:
     return weights
 
 
-def _check_missing(name: str, keys: Iterable[str]) -> None:
+def _check_missing(name: str, folder: Path, keys: Iterable[str]) -> None:
     """Raise NotAModel if weights of the encoder are missing in its checkpoint."""
     missing = sorted(key for key in keys if "pooler" not in key and "position_ids" not in key)
     if missing:
-        raise NotAModel(
-            f"{name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
-            "the file is damaged, or its weights are for another architecture",
-        )
+        raise lacking_weights(name, folder, missing)
 
 
 def load_without_encoder(reference: Reference, *, offline: bool = False) -> Backbone:

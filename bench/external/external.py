@@ -126,4 +126,7 @@ def _from_torch(value: Any) -> Any:
     """Return a torch tensor as a numpy array, and anything else unchanged."""
     if not hasattr(value, "detach"):
         return value
-    return value.detach().float().cpu().numpy()
+    tensor = value.detach().cpu()
+    if tensor.is_floating_point():  # numpy has no bfloat16
+        tensor = tensor.float()
+    return tensor.numpy()

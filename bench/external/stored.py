@@ -47,12 +47,18 @@ TIMES = 100
 
 def _read_parquet(stream: BufferedReader) -> tuple[list[str], Any]:
     """Read (sentences, vectors). Raises TooLarge, and pyarrow's errors."""
+    from pyarrow import int8, uint8
+
     limit = limit_of(os.fstat(stream.fileno()).st_size, TIMES)
     sentences: list[str] = []
     vectors: list[Any] = []
     for batch in read_batches(stream, ["sentence", "vector"], limit):
         sentences += batch["sentence"].to_pylist()
-        vectors += batch["vector"].to_pylist()
+        rows = batch["vector"].to_pylist()
+        number = getattr(batch["vector"].type, "value_type", None)
+        if number in (int8(), uint8()):  # which Python's integers would hide
+            rows = [np.array(row, dtype=number.to_pandas_dtype()) for row in rows]
+        vectors += rows
     return sentences, vectors
 
 

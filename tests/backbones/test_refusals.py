@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,6 +112,24 @@ def test_missing_weights_of_the_encoder_are_not_made_up(folder: Path, tmp_path: 
         NotAModel, match="lacks .* weights of its encoder, the first is encoder.layer.1.output"
     ):
         built(Pretrained, str(whole), tmp_path)
+
+
+@pytest.mark.parametrize("prefix", ["_orig_mod.", "module."])
+def test_names_of_a_wrapped_model_are_named_and_the_hint_takes_them_off(
+    prefix: str, folder: Path
+) -> None:
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    wrapped = {f"{prefix}{name}": tensor for name, tensor in tensors.items()}
+    save_file(wrapped, file, metadata={"format": "pt"})
+    with pytest.raises(
+        NotAModel, match=f"every name in its weights begins with {prefix}"
+    ) as caught:
+        load(resolve(str(folder)))
+    words = shlex.split(str(caught.value.hint).removeprefix("take it off: "))
+    subprocess.run([sys.executable, *words[1:]], check=True)
+    assert load_file(file).keys() == tensors.keys()
+    load(resolve(str(folder)))
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_dimension_that_changes_later_is_told_of_and_the_next_try_goes_on(tmp_
 
     def changes(some: list[str]) -> np.ndarray:
         calls.append(len(some))
-        return bag(some, 48 if len(calls) < 5 else 47)
+        return bag(some, 48 if len(calls) < 6 else 47)
 
     with pytest.raises(BenchError, match="changes returned 47 dimensions, 48 before"):
         bench.evaluate(changes, runs=tmp_path, **CHECK)

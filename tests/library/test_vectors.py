@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 from bags import bag
 from commands import bench as command
 from commands import error_line
 from evaluated import CHECK, SUITE
 
 import bench
+from bench.base.errors import BenchError
 
 
 def test_vectors_of_a_file_or_a_mapping_have_the_score_of_the_object(
@@ -58,3 +62,58 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(
     assert "sentences is not a file" in said(texts=texts, vectors=vectors)
     assert "cannot be read" in said(sentences=np.array(captions, dtype=object), vectors=vectors)
     assert not (tmp_path / "r").exists()
+
+
+def test_bytes_are_refused_as_they_may_be_packed_bits(captions: list[str], tmp_path: Path) -> None:
+    packed = np.packbits(bag(captions) > 0, axis=1)
+    file = tmp_path / "v.npz"
+    table = tmp_path / "v.parquet"
+    for vectors in (packed, packed.view(np.int8)):
+        np.savez(file, sentences=np.array(captions), vectors=vectors)
+        columns = {"sentence": captions, "vector": pa.array(list(vectors))}
+        pq.write_table(pa.table(columns), table)
+        for written in (file, table):
+            done = command("evaluate", f"vectors:{written}", *SUITE, "--runs", tmp_path / "r")
+            assert f"holds {vectors.dtype}, which may be packed bits" in error_line(done)
+            assert "np.unpackbits" in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_an_object_that_returns_bytes_is_refused_and_its_bits_are_scored(
+    captions: list[str], tmp_path: Path
+) -> None:
+    def bits(some: list[str]) -> np.ndarray:
+        return bag(some) > 0
+
+    def packed(some: list[str]) -> np.ndarray:
+        return np.packbits(bits(some), axis=1)
+
+    wrong = [
+        packed,
+        lambda some: packed(some).view(np.int8),
+        lambda some: torch.from_numpy(packed(some)),
+        dict(zip(captions, packed(captions), strict=True)),
+    ]
+    for model in wrong:
+        with pytest.raises(BenchError, match="u?int8, which may be packed bits") as caught:
+            bench.evaluate(model, name="m", runs=tmp_path / "r", **CHECK)
+        assert "np.unpackbits" in str(caught.value) and not (tmp_path / "r").exists()
+
+    def unpacked(some: list[str]) -> np.ndarray:  # as the hint says
+        return np.unpackbits(packed(some).view(np.uint8), axis=1).astype(np.float32)
+
+    found = bench.evaluate(unpacked, runs=tmp_path / "r", **CHECK)
+    wanted = bench.evaluate(lambda some: bits(some) * 1.0, runs=tmp_path / "r2", **CHECK)
+    assert found["captions"].value == pytest.approx(wanted["captions"].value, abs=1e-9)
+
+
+def test_names_outside_ascii_are_kept_in_the_record(captions: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "векторы.npz"
+    np.savez(file, sentences=np.array(captions), vectors=bag(captions))
+    done = command("evaluate", f"vectors:{file}", *SUITE, "--runs", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    (found,) = bench.load_runs(tmp_path / "r")
+    assert found.name == "векторы" and found.folder.name.isascii()
+    other = bench.evaluate(bag, name="模型", runs=tmp_path / "r", **CHECK)
+    assert other.name == "模型" and other["captions"].value == found["captions"].value
+    assert len(bench.load_runs(tmp_path / "r")) == 2

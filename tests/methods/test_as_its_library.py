@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import torch
 from models import built, sentences
+from safetensors.torch import load_file, save_file
 from st_folders import bert_folder, edit_json, spread, st_folder, word_tokenizer
 
 from bench.backbones import resolve
-from bench.backbones.folder import weights_hash
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Context
 from bench.method.context import SilentReporter
@@ -232,7 +232,6 @@ def test_two_routers_with_other_weights_have_other_revisions(tmp_path: Path) -> 
     assert resolve(str(one)).revision == resolve(str(two)).revision
     weights = next(two.glob("query_*/model.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
-    weights_hash.cache_clear()
     assert resolve(str(one)).revision != resolve(str(two)).revision
 
 
@@ -348,3 +347,24 @@ def test_a_run_on_a_sentence_transformers_folder_does_not_say_how_to_pool(tmp_pa
     recipe = _recipe(SimpleNamespace(pooling=None, max_length=None))
     with pytest.raises(BenchError, match="it does not say how to pool"):
         Pretrained.read_backbone(reference, recipe, Context())  # type: ignore[arg-type]
+
+
+def test_a_folder_that_was_saved_again_is_another_model(
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one process, as in a notebook; and a relative name after a change of directory."""
+    folder = shutil.copytree(bert, tmp_path / "a" / "model")
+    before = resolve(str(folder)).revision
+    other = shutil.copytree(bert, tmp_path / "b" / "model")
+    tensors = load_file(other / "model.safetensors")
+    changed = {name: tensor + 1 for name, tensor in tensors.items()}
+    save_file(changed, other / "model.safetensors", metadata={"format": "pt"})
+    shutil.copy(other / "model.safetensors", folder / "model.safetensors")
+    after = resolve(str(folder)).revision
+    assert before != after == resolve(str(other)).revision
+    shutil.copy(bert / "model.safetensors", other / "model.safetensors")
+    revisions = []
+    for place in ("a", "b"):
+        monkeypatch.chdir(tmp_path / place)
+        revisions.append(resolve("model").revision)
+    assert revisions == [after, before]

@@ -281,10 +281,6 @@ def test_an_adapter_is_scored_as_peft_computes_it(answers: dict[str, Any], made:
     assert answers["both-sides"] == pytest.approx(wanted, abs=0.01)
 
 
-def not_kept(reason: str) -> pytest.MarkDecorator:
-    return pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)
-
-
 @pytest.mark.promise(15)
 def test_an_adapter_of_a_class_that_sees_both_sides_is_scored_so_or_named(
     answers: dict[str, Any], evaluated: Done, made: Path
@@ -316,7 +312,6 @@ def test_a_declared_end_of_text_is_added_or_named(
 
 
 @pytest.mark.promise(15, 29)
-@not_kept("the names are not recognised")
 def test_weights_that_were_compiled_are_taken_or_named(answers: dict[str, Any], made: Path) -> None:
     found = answers["compiled"]
     right = found == answers["plain-mean"] if isinstance(found, float) else False

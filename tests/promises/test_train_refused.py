@@ -139,11 +139,6 @@ def score(runs: Path, backbone: str) -> float | None:
 
 @pytest.mark.promise(6, 29)
 @pytest.mark.nightly
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="names that torch.compile changed are called a damaged file",
-)
 def test_weights_under_the_names_that_torch_compile_gives_are_read_or_named(
     shared: Path, tmp_path: Path
 ) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from bench.backbones import resolve
-from bench.backbones.folder import weights_hash
 from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder, Later
 from bench.method import Method
@@ -105,7 +104,6 @@ def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(
     other_model = Path(shutil.copytree(tiny, tmp_path / "other"))
     with (other_model / "config.json").open("a") as file:
         file.write("\n")
-    weights_hash.cache_clear()
     changes: dict[str, dict[str, Any]] = {
         "nothing": {},
         "seed": {"seeds": (43,)},
