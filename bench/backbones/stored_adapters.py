@@ -23,6 +23,7 @@ from bench.backbones.refusals import ADAPTER, read_settings
 from bench.backbones.tensors import tensor_names, tensors_of
 from bench.base.errors import NotAModel, one_line
 from bench.base.reading import RECORD_BYTES, read_plain_file
+from bench.base.text import plural
 
 if TYPE_CHECKING:
     from torch import nn
@@ -108,10 +109,12 @@ def _check_names(
     lacking = sorted(missing)
     strange = sorted(unexpected)
     if lacking:
-        raise NotAModel(f"{file} lacks {len(lacking)} tensors, the first is {lacking[0]}", hint)
+        raise NotAModel(
+            f"{file} lacks {plural(len(lacking), 'tensor')}, the first is {lacking[0]}", hint
+        )
     if strange:
         raise NotAModel(
-            f"{file} holds {len(strange)} tensors that its base has no place for, the first is "
+            f"{file} holds {plural(len(strange), 'tensor')} that its base has no place for, the first is "
             f"{strange[0]}",
             hint,
         )

@@ -185,7 +185,7 @@ def _retrieve(url: str, to: Path, sha256: str | None, most_bytes: int) -> int:
     }
     try:
         with tqdm(unit="B", unit_scale=True, leave=False, disable=None) as bar:
-            progress = Progress(url, most_bytes, bar)
+            progress = DownloadProgress(url, most_bytes, bar)
             downloader = pooch.HTTPDownloader(progress, chunk_size=BLOCK, **options)
             pooch.retrieve(url, sha256, fname=to.name, path=to.parent, downloader=downloader)
         return progress.total
@@ -202,15 +202,18 @@ def _retrieve(url: str, to: Path, sha256: str | None, most_bytes: int) -> int:
         ) from None
 
 
-class Progress:
-    """What pooch tells how far it is: a bar on a terminal, and the end of a file that is too large.
+class DownloadProgress:
+    """Shows how far pooch is in a bar on a terminal, and ends a download that is too large.
 
     ``total``: the announced length, which pooch sets; 0 if there is none.
     """
 
     def __init__(self, url: str, most_bytes: int, bar: Any) -> None:
-        self.url, self.most_bytes, self.bar = url, most_bytes, bar
-        self.total = self.arrived = 0
+        self.url = url
+        self.most_bytes = most_bytes
+        self.bar = bar
+        self.total = 0
+        self.arrived = 0
 
     def update(self, size: int) -> None:
         """Count ``size`` more bytes; the last block counts as a full one.

@@ -208,7 +208,7 @@ def test_an_adapter_of_other_layers_or_shapes_is_refused(qwen3, tmp_path):
     tensors = load_file(file)
     name = next(name for name in tensors if "lora_A" in name)
     for changed, message in (
-        ({key: t for key, t in tensors.items() if key != name}, "lacks 1 tensors"),
+        ({key: t for key, t in tensors.items() if key != name}, "lacks 1 tensor,"),
         (tensors | {name: tensors[name][:, 1:].contiguous()}, "has shape"),
         (tensors | {"base_model.model.x.weight": torch.ones(2)}, "has no place for"),
         (
