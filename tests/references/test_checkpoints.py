@@ -128,6 +128,5 @@ PROMCSE, SIMCSE = "YuxinJiang/sup-promcse-roberta-large", "princeton-nlp/unsup-s
 def test_bench_evaluate_scores_it_as_its_authors_do(
     name: str, values: dict[str, str], want: tuple[str, dict[str, str]], tmp_path: Path
 ) -> None:
-    usual = {"name": "", "prompt": "", "prompts": None}
-    model = find_model(name, runs=RunsFolder(tmp_path), values=values, **usual)
+    model = find_model(name, runs=RunsFolder(tmp_path), values=values)
     assert (model.method, dict(model.overrides), model.backbone) == (*want, name)
