@@ -87,7 +87,7 @@ MISTAKES = {
     f"{RUN} --seeds 1-99999999": ["--seeds 1-99999999"],
     f"{RUN} --budget soon": ["--budget soon", "steps"],
     f"{RUN} --budget 5parsecs": ["--budget 5parsecs", "steps"],
-    f"{RUN} --budget 0sentences": ["--budget 0sentences", "steps"],
+    f"{RUN} --budget 0sentences": ["--budget 0sentences", "number of sentences"],
     f"{RUN} --budget -3m": ["--budget -3m"],
     f"{RUN} --chunk many": ["--chunk many"],
     f"{RUN} --chunk 0": ["--chunk 0"],
