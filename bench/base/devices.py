@@ -12,7 +12,7 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bench.base.errors import BenchError, one_line
 
@@ -136,7 +136,10 @@ def _problem_of_torch() -> BenchError | None:
     )
 
 
-def choose_precision(requested: str, device: str) -> str:
+Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
+
+
+def choose_precision(requested: Precision, device: str) -> Precision:
     """Return the precision for a device.
 
     ``auto`` is bf16 autocast on a GPU with bf16, fp16 autocast on a GPU with only fast fp16

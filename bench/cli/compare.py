@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.console import Console
 from bench.base.collector import no_collection
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
+from bench.base.typed import Count
 from bench.cli.compare_output import (
     print_all_tables,
     print_first_table,
@@ -19,6 +21,7 @@ from bench.cli.compare_output import (
 )
 from bench.cli.options import data_option, runs_option, suite_file_option
 from bench.cli.selection import name_files_by_protocol, select_runs, select_scores
+from bench.cli.typed_option import typed
 from bench.compare.tables import TableOptions, make_tables
 from bench.publish.versions import main_budget_of
 from bench.records.run import Run
@@ -75,7 +78,7 @@ from bench.show.tables.forms import format_tables
 )
 @click.option(
     "--top",
-    type=click.IntRange(1),
+    type=typed(Count),
     default=10,
     show_default=True,
     help="With --items: how many per task.",
@@ -85,7 +88,7 @@ from bench.show.tables.forms import format_tables
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "md", "latex", "csv", "json", "html"]),
+    type=typed(Literal["table", "md", "latex", "csv", "json", "html"]),
     default="table",
     show_default=True,
     help="The form of the tables.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -23,6 +23,7 @@ from bench.cli.options import (
     print_grid,
     print_json,
 )
+from bench.cli.typed_option import typed
 from bench.cli.verbs import HelpfulGroup
 from bench.data.fetching import offline_now
 from bench.data.sets import (
@@ -100,7 +101,7 @@ def check_data(name: str | None, data: Path | None, as_json: bool) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME|SUITE|all ...")
 @click.option(
     "--text",
-    type=click.Choice(["tokenised", "raw"]),
+    type=typed(Literal["tokenised", "raw"]),
     default="tokenised",
     show_default=True,
     help="Text form of the sets that have several; the papers scored the tokenised one.",

@@ -11,16 +11,18 @@ import click
 
 from bench.base.collector import no_collection
 from bench.base.files import write_or_fail
+from bench.base.typed import Count
 from bench.cli.compare_output import print_verdicts
 from bench.cli.options import plain_option, say
 from bench.cli.run_output import execute_and_report
+from bench.cli.typed_option import Typed, typed
 from bench.compare.tables import TableOptions, make_tables
 from bench.data.corpora import open_corpus_file
 from bench.records import Run, RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
+from bench.run.seeds import parse_seeds
 from bench.session.progress import terminal_reporter
 from bench.session.session import Session
-from bench.session.values import parse_seeds
 from bench.show.pages.board import comparison
 
 BATCH = 32
@@ -46,17 +48,23 @@ NOTE = (
     show_default=True,
     help="Folder for the runs and the page.",
 )
-@click.option("--seeds", default="42-44", show_default=True, help="Seeds of the trained methods.")
+@click.option(
+    "--seeds",
+    type=Typed(parse_seeds),
+    default="42-44",
+    show_default=True,
+    help="Seeds of the trained methods.",
+)
 @click.option(
     "--steps",
-    type=click.IntRange(min=1),
+    type=typed(Count),
     default=30,
     show_default=True,
     help="Training steps of each seed.",
 )
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
 @plain_option
-def demo(out: Path, seeds: str, steps: int, browse: bool, plain: bool) -> None:
+def demo(out: Path, seeds: tuple[int, ...], steps: int, browse: bool, plain: bool) -> None:
     """Train and score on the data in the package, in about two minutes on two CPU cores.
 
     Nothing is fetched.
@@ -71,7 +79,7 @@ def demo(out: Path, seeds: str, steps: int, browse: bool, plain: bool) -> None:
     epochs = -(-steps * BATCH // len(open_corpus_file("builtin")))  # as many as the steps need
     config = RunConfig(
         methods=("first-last-avg", "last-avg", "embedding-last-avg", "cls", "simcse"),
-        seeds=parse_seeds(seeds),
+        seeds=seeds,
         suites=("check",),
         corpus="builtin",
         overrides=RECIPE | {"max_steps": str(steps), "epochs": str(epochs)},

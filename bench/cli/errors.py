@@ -11,7 +11,7 @@ from typing import TextIO
 
 import click
 
-from bench.base.errors import BenchError, printable
+from bench.base.errors import BenchError, UnknownName, printable
 
 TYPED = "bench.typed"
 """Key in click's ``meta``: the words after "bench"."""
@@ -66,13 +66,17 @@ def usage_error(error: click.UsageError) -> BenchError:
     if context is None:
         return BenchError(message, "bench --help")
     options = {name for param in context.command.params for name in param.opts}
+    of_command = f"of {context.command_path}"
+    hint = f"{context.command_path} --help"
     if isinstance(error, click.NoSuchOption) and "--set" in options:
         from bench.run.recipe_checks import setter
 
         command = setter(error.option_name)
         if command.partition(" ")[0] in options:
-            return BenchError(message.partition(" (")[0], command)
-    return BenchError(message, f"{context.command_path} --help")
+            return BenchError(f"unknown option '{error.option_name}' {of_command}", command)
+    if isinstance(error, click.NoSuchOption):
+        return UnknownName("option", error.option_name, options, of_command, hint)
+    return BenchError(message, hint)
 
 
 def show_error(error: BenchError, label: str = "error") -> None:

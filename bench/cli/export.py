@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -16,6 +16,7 @@ from bench.cli.options import (
     plugin_option,
     runs_option,
 )
+from bench.cli.typed_option import typed
 from bench.export import FORMS, Exported, ModelExport, describe_export, write_model
 from bench.records.store import RunsFolder
 
@@ -26,7 +27,7 @@ from bench.records.store import RunsFolder
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMS),
+    type=typed(Literal[*FORMS]),
     default=FORMS[0],
     show_default=True,
     help="mteb: the same with mteb_model.py and mteb's result files.",

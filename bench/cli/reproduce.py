@@ -32,17 +32,19 @@ from bench.cli.run_options import (
     typed_options,
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets
+from bench.cli.typed_option import Typed
 from bench.references import NO, RECIPES, SCORES, TEMPLATES, PaperPart, contents, find_part
 from bench.run.config import Plan, RunConfig
 from bench.run.plugins import Registry
 from bench.run.printed_runs import runs_of
 from bench.run.reproduce import plan_table_runs, runs_in_order, seeds_of, with_set
+from bench.run.seeds import parse_seeds
 from bench.run.table_run import TableRun
 from bench.session.needs import PreparedRuns
 from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter
 from bench.session.session import FOR_EVER, Session, known_methods
-from bench.session.values import comma_list, parse_seeds
+from bench.session.values import comma_list
 from bench.show.figures import missing_library
 from bench.show.grid import GridColumn, grid
 
@@ -83,7 +85,7 @@ COMMAND = "bench reproduce"
 @grouped_option(
     WHAT,
     "--seeds",
-    type=parse_seeds,
+    type=Typed(parse_seeds),
     metavar="TEXT",
     help="42, 1-5, or 1,3,7-9.  [default: 42 upward, as many seeds as the published number "
     "averages]",

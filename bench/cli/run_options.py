@@ -8,8 +8,11 @@ from typing import Any
 
 import click
 
-from bench.base.errors import BenchError
-from bench.session.values import comma_list, parse_seeds
+from bench.base.devices import Precision
+from bench.base.typed import Count
+from bench.cli.typed_option import Typed, typed
+from bench.run.seeds import parse_seeds
+from bench.session.values import comma_list
 
 WHAT = "What is run"
 HOW = "How it is run"
@@ -47,13 +50,6 @@ def grouped_option(group: str, *names: str, **settings: Any) -> Callable[..., An
     return click.option(*names, cls=GroupedOption, group=group, **settings)
 
 
-def parse_chunk(text: str) -> int:
-    """Read the rows of ``--chunk``. Raises BenchError."""
-    if not text.isdigit() or int(text) == 0:
-        raise BenchError(f"--chunk {text}: expected a number of rows", "--chunk 16")
-    return int(text)
-
-
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -84,13 +80,13 @@ MAIN_OPTIONS = (
     grouped_option(
         WHAT,
         "--setting",
-        type=click.Choice(["unsupervised", "supervised", "none"]),
-        help="[default: the setting that the paper reports for this backbone]",
+        help="unsupervised, supervised or none.  [default: the setting that the paper reports for "
+        "this backbone]",
     ),
     grouped_option(
         WHAT,
         "--seeds",
-        type=parse_seeds,
+        type=Typed(parse_seeds),
         metavar="TEXT",
         help="42, 1-5, or 1,3,7-9.  [default: 42]",
     ),
@@ -146,13 +142,13 @@ MAIN_OPTIONS = (
     grouped_option(
         HOW,
         "--precision",
-        type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
+        type=typed(Precision),
         help="Precision of training; scores are always float32.  [default: auto]",
     ),
     grouped_option(
         HOW,
         "--chunk",
-        type=parse_chunk,
+        type=typed(Count),
         metavar="N",
         help="Rows of a batch in memory at a time, with the same gradient.",
     ),

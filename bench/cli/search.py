@@ -20,6 +20,7 @@ from bench.cli.run_options import (
     shared_options,
     typed_options,
 )
+from bench.cli.typed_option import Typed, typed
 from bench.records.searches import (
     RECIPE,
     RUNNING,
@@ -38,13 +39,13 @@ from bench.run.search.prepare import (
     spaces_of,
 )
 from bench.run.search.space import short_value
-from bench.run.search.study import TrialSettings
+from bench.run.search.study import Pruner, Sampler, Trials, TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
+from bench.run.seeds import parse_seeds
 from bench.session.needs import pending_grid
 from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter
 from bench.session.session import Session
-from bench.session.values import parse_seeds
 from bench.show.figures import missing_library, write_figures
 
 
@@ -60,7 +61,7 @@ from bench.show.figures import missing_library, write_figures
 @grouped_option(
     WHAT,
     "--trials",
-    type=click.IntRange(1, 999),
+    type=typed(Trials),
     default=12,
     show_default=True,
     help="Trials per method, besides its unchanged recipe. The same command with more trials "
@@ -102,7 +103,7 @@ from bench.show.figures import missing_library, write_figures
 @grouped_option(
     WHAT,
     "--seeds",
-    type=parse_seeds,
+    type=Typed(parse_seeds),
     metavar="TEXT",
     help="Seeds of every trial, whose score is their mean. Published runs need other seeds.  "
     "[default: 901]",
@@ -110,7 +111,7 @@ from bench.show.figures import missing_library, write_figures
 @grouped_option(
     HOW,
     "--sampler",
-    type=click.Choice(["random", "grid", "tpe"]),
+    type=typed(Sampler),
     default="random",
     show_default=True,
     help="How Optuna chooses the values of a trial.",
@@ -118,7 +119,7 @@ from bench.show.figures import missing_library, write_figures
 @grouped_option(
     HOW,
     "--pruner",
-    type=click.Choice(["none", "median", "halving"]),
+    type=typed(Pruner),
     default="none",
     show_default=True,
     help="Ends a trial early whose dev scores are behind.",
@@ -133,8 +134,8 @@ def search(
     trials: int,
     spaces: tuple[str, ...],
     select: str | None,
-    sampler: str,
-    pruner: str,
+    sampler: Sampler,
+    pruner: Pruner,
     name: str | None,
     dry_run: bool,
     as_json: bool,

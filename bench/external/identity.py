@@ -76,7 +76,7 @@ def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolde
                 f"{run.run_id}: its vectors were deleted, so nothing shows whether "
                 f"{run.backbone.name} is still the encoder that was scored; "
                 "fresh=True scores it again",
-                stacklevel=4,
+                stacklevel=5,
             )
     return True
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import operator
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.typed import convert_typed
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import Method
@@ -21,7 +20,6 @@ from bench.run.recipe_checks import OF_ENCODERS, OTHER_NAMES, plain_key
 from bench.run.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
 from bench.run.recipe_files import read_custom
 from bench.score.suites import split_names, use_files
-from bench.session.values import parse_seeds
 
 PathLike = str | os.PathLike[str]
 Plugins = PathLike | type[Method] | Sequence[PathLike | type[Method]]
@@ -55,10 +53,12 @@ def path_text(path: Any, argument: str) -> str:
     return str(os.fspath(path))
 
 
-def check_is_text(value: Any, argument: str) -> None:
-    """Raise BenchError if an argument is no text."""
-    if not isinstance(value, str):
-        raise BenchError(f"{argument}={value!r:.60}: expected a text")
+def check_argument(argument: str, value: Any, kind: Any) -> None:
+    """Raise BenchError, which names the argument, if a value is not of a type of msgspec."""
+    try:
+        convert_typed(value, kind)
+    except ValueError as error:
+        raise BenchError(f"{argument}={value!r:.60}: {error}") from None
 
 
 def check_mapping(value: Any, argument: str, example: str) -> None:
@@ -132,28 +132,6 @@ def find_methods(method: Methods, plugins: Plugins) -> NamedMethods:
     return NamedMethods(tuple(dict.fromkeys(names)), (*files, *others), tuple(recipes))
 
 
-def seed_numbers(seeds: Seeds) -> list[int]:
-    """Read ``1``, ``[1, 2]``, ``range(5)`` or ``"1-5"`` as numbers.
-
-    Raises BenchError for anything else.
-    """
-    if isinstance(seeds, str):
-        return list(parse_seeds(seeds))
-    numbers = []
-    for seed in listed(seeds):
-        try:
-            number = operator.index(seed)
-        except TypeError:
-            number = -1
-        if number < 0 or isinstance(seed, bool):
-            raise BenchError(
-                f"seeds={seeds!r:.60}: expected whole numbers, from 0",
-                "seeds=1, seeds=[1, 2, 3], or seeds=range(5)",
-            )
-        numbers.append(number)
-    return list(dict.fromkeys(numbers))
-
-
 def recipe_texts(settings: Mapping[str, Any] | None, values: Mapping[str, Any]) -> dict[str, str]:
     """Return recipe values as ``--set`` takes them; a list is a series.
 
@@ -187,22 +165,10 @@ def check_recipe_keys(
     for key in values:
         if key in known:
             continue
-        keyword = _as_keyword(OTHER_NAMES.get(plain_key(key), ""))
-        if keyword:
-            raise BenchError(f"unknown argument '{key}' of {name}: it has another name", keyword)
+        other = OTHER_NAMES.get(plain_key(key), "")
+        if other and not other.startswith("--on "):  # which only the command line has
+            raise BenchError(f"unknown argument '{key}' of {name}: it has another name", other)
         raise UnknownName("argument", key, known, f"of {name}", f"help({name})")
-
-
-def _as_keyword(option: str) -> str:
-    """Turn "--set learning_rate=VALUE" into "learning_rate=VALUE", and "--corpus FILE" into
-    "corpus=FILE".
-
-    Returns "" for an option that only the command line has.
-    """
-    if option.startswith("--on "):
-        return ""
-    option = option.removeprefix("--set ")
-    return re.sub(r"^--(\w+) ", r"\1=", option)
 
 
 def classes_of(methods: NamedMethods) -> list[type[Method]]:
@@ -251,12 +217,4 @@ def run_config(
         "data": None if folder is None else str(folder),
         "offline": is_offline,
     }
-    try:
-        return RunConfig.from_options(table)
-    except ValueError as error:
-        problem, _, path = str(error).partition(" - at `$.")
-        message = problem.replace("`", "").replace(" | null", " or None")
-        name = path.rstrip("`").partition("[")[0]
-        if name:
-            message = f"{name}={table.get(name)!r:.60}: {message}"
-        raise BenchError(message) from None
+    return RunConfig.from_options(table)

@@ -10,10 +10,12 @@ from bench.compare.senders import with_senders
 from bench.library.arguments import PathLike, as_path
 from bench.library.results import Result, Tables, distinct_results
 from bench.library.stored import find_results
+from bench.library.terms import in_python_terms
 from bench.method import Method
 from bench.records.store import RunsFolder
 
 
+@in_python_terms
 def compare_runs(
     what: Any,
     baseline: str | Result | type[Method] | None = None,

@@ -180,7 +180,7 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
     layout = find_layout(WHERE, dict(first), exact=False, word="row")
     if layout.unread:
         warnings.warn(
-            f"{WHERE}: columns that are not read: {list_names(layout.unread)}", stacklevel=5
+            f"{WHERE}: columns that are not read: {list_names(layout.unread)}", stacklevel=6
         )
         if hasattr(corpus, "select_columns"):  # a dataset may hold images in addition to the texts
             chosen = iter(corpus.select_columns(list(layout.keys)))

@@ -12,6 +12,7 @@ from bench.base import devices
 from bench.base.errors import BenchError
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
+from bench.library.terms import in_python_terms
 from bench.method import Method
 from bench.records.store import RunsFolder
 from bench.run.finished import TrainedRun, find_run
@@ -49,6 +50,7 @@ class LoadedRun:
         return f"{self.result.run_id}, ready to encode"
 
 
+@in_python_terms
 def load_run(
     run: PathLike | Result,
     *,
@@ -82,5 +84,5 @@ def find_trained_run(run: PathLike | Result, runs: PathLike | None, plugins: Plu
     files = [Path(file) for file in use_plugins(plugins)]
     trained = find_run(reference, RunsFolder(as_path(runs)), files)
     for note in trained.notes:
-        warnings.warn(note, stacklevel=3)
+        warnings.warn(note, stacklevel=4)
     return trained

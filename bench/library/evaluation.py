@@ -23,7 +23,7 @@ from bench.library.arguments import (
     PathLike,
     Plugins,
     as_path,
-    check_is_text,
+    check_argument,
     check_mapping,
     check_recipe_keys,
     recipe_texts,
@@ -32,12 +32,14 @@ from bench.library.arguments import (
 )
 from bench.library.results import Result
 from bench.library.running import choose_reporter, collect_results
+from bench.library.terms import in_python_terms
 from bench.records.store import RunsFolder
 from bench.run.config import Plan, RunConfig
 from bench.run.plugins import discover
 from bench.session.session import Session
 
 
+@in_python_terms
 def evaluate(
     model: Any,
     suites: PathLike | Sequence[PathLike] = ("sts",),
@@ -113,9 +115,9 @@ def evaluate(
 
 def _check_types(name: str, prefix: str | None, prompts: Mapping[str, str] | None) -> None:
     """Raise BenchError for an argument of another type."""
-    check_is_text(name, "name")
+    check_argument("name", name, str)
     if prefix is not None:
-        check_is_text(prefix, "prefix")
+        check_argument("prefix", prefix, str)
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
 
 
@@ -129,7 +131,7 @@ def _score(encoder: Model, config: RunConfig, progress: bool) -> Result:
         run = replace(run, notes=(note, *run.notes))
     doubt = doubt_about(run)
     if doubt:
-        warnings.warn(doubt, stacklevel=3)
+        warnings.warn(doubt, stacklevel=4)
     run = tell_apart(run, session.store, session.config)
     return collect_results(session, [run])[0]
 

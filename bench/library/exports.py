@@ -9,9 +9,11 @@ from bench.base.errors import UnknownName
 from bench.export import FORMS, ModelExport, describe_export, write_model
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
+from bench.library.terms import in_python_terms
 from bench.records.store import RunsFolder
 
 
+@in_python_terms
 def export_run(
     run: PathLike | Result,
     to: PathLike,
@@ -58,4 +60,4 @@ def export_run(
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text.removeprefix("warning: "), stacklevel=4)
+    warnings.warn(text.removeprefix("warning: "), stacklevel=5)

@@ -9,6 +9,7 @@ from pathlib import Path
 from bench.base.collector import no_collection
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
+from bench.library.terms import in_python_terms
 from bench.publish.build import Outcome, PublishOptions, publish_version
 from bench.session.values import comma_list
 
@@ -16,6 +17,7 @@ SHOWN = 20
 """Warnings about runs that are left out."""
 
 
+@in_python_terms
 def publish_runs(
     out: PathLike = "leaderboards",
     *,
@@ -68,7 +70,7 @@ def publish_runs(
     lines = [*outcome.own_data, *outcome.refused]
     lines += [f"left out: {line}" for line in outcome.board.left_out]
     for line in lines[:SHOWN]:
-        warnings.warn(line, stacklevel=2)
+        warnings.warn(line, stacklevel=3)
     if len(lines) > SHOWN:
-        warnings.warn(f"and {len(lines) - SHOWN} more", stacklevel=2)
+        warnings.warn(f"and {len(lines) - SHOWN} more", stacklevel=3)
     return outcome

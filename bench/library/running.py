@@ -29,7 +29,7 @@ def collect_results(session: Session, runs: Sequence[PlannedRun]) -> list[Result
     Data sets that are missing are warnings.
     """
     for error in missing_sets(runs):
-        warnings.warn(f"left out: {error.message}", stacklevel=3)
+        warnings.warn(f"left out: {error.message}", stacklevel=4)
     results = {}
     with session.reporter.display():
         try:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from bench.base.errors import BenchError, UnknownName
 from bench.library.arguments import (
     Methods,
     PathLike,
@@ -17,6 +16,7 @@ from bench.library.arguments import (
     Seeds,
     as_path,
     call_options,
+    check_argument,
     check_mapping,
     check_recipe_keys,
     classes_of,
@@ -24,18 +24,18 @@ from bench.library.arguments import (
     path_text,
     recipe_texts,
     run_config,
-    seed_numbers,
 )
 from bench.library.corpora import corpus_place
 from bench.library.libraries import import_pandas
 from bench.library.plots import plot_trials
 from bench.library.results import STYLE, print_to_text
 from bench.library.running import choose_reporter
+from bench.library.terms import in_python_terms
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, Trial, best_trial
 from bench.run.config import Plan, with_recipes
 from bench.run.search.prepare import SearchOptions, check_optuna, plan_search, search_options
-from bench.run.search.study import TrialSettings
+from bench.run.search.study import Pruner, Sampler, Trials, TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.session.session import Session
 from bench.show.grid import Grid, GridColumn, grid
@@ -45,9 +45,6 @@ from bench.show.terminal import terminal_lines
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-MOST_TRIALS = 999
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,6 +116,7 @@ class SearchResult:
         return STYLE + as_html(self._grid())
 
 
+@in_python_terms
 def search_recipes(
     method: Methods,
     backbone: PathLike | None = None,
@@ -129,8 +127,8 @@ def search_recipes(
     space: Mapping[str, str | Sequence[Any]] | None = None,
     select: str | None = None,
     budget: str | None = None,
-    sampler: Literal["random", "grid", "tpe"] = "random",
-    pruner: Literal["none", "median", "halving"] = "none",
+    sampler: Sampler = "random",
+    pruner: Pruner = "none",
     name: str | None = None,
     suites: PathLike | Sequence[PathLike] = ("sts",),
     data: PathLike | None = None,
@@ -167,7 +165,12 @@ def search_recipes(
     is not installed.
     """
     check_optuna()
-    _check_effort(trials, sampler, pruner)
+    for argument, value, kind in (
+        ("trials", trials, Trials),
+        ("sampler", sampler, Sampler),
+        ("pruner", pruner, Pruner),
+    ):
+        check_argument(argument, value, kind)
     check_mapping(space, "space", 'space={"temperature": [0.03, 0.05]}')
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
@@ -177,7 +180,7 @@ def search_recipes(
         values,
         backbones=None if backbone is None else [path_text(backbone, "backbone")],
         corpus=corpus_place(corpus),
-        seeds=None if seeds is None else seed_numbers(seeds),
+        seeds=seeds,
         setting=setting,
         variant=variant,
         budget=budget,
@@ -194,14 +197,6 @@ def search_recipes(
         trials=trials, sampler=sampler, pruner=pruner, name=name, command=_command(asked, trials)
     )
     return _search(asked, _space_texts(space), how, progress)
-
-
-def _check_effort(trials: int, sampler: str, pruner: str) -> None:
-    """Raise BenchError for a wrong number of trials, and for an unknown sampler or pruner."""
-    _check_choice("sampler", sampler, ("random", "grid", "tpe"))
-    _check_choice("pruner", pruner, ("none", "median", "halving"))
-    if not isinstance(trials, int) or not 1 <= trials <= MOST_TRIALS:
-        raise BenchError(f"trials={trials!r:.60}: expected a number from 1 to {MOST_TRIALS}")
 
 
 def _command(asked: SearchOptions, trials: int) -> str:
@@ -232,11 +227,6 @@ def _score_text(trial: Trial | None) -> str:
     if trial is None or trial.score is None:
         return ""
     return f"{trial.score:.2f}"
-
-
-def _check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise UnknownName(argument, value, choices)
 
 
 def _space_texts(space: Mapping[str, str | Sequence[Any]] | None) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError
 from bench.library.arguments import PathLike, as_path, listed
 from bench.library.results import Result, Results, distinct_results
+from bench.library.terms import in_python_terms
 from bench.records.record import read_record
 from bench.records.store import RunsFolder
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@in_python_terms
 def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
     """Read every run of a runs folder, or of several, by id.
 
@@ -31,11 +33,12 @@ def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
         store = RunsFolder(as_path(path, "folder"))
         records, damaged = store.records()
         for error in damaged:
-            warnings.warn(f"left out, damaged: {error.message}", stacklevel=2)
+            warnings.warn(f"left out, damaged: {error.message}", stacklevel=3)
         results += [Result(record, store.folder(record.run_id)) for record in records]
     return Results(distinct_results(results).values())
 
 
+@in_python_terms
 def frame(folder: PathLike | Sequence[PathLike] | None = None) -> pd.DataFrame:
     """Return every run of a runs folder, or of several, as tidy rows, one for each run and score.
 

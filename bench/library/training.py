@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from bench.base.paths import recorded_path, recorded_word
@@ -21,17 +22,18 @@ from bench.library.arguments import (
     find_methods,
     recipe_texts,
     run_config,
-    seed_numbers,
 )
 from bench.library.corpora import corpus_place
 from bench.library.results import Results
 from bench.library.running import choose_reporter, collect_results
+from bench.library.terms import in_python_terms
 from bench.run.config import Plan, with_recipes
 from bench.session.session import Session
 
 Setting = Literal["unsupervised", "supervised", "none"]
 
 
+@in_python_terms
 def train(
     method: Methods,
     backbone: PathLike | Sequence[PathLike] | None = None,
@@ -95,7 +97,7 @@ def train(
         backbones=None if backbone is None else backbone_names(backbone),
         names=[name] if name else None,
         corpus=corpus_place(corpus),
-        seeds=seed_numbers(seeds),
+        seeds=seeds,
         setting=setting,
         variant=variant,
         budget=budget,
@@ -108,8 +110,10 @@ def train(
         allow_pickle=allow_pickle,
         runs=None if runs is None else str(as_path(runs)),
     )
-    options["command"] = _command(methods, options, {**(settings or {}), **recipe})
     config = run_config(options, suites, data)
+    options["seeds"] = list(config.seeds)
+    command = _command(methods, options, {**(settings or {}), **recipe})
+    config = replace(config, command=command)
     plan = Plan(tuple(with_recipes(config, options)))
     session = Session.begin(plan, choose_reporter(progress))
     return Results(collect_results(session, session.plan_runs().runs))

@@ -14,6 +14,7 @@ from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.library.libraries import import_pandas
 from bench.library.results import STYLE, Result, print_to_text
+from bench.library.terms import in_python_terms
 from bench.records.store import RunsFolder
 from bench.show.markup import as_html
 from bench.show.tables.verified import report_grids
@@ -63,6 +64,7 @@ class Reports(tuple[RunReport, ...]):
         return STYLE + "\n".join(as_html(grid) for grid in report_grids(self))
 
 
+@in_python_terms
 def verify_runs(
     what: PathLike | Result | Sequence[PathLike | Result] = (),
     *,
@@ -99,4 +101,4 @@ def verify_runs(
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text.removeprefix("warning: "), stacklevel=3)
+    warnings.warn(text.removeprefix("warning: "), stacklevel=4)

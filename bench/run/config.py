@@ -25,23 +25,30 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
+from msgspec import Meta
 
+from bench.base.devices import Precision
 from bench.base.errors import BenchError, UnknownName
 from bench.base.files import write_or_fail
+from bench.base.typed import Count, convert_typed
 from bench.run.recipe_files import read_custom
+from bench.run.seeds import parse_seeds
 from bench.run.target import Target, parse_target
+
+Seed = Annotated[int, Meta(ge=0)]
+Seconds = Annotated[float, Meta(ge=0)]
 
 
 def seconds_between_states() -> float:
     """Return $BENCH_SAVE_SECONDS, the training that a crash may lose; 60 if it is not set."""
     text = os.environ.get("BENCH_SAVE_SECONDS") or "60"
     try:
-        return float(text)
-    except ValueError:
-        raise BenchError(f"BENCH_SAVE_SECONDS={text}: expected a number of seconds") from None
+        return float(convert_typed(text, Seconds, strict=False))
+    except ValueError as error:
+        raise BenchError(f"BENCH_SAVE_SECONDS={text}: {error}", "seconds") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,20 +66,20 @@ class RunConfig:
     names: tuple[str, ...] = ()  # what tables call the backbones, in their order
     setting: str | None = None  # None: the one with a recipe for the backbone
     variant: str = ""  # of the methods that name none
-    seeds: tuple[int, ...] = (42,)
+    seeds: tuple[Seed, ...] = (42,)
     suites: tuple[str, ...] = ("sts",)
     # a text, or several that are trained on together; None: the recipe's
     corpus: str | tuple[str, ...] | None = None
     recipes: tuple[str, ...] = ()  # recipe files
     overrides: Mapping[str, str] = field(default_factory=dict)  # --set; "1,2,4" is a series
     budget: str | None = None  # "60steps", "10m", "2epochs"; None: as the recipe says
-    precision: str = "auto"
+    precision: Precision = "auto"
     plugins: tuple[str, ...] = ()
     allow_pickle: bool = False
 
     device: str = "auto"
     on: str = "here"  # see parse_target
-    chunk: int | None = None  # rows of a batch that are held at once
+    chunk: Count | None = None  # rows of a batch that are held at once
     compile: bool = False  # torch compiles the encoder while training
     fresh: bool = False
     offline: bool = False
@@ -114,23 +121,34 @@ class RunConfig:
         return {**self.overrides, self.budget_key: re.sub(r"\s*epochs?\b", "", self.budget)}
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> RunConfig:
-        """Return the config of options by name, as :meth:`options` returns them, or a person writes
-        them in a plan.
+    def from_options(cls, options: Mapping[str, Any], plan: Path | None = None) -> RunConfig:
+        """Return the config of options by name, as :meth:`options` returns them, a person writes
+        them in a plan, or passes them as arguments.
 
-        ``set``: recipe values, which may also be numbers and lists. Raises UnknownName for an
-        unknown key, and ValueError for a value of the wrong type.
+        ``set``: recipe values, which may also be numbers and lists. ``plan``: the file that they
+        come from; None for arguments. Raises UnknownName for an unknown key, and BenchError, which
+        names the value as it was typed, for one of the wrong type or out of its range.
         """
+        where = f"--plan {plan}: " if plan is not None else ""
+        equals = " = " if plan is not None else "="
         values = dict(options)
         overrides = values.pop("set", {})
         if not isinstance(overrides, Mapping):
-            raise ValueError("`set` is not a table of recipe values")
+            raise BenchError(f"{where}set{equals}{overrides!r:.60}: expected recipe values")
         known = {"set", *FIELDS} - {"overrides"}
         unknown = options.keys() - known
         if unknown:
-            raise UnknownName("key", min(unknown), known, "of a run")
+            raise UnknownName("key", min(unknown), known, f"of a run in {plan}")
         values["overrides"] = {key: as_typed(value) for key, value in overrides.items()}
-        return msgspec.convert(values, cls)
+        kinds = get_type_hints(cls, include_extras=True)
+        converted: dict[str, Any] = {}
+        for name, value in values.items():
+            try:
+                numbers = parse_seeds(value) if name == "seeds" else value
+                converted[name] = convert_typed(numbers, kinds[name])
+            except ValueError as error:
+                raise BenchError(f"{where}{name}{equals}{value!r:.60}: {error}") from None
+        return cls(**converted)
 
     def options(self) -> dict[str, Any]:
         """Return the fields that differ from the defaults, and those of ``SAID``, as numbers,
@@ -236,7 +254,7 @@ class Plan:
                 # a table's values win over the common ones, and in `set` each key by itself
                 values = {**common.get("set", {}), **table.get("set", {})}
                 options = {**common, **table, "set": values}
-                runs += with_recipes(RunConfig.from_options(options), options)
+                runs += with_recipes(RunConfig.from_options(options, file), options)
             return cls(tuple(runs), question)
         except OSError as error:
             raise BenchError(f"--plan {file}: {error.strerror or error}") from None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Annotated, Any
 
-from msgspec import Meta, ValidationError, convert
+from msgspec import Meta
 
 from bench.base.errors import BenchError
+from bench.base.typed import convert_typed
 
 WHOLE: Mapping[str, Any] = {
     "batch_size": Annotated[int, Meta(ge=1)],
@@ -38,12 +36,6 @@ TEXTS: Mapping[str, Any] = dict.fromkeys(
 )
 KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, **TEXTS, "lora_targets": str, "prompt": str}
 """Types for msgspec; any other key has the type of its default."""
-IN_ENGLISH = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "str": "a text",
-}
 
 
 def _kind(key: str, like: Any) -> Any:
@@ -66,32 +58,33 @@ def parse_value(key: str, text: str, like: Any) -> Any:
     Raises BenchError if it has another type.
     """
     kind = _kind(key, like)
-    if text.lower() in {"none", "null", ""} and not _wrong(None, kind):
+    if text.lower() in {"none", "null", ""} and _accepts_none(kind):
         return None
-    if kind is Any:
-        with suppress(ValueError):
-            return convert(text, int | float, strict=False)
-        return text
-    if wrong := _wrong(text, kind, strict=False):
-        raise BenchError(
-            f"--set {key}={text}: {wrong}",
-            None if like is None else f"for example --set {key}={like}",
-        )
-    return convert(text, kind, strict=False)
+    if kind is Any:  # a number or a text
+        try:
+            float(text)
+        except ValueError:
+            return text
+        kind = int | float
+    try:
+        return convert_typed(text, kind, strict=False)
+    except ValueError as error:
+        example = None if like is None else f"for example --set {key}={like}"
+        raise BenchError(f"--set {key}={text}: {error}", example) from None
 
 
 def wrong_kind(key: str, value: Any, like: Any) -> str:
     """Describe the fault of a value from a file; "" if it fits the default ``like``."""
-    wrong = _wrong(value, _kind(key, like))
-    return f"{wrong}, found {value!r}" if wrong else ""
-
-
-def _wrong(value: Any, kind: Any, *, strict: bool = True) -> str:
     try:
-        converted = convert(value, kind, strict=strict)
-    except ValidationError as error:
-        expected = str(error).partition(", got")[0].replace(" | null", "").replace("`", "")
-        return re.sub(r"\w+", lambda word: IN_ENGLISH.get(word[0], word[0].lower()), expected)
-    return (
-        "expected a number" if isinstance(converted, float) and not math.isfinite(converted) else ""
-    )
+        convert_typed(value, _kind(key, like))
+    except ValueError as error:
+        return f"{error}, found {value!r}"
+    return ""
+
+
+def _accepts_none(kind: Any) -> bool:
+    try:
+        convert_typed(None, kind)
+    except ValueError:
+        return False
+    return True

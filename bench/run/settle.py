@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.base import devices
+from bench.base.devices import Precision
 from bench.base.errors import BenchError
 from bench.base.launched import launched
 from bench.run.config import RunConfig, combinations_of
@@ -57,7 +58,10 @@ def _settled_elsewhere(config: RunConfig) -> RunConfig:
     gpus, on = config.target.gpus or int(config.device == "cuda"), config.on
     if gpus and not config.target.gpus:
         on += f"{',' if ':' in on else ':'}gpus={gpus}"
-    device, precision = ("cuda", "bf16") if gpus else ("cpu", "fp32")
+    device = "cpu"
+    precision: Precision = "fp32"
+    if gpus:
+        device, precision = "cuda", "bf16"
     if config.precision != "auto":
         precision = devices.choose_precision(config.precision, device)
     return replace(config, device=device, precision=precision, on=on)
@@ -101,4 +105,4 @@ def check_chunks(planned: Sequence[PlannedRun], chunk: int | None) -> None:
 
     for run in planned:
         if chunk is not None and run.corpus is not None and run.plugin.cls.fitted != "pass":
-            check_chunk(run.plugin.cls, chunk)
+            check_chunk(run.plugin.cls)

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import msgspec
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.typed import Count
 
 ON_EXAMPLE = (
     "--on torchrun:4, --on local:8, --on slurm:partition=gpu,gpus=1,time=4:00:00, or --on commands"
 )
-Count = Annotated[int, msgspec.Meta(ge=1)]
 RESOURCES = ("gpus", "cpus", "memory", "parallel", "retries")
 KEYS = {
     "here": (),

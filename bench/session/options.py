@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError
+from bench.base.typed import convert_typed
 from bench.data.reading import SUFFIXES, format_of
 from bench.run.config import FIELDS, Plan, RunConfig, with_recipes
 from bench.run.plugins import from_file
 from bench.score.suites import split_names, use_files
-from bench.session.values import comma_list, parse_overrides, parse_switch
+from bench.session.values import comma_list, parse_overrides
 
 
 def plan_from_options(
@@ -29,7 +31,13 @@ def plan_from_options(
     values |= _named_backbones(typed.get("backbones", ()))
     overrides = parse_overrides(typed.get("pairs", ()))
     if "compile" in overrides:  # no recipe value: it is the same for all runs of a command
-        values["compile"] = parse_switch("compile", overrides.pop("compile"))
+        text = overrides.pop("compile")
+        try:
+            values["compile"] = convert_typed(text, bool, strict=False)
+        except ValueError as error:
+            raise BenchError(
+                f"--set compile={text}: {error}", "it is the same for all runs of a command"
+            ) from None
     if overrides:
         values["overrides"] = overrides
     for key, suffix in (("plugins", ".py"), ("recipes", ".toml")):
@@ -46,7 +54,8 @@ def plan_from_options(
         return Plan(tuple(with_recipes(RunConfig(**values), values)))
     plan = Plan.read(plan_file).with_values(**values)
     use_files([Path(file) for file in plan.runs[0].plugins])
-    return plan
+    runs = [replace(run, suites=split_names(",".join(run.suites))) for run in plan.runs]
+    return replace(plan, runs=tuple(runs))
 
 
 def _named_methods(targets: Sequence[str], named: Sequence[str] | None) -> tuple[str, ...]:

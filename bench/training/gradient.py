@@ -81,7 +81,7 @@ def backward(
 def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
     """Let the method compute its views in slices of ``chunk`` rows while this is open."""
     if chunk is not None:
-        check_chunk(method, chunk)
+        check_chunk(method)
     before, method.chunk = method.chunk, chunk
     try:
         yield
@@ -89,10 +89,8 @@ def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
         method.chunk = before
 
 
-def check_chunk(method: Method | type[Method], chunk: int) -> None:
-    """Raise BenchError for a size below 1, and for a method that needs its batch in one piece."""
-    if chunk < 1:
-        raise BenchError(f"a chunk of {chunk} rows", "--chunk 1 or more")
+def check_chunk(method: Method | type[Method]) -> None:
+    """Raise BenchError for a method that needs its batch in one piece."""
     if not method.is_split():
         raise BenchError(
             f"{method.name} defines its loss as a whole, in forward(batch), "

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from started import python
+from in_a_row import in_a_row
+from started import error_line, python
 from wrong_files import write_wrong_files
 
 CALLS = """
@@ -44,9 +45,6 @@ for call in json.loads(Path(sys.argv[1]).read_text()):
 print(json.dumps(said))
 """
 
-TRAINS = 'train(precision="int8")'
-"""A mistake that bench does not see: it trains, in a precision that nobody named."""
-
 BAD_CALLS = {
     'train("simsce")': ["simsce", "simcse"],
     "train(int)": ["int", "method"],
@@ -73,11 +71,11 @@ BAD_CALLS = {
     'train(suites="nan.tsv")': ["nan.tsv", "line 6", "nan"],
     "train(suites=3)": ["suites", "3"],
     'train(setting="zero")': ["setting", "zero", "unsupervised"],
-    'train(device="tpu")': ["device", "tpu"],
+    'train(device="tpu")': ["device=tpu"],
     'train(device="cuda:99")': ["device", "cuda:99"],
-    TRAINS: ["precision", "int8"],
+    'train(precision="int8")': ["precision='int8'", "bf16"],
     'train(chunk="many")': ["chunk", "many"],
-    "train(chunk=0)": ["chunk", "0"],
+    "train(chunk=0)": ["chunk=0", "whole number"],
     'train(runs="file")': ["file"],
     'train(data="file")': ["data", "file"],
     'evaluate("/nope")': ["/nope"],
@@ -124,21 +122,7 @@ def said(place: Path) -> dict[str, Any]:
 
 @pytest.mark.promise(28)
 @pytest.mark.promise(29)
-@pytest.mark.parametrize(
-    "call",
-    [
-        pytest.param(
-            call,
-            marks=pytest.mark.xfail(
-                call == TRAINS,
-                strict=True,
-                raises=AssertionError,
-                reason="bench.train takes any precision, and trains",
-            ),
-        )
-        for call in BAD_CALLS
-    ],
-)
+@pytest.mark.parametrize("call", BAD_CALLS)
 def test_a_mistake_in_python_is_an_error_of_one_line_that_writes_nothing(
     call: str, said: dict[str, Any]
 ) -> None:
@@ -151,11 +135,57 @@ def test_a_mistake_in_python_is_an_error_of_one_line_that_writes_nothing(
 
 @pytest.mark.promise(28)
 @pytest.mark.promise(29)
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="mistakes in arguments of Python are said in options of the command line",
-)
 def test_a_mistake_in_python_is_said_in_terms_of_the_argument(said: dict[str, Any]) -> None:
-    options = [message for _, message, _ in said.values() if re.search(r"(^|\s)--[a-z]", message)]
-    assert options == [], "messages of Python name options of the command line"
+    """... but for the options of a command that it says to try."""
+    messages = [re.sub(r"\bbench [a-z].*?(;|\)|, or|$)", "", text) for _, text, _ in said.values()]
+    assert [text for text in messages if re.search(r"(^|\s)--[a-z]", text)] == []
+
+
+ALIKE = {
+    "--chunk 0": ("chunk = 0", "chunk=0"),
+    "--chunk many": ('chunk = "many"', 'chunk="many"'),
+    "--chunk 1.5": ("chunk = 1.5", "chunk=1.5"),
+    "--seeds a": ('seeds = "a"', 'seeds="a"'),
+    "--seeds 5-1": ('seeds = "5-1"', 'seeds="5-1"'),
+    "--precision int8": ('precision = "int8"', 'precision="int8"'),
+    "--setting zero": ('setting = "zero"', 'setting="zero"'),
+    "--set batch_size=many": ('set = { batch_size = "many" }', 'batch_size="many"'),
+    "--set batch_size=3.5": ("set = { batch_size = 3.5 }", "batch_size=3.5"),
+    "--set max_steps=true": ("set = { max_steps = true }", "max_steps=True"),
+    "--set learning_rate=nan": ("set = { learning_rate = nan }", 'learning_rate=float("nan")'),
+    "--set patience=inf": ("set = { patience = inf }", 'patience=float("inf")'),
+    "--set dropout=7": ("set = { dropout = 7 }", "dropout=7"),
+}
+"""An option with a mistake, the same one in a plan, and the same one in Python."""
+PLAN = """
+[[run]]
+methods = ["simcse"]
+backbones = ["tiny"]
+corpus = "corpus.txt"
+suites = ["pairs.tsv"]
+"""
+
+
+def fault(text: str) -> str:
+    """Return what is wrong, without the place that it was typed in, and without the hint."""
+    return re.sub(r"^.*?(?=expected|unknown)", "", text).partition(" (try: ")[0]
+
+
+@pytest.mark.promise(28)
+@pytest.mark.promise(29)
+def test_a_mistake_has_the_same_words_as_an_option_in_a_plan_and_in_python(place: Path) -> None:
+    run = ["run", "simcse", "--backbone", "tiny", "--corpus", "corpus.txt", "--suite", "pairs.tsv"]
+    commands = [[*run, *option.split()] for option in ALIKE]
+    for number, (line, _) in enumerate(ALIKE.values()):
+        plan = place.parent / f"plan-{number}.toml"
+        plan.write_text(f"{PLAN}{line}\n")
+        commands.append(["run", "--plan", str(plan)])
+    ends = in_a_row(commands, place)
+    assert {end.code for end in ends} == {2}
+    listed = place.parent / "alike.json"
+    listed.write_text(json.dumps([f"train({argument})" for _, argument in ALIKE.values()]))
+    calls = json.loads(python(CALLS, listed, cwd=place).out.splitlines()[-1])
+    lines = [error_line(end) for end in ends]
+    typed, planned = lines[: len(ALIKE)], lines[len(ALIKE) :]
+    for option, plan_line, (_, message, _) in zip(typed, planned, calls, strict=True):
+        assert fault(option) == fault(plan_line) == fault(message) != ""

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from bench.base.errors import BenchError, RunFailed, UnknownName
 from bench.base.paths import hidden_values, recorded_command, recorded_path
@@ -23,17 +24,21 @@ from bench.run.corpora import name_with_content
 from bench.run.planned import PlannedRun, with_fingerprint
 from bench.run.search.space import Dimension, space_of, with_searched_values
 
+Trials = Annotated[int, Meta(ge=1, le=999)]
+Sampler = Literal["random", "grid", "tpe"]
+Pruner = Literal["none", "median", "halving"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSettings:
     """The way a search draws and ends its trials, and its name."""
 
     # the number of trials of each method, besides its unchanged recipe
-    trials: int
-    # how Optuna draws values: "random", "grid" or "tpe"
-    sampler: str
-    # how Optuna ends a trial early: "none", "median" or "halving"
-    pruner: str
+    trials: Trials
+    # how Optuna draws values
+    sampler: Sampler
+    # how Optuna ends a trial early
+    pruner: Pruner
     # the name of the search and of its folder; None: a hash of its options
     name: str | None = None
     # the command that records name; "": this process's command line

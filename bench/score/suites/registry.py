@@ -169,6 +169,7 @@ def split_names(text: str) -> tuple[str, ...]:
     names: dict[str, list[str]] = {}  # "sts", or "mteb:" and the names that follow it
     owner = ""
     for part in (part.strip() for part in re.split(r",(?![^()]*\))", text)):
+        part = part.removeprefix(f"{OWN}:")  # as records and plans name it
         head, colon, rest = part.partition(":")
         if is_own_file(part):
             owner = f"{OWN}:"
