@@ -36,6 +36,7 @@ MISTAKES = {
     f"{RUN} --backbone no-weights": ["no-weights", "safetensors"],
     f"{RUN} --backbone nobody/nothing --offline": ["nobody/nothing", "--offline"],
     f"{RUN} --corpus nothing.txt": ["nothing.txt"],
+    f"{RUN} --set duplicates=no": ["duplicates=no", "keep", "drop"],
     f"{RUN} --data file": ["file"],
     f"{RUN} --runs file": ["file"],
     f"{OWN} chek": ["chek", "check"],
