@@ -65,7 +65,8 @@ def usage_error(error: click.UsageError) -> BenchError:
     message = error.format_message()
     if context is None:
         return BenchError(message, "bench --help")
-    options = {name for param in context.command.params for name in param.opts}
+    names = {name for param in context.command.params for name in param.opts}
+    options = {name for name in names if name.startswith("--")}
     of_command = f"of {context.command_path}"
     hint = f"{context.command_path} --help"
     if isinstance(error, click.NoSuchOption) and "--set" in options:

@@ -11,14 +11,13 @@ import pytest
 from commands import bench, error_line
 from made_runs import made_runs
 
-from bench.base.errors import BenchError
 from bench.cli import VERBS
 from bench.cli.methods import year_of
 from bench.conformance.methods import SENTENCES
 from bench.run.plugins import discover
 from bench.run.recipes import variants_of
+from bench.run.seeds import parse_seeds
 from bench.score.suites import suite_names
-from bench.session.values import parse_seeds
 
 PLUGIN = """
 from bench.method import TorchMethod
@@ -256,5 +255,5 @@ def test_seeds(text: str, seeds: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-1", "1.5", "1-2-3", "1-2000", ","])
 def test_seeds_that_are_none(text: str) -> None:
-    with pytest.raises(BenchError, match="expected numbers or ranges"):
+    with pytest.raises(ValueError, match="expected whole numbers"):
         parse_seeds(text)

@@ -17,8 +17,9 @@ import pytest
 
 import bench
 from bench.base.errors import BenchError, UnknownName
-from bench.library.arguments import find_methods, recipe_texts, seed_numbers
+from bench.library.arguments import find_methods, recipe_texts
 from bench.run import plugins as known
+from bench.run.seeds import parse_seeds
 
 CLASS = """
     from bench.methods.simcse import SimCSE
@@ -136,11 +137,11 @@ def test_a_recipe_value_with_a_comma_is_one_value() -> None:
 def test_seeds_are_whole_numbers() -> None:
     import numpy as np
 
-    assert seed_numbers(3) == [3] and seed_numbers("1-3") == [1, 2, 3]
-    assert seed_numbers(np.arange(2)) == [0, 1] and seed_numbers([5, 5]) == [5]
+    assert parse_seeds(3) == (3,) and parse_seeds("1-3") == (1, 2, 3)
+    assert parse_seeds(np.arange(2)) == (0, 1) and parse_seeds([5, 5]) == (5,)
     for wrong in (True, 1.5, [1, "2"], None, -1, [[1]]):
-        with pytest.raises(BenchError, match="expected whole numbers"):
-            seed_numbers(wrong)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="expected whole numbers"):
+            parse_seeds(wrong)
 
 
 def test_methods_come_as_names_classes_and_files(
@@ -188,7 +189,7 @@ WRONG_ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "another tool's name": ({"lr": 1e-5}, "(try: learning_rate=VALUE)"),
     "another name of ours": ({"dataset": "x.txt"}, "(try: corpus=FILE)"),
     "a value of the wrong type": ({"batch_size": "many"}, "batch_size=many"),
-    "a budget without a unit": ({"budget": 500}, "budget=500: Expected str or None, got int"),
+    "a budget without a unit": ({"budget": 500}, "budget=500: expected a text"),
     "a model as a backbone": ({"backbone": object()}, "of type object: expected a path or a name"),
     "a number as a suite": ({"suites": 3}, "suites=3, of type int: expected a path or a name"),
     "no suite": ({"suites": None}, "suites=None, of type NoneType"),

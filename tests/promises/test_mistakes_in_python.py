@@ -148,6 +148,7 @@ ALIKE = {
     "--seeds a": ('seeds = "a"', 'seeds="a"'),
     "--seeds 5-1": ('seeds = "5-1"', 'seeds="5-1"'),
     "--precision int8": ('precision = "int8"', 'precision="int8"'),
+    "--budget 10parsecs": ('budget = "10parsecs"', 'budget="10parsecs"'),
     "--setting zero": ('setting = "zero"', 'setting="zero"'),
     "--set batch_size=many": ('set = { batch_size = "many" }', 'batch_size="many"'),
     "--set batch_size=3.5": ("set = { batch_size = 3.5 }", "batch_size=3.5"),

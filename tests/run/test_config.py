@@ -23,7 +23,7 @@ CONFIGS = st.builds(
     methods=st.lists(WORDS, min_size=1, max_size=3).map(tuple),
     backbones=st.lists(WORDS, min_size=1, max_size=2).map(tuple),
     setting=st.none() | WORDS,
-    seeds=st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple),
+    seeds=st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True).map(tuple),
     corpus=st.none() | WORDS,
     overrides=st.dictionaries(st.sampled_from(["temperature", "dropout"]), WORDS),
     chunk=st.none() | st.integers(1, 9),

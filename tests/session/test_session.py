@@ -136,8 +136,6 @@ WRONG = {
     "data": ("simcse --data /nothing", {"data": "/nothing"}),
     "suite": ("simcse --suite stss", {"suites": "stss"}),
     "variant": ("simcse+energy", {"method": "simcse+energy"}),
-    "recipe value": ("simcse --set batch_size=0", {"batch_size": 0}),
-    "budget": ("simcse --budget 10parsecs", {"budget": "10parsecs"}),
 }
 
 
