@@ -40,7 +40,7 @@ EXTRAS = {
     "ray": ("ray",),
     "sentencepiece": ("sentencepiece",),
     "lora": ("peft",),
-    "4bit": ("bitsandbytes",),
+    "4bit": ("accelerate", "bitsandbytes"),
 }
 
 
