@@ -16,9 +16,9 @@ from bench.backbones.encoder_class import encoder_class, without_pooling_layer
 from bench.backbones.families import BUFFERS, family_title, without_base
 from bench.backbones.folder import (
     VOCABULARIES,
-    WEIGHTS,
     has_transformer,
     read_config,
+    stored_as,
     transformer_folder,
 )
 from bench.backbones.four_bit import four_bit_options, in_four_bits, prepare_layers
@@ -231,7 +231,7 @@ def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) 
     shown = ", ".join(strange[:MOST_NAMES])
     if len(strange) > MOST_NAMES:
         shown += f" and {len(strange) - MOST_NAMES} more"
-    file = next(folder / weights for weights in WEIGHTS if (folder / weights).exists())
+    file = next(folder / name for name in stored_as(folder) if (folder / name).exists())
     hint = (
         "take the config.json that belongs to these weights, "
         "or save the file without these tensors if no score needs them"
