@@ -59,7 +59,7 @@ def _as_trained(whole: Backbone, folder: Path, name: str) -> Backbone:
     """
     notes: list[str] = []
     if has_vocabulary(folder):
-        read = read_tokenizer(folder, name)
+        read = read_tokenizer(folder)
         check_vocabulary(name, read.tokenizer, whole.encoder.config)
         whole = replace(whole, tokenizer=read.tokenizer)
         notes.append("tokenised as the adapter's folder says")

@@ -167,7 +167,7 @@ def _read_folder(name: str, folder: Path, dropout: float | None, dtype: str) -> 
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
         if dropout is not None:
             set_dropout(config, dropout)
-        tokenized = read_tokenizer(folder, name)
+        tokenized = read_tokenizer(folder)
         read_again = partial(
             encoder_class(config).from_pretrained, folder, config=config, **options
         )

@@ -63,7 +63,7 @@ def _outline(reference: Reference) -> Outline:
         revision=reference.revision,
         family=config.model_type,
         encoder=_encoder_of(config),
-        tokenizer=read_tokenizer(folder, reference.name).tokenizer,
+        tokenizer=read_tokenizer(folder).tokenizer,
         path=folder,
     )
 
