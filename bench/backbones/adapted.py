@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.backbones.adapter_folder import find_adapter, has_vocabulary
 from bench.backbones.bidirectional import look_both_ways
-from bench.backbones.four_bit import round_to_four_bits
+from bench.backbones.four_bit import in_four_bits
 from bench.backbones.stored_adapters import class_of_adapter, merge_folder, merge_run
 from bench.backbones.tokenizer import check_vocabulary, read_tokenizer
 
@@ -24,23 +24,32 @@ def put_on_adapters(whole: Backbone, reference: Reference, dtype: str, *, merge:
     bfloat16 or in 4 bits. ``dtype``: the format of the result. ``merge``: False leaves the
     adapters out. Raises NotAModel if the adapters do not fit.
     """
-    encoder = whole.encoder
     assert reference.trained is not None
     folder = reference.trained.parent
     values = reference.adapter_values()
     if find_adapter(folder) is not None:
+        encoder = whole.encoder
         merge_folder(encoder, folder, reference.trained)
         whole = _as_trained(whole, folder, reference.name)
+    elif merge:
+        encoder = _rounded(whole.encoder, str(values.get("base_dtype")))
+        merge_run(encoder, reference.trained, values)
     else:
-        if values.get("attention") == "bidirectional":
-            look_both_ways(encoder, reference.name)
-        if merge:
-            _round(whole, str(values.get("base_dtype")))
-            merge_run(encoder, reference.trained, values)
+        encoder = whole.encoder
     if dtype == "bf16":
         _narrow(encoder)
+    elif dtype == "4bit":
+        encoder = in_four_bits(encoder)
+    encoder.eval()
+    # last: a copy in 4 bits is built anew
+    if values.get("attention") == "bidirectional":
+        look_both_ways(encoder, reference.name)
     return replace(
-        whole, name=reference.name, revision=reference.revision, trained=reference.trained
+        whole,
+        name=reference.name,
+        revision=reference.revision,
+        trained=reference.trained,
+        encoder=encoder,
     )
 
 
@@ -50,7 +59,7 @@ def _as_trained(whole: Backbone, folder: Path, name: str) -> Backbone:
     """
     notes: list[str] = []
     if has_vocabulary(folder):
-        read = read_tokenizer(folder, name)
+        read = read_tokenizer(folder)
         check_vocabulary(name, read.tokenizer, whole.encoder.config)
         whole = replace(whole, tokenizer=read.tokenizer)
         notes.append("tokenised as the adapter's folder says")
@@ -66,13 +75,14 @@ def _as_trained(whole: Backbone, folder: Path, name: str) -> Backbone:
     return replace(whole, note="; ".join(notes))
 
 
-def _round(whole: Backbone, dtype: str) -> None:
-    """Give the weights the values that they have in a number format, in float32."""
+def _rounded(encoder: Any, dtype: str) -> Any:
+    """Return an encoder in float32 with the values that its weights have in a number format."""
     if dtype == "bf16":
-        _narrow(whole.encoder)
-        whole.encoder.float()
+        _narrow(encoder)
+        encoder.float()
     elif dtype == "4bit":
-        round_to_four_bits(whole.encoder)
+        return in_four_bits(encoder).dequantize()
+    return encoder
 
 
 def _narrow(encoder: Any) -> None:

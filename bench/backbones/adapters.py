@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from bench.backbones.four_bit import is_four_bit, with_full_weights
+from bench.backbones.four_bit import is_four_bit
 from bench.base.errors import BenchError
 from bench.base.extras import install_hint, silence_advice
 
@@ -147,8 +147,7 @@ def without_adapters(encoder: Any) -> Iterator[None]:
 def merge_adapters(encoder: Any) -> None:
     """Add the adapters to the encoder's weights: W + (alpha / rank) B A, in float32.
 
-    It is then a plain transformers model. Weights in 4 bits become float32, with the values that
-    the adapters were trained on.
+    It is then a plain transformers model.
     """
     import torch
     from peft.tuners.lora import LoraLayer
@@ -158,7 +157,7 @@ def merge_adapters(encoder: Any) -> None:
         if isinstance(module, LoraLayer):
             adapted.append((name, module))
     for name, module in adapted:
-        layer = with_full_weights(module.get_base_layer())
+        layer = module.get_base_layer()
         with torch.no_grad():
             weight = layer.weight.float()
             layer.weight.data = weight + module.get_delta_weight(NAME).to(weight)
@@ -180,16 +179,12 @@ def plain_copy(encoder: Any) -> Any:
     if not has_adapters(encoder) and dtypes <= {torch.float32} and not is_four_bit(encoder):
         return encoder
     whole = copy.deepcopy(encoder).eval()
+    if is_four_bit(whole):
+        whole.dequantize()
     if has_adapters(whole):
         merge_adapters(whole)
-    for name, module in list(whole.named_modules()):
-        plain = with_full_weights(module)
-        if plain is not module:
-            parent, _, last = name.rpartition(".")
-            setattr(whole.get_submodule(parent), last, plain)
     whole.float()
     whole.config.dtype = torch.float32
-    vars(whole).pop("is_loaded_in_4bit", None)
     whole._forward_hooks.clear()
     whole._forward_pre_hooks.clear()
     return whole

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -133,22 +133,27 @@ def weights_hash(path: Path) -> str:
     count as well.
     """
     suffixes = {*SETTINGS, ".safetensors"}
-    hashed: list[Path] = []
+    hashed = find_pickles(path)
     for folder in {path, *module_folders(path), *routed_folders(path)}:
         if not folder.is_dir():
             continue
         for file in folder.iterdir():
             if file.is_file() and file.suffix in suffixes and file.name not in ABOUT:
                 hashed.append(file)
+    return hash_files(path, hashed)
+
+
+def hash_files(folder: Path, files: Iterable[Path]) -> str:
+    """Return the sha256 of files below a folder."""
     states: list[tuple[Path, int, int, int]] = []
-    for file in sorted(hashed):
+    for file in sorted(files):
         found = file.stat()
         states.append((file.absolute(), found.st_ino, found.st_size, found.st_mtime_ns))
-    return _hash_files(path.absolute(), tuple(states))
+    return _hash_states(folder.absolute(), tuple(states))
 
 
 @lru_cache(maxsize=64)
-def _hash_files(folder: Path, states: tuple[tuple[Path, int, int, int], ...]) -> str:
+def _hash_states(folder: Path, states: tuple[tuple[Path, int, int, int], ...]) -> str:
     """Return the sha256 of files, once while their states (inode, size, time) stay the same.
 
     A process may save another model into the folder, or change its working directory.
@@ -183,9 +188,36 @@ def _has_modules(folder: Path) -> bool:
     return any((module_folders(folder)[0] / file).is_file() for file in WEIGHTS)
 
 
-def weight_files(folder: Path, weights: Sequence[str] = WEIGHTS) -> list[Path]:
+def stored_as(folder: Path) -> Sequence[str]:
+    """Return the names of a folder's weights, in one file and in several: pickles if there are no
+    others.
+    """
+    is_safe = any((folder / file).exists() for file in WEIGHTS)
+    if not is_safe and any((folder / file).is_file() for file in PICKLES):
+        return PICKLES
+    return WEIGHTS
+
+
+def find_pickles(path: Path) -> list[Path]:
+    """Return the pickles that would be read as weights of a model folder, also of its modules.
+
+    Raises NotAModel if modules.json is damaged, or names a folder outside of this one.
+    """
+    folders: list[Path] = []
+    for folder in module_folders(path) or [path]:
+        folders.append(folder)
+        if folder != path:  # which also holds what is no module, such as the states of a training
+            folders += [inner for inner in folder.rglob("*") if inner.is_dir()]
+    found: set[Path] = set()
+    for folder in folders:
+        if stored_as(folder) is PICKLES:
+            found.update(file for file in weight_files(folder) if file.is_file())
+    return sorted(found)
+
+
+def weight_files(folder: Path, weights: Sequence[str] | None = None) -> list[Path]:
     """Return the files with the weights: one, or those in the index. Raises NotAModel."""
-    single, index = (folder / name for name in weights)
+    single, index = (folder / name for name in weights or stored_as(folder))
     if not index.is_file():
         return [single]
     return [folder / part for part in sorted(set(weight_map(index).values()))]

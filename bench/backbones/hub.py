@@ -11,7 +11,7 @@ import difflib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from bench.backbones.adapter_folder import find_adapter, hash_adapter
@@ -21,8 +21,8 @@ from bench.backbones.folder import (
     is_whole,
 )
 from bench.backbones.known_models import CANONICAL, KNOWN, PARAMETERS, PINNED
-from bench.backbones.module_pickles import ALLOW, convert_modules, pickled_modules
-from bench.backbones.readable import readable_model
+from bench.backbones.pickles import ALLOW
+from bench.backbones.readable import check_readable
 from bench.backbones.refusals import ADAPTER
 from bench.base.errors import DataDamaged, FetchFailed, NotAModel
 from bench.data.fetching import offline_now, site
@@ -80,16 +80,11 @@ def fetch_backbone(
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
     snapshot = fetch_from_hub(name, allow_pickle=allow_pickle, near=hint, say=say)
-    readable = readable_model(snapshot, allow_pickle=allow_pickle, name=name)
+    check_readable(snapshot, allow_pickle=allow_pickle, name=name)
     revision = reference.revision if reference.trained else snapshot.name
     if reference.trained is not None and find_adapter(reference.trained.parent) is not None:
         revision = hash_adapter(reference.trained.parent, snapshot.name)
-    return replace(
-        reference,
-        revision=revision,
-        path=convert_modules(readable, allow_pickle=allow_pickle),
-        hub=True,
-    )
+    return replace(reference, revision=revision, path=snapshot, hub=True)
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
@@ -185,7 +180,7 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
         raise NotAModel(
             f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), "
             "which could run code",
-            "--allow-pickle reads only the tensors in it and stores them as safetensors",
+            ALLOW,
         )
     return sorted(
         filter_repo_objects(
@@ -194,6 +189,22 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
             ignore_patterns=list(NOT),
         )
     )
+
+
+def pickled_modules(files: Iterable[str]) -> list[str]:
+    """Return the pickles of modules in a listing, such as "2_Dense/pytorch_model.bin".
+
+    Those with a safetensors file next to them are left out.
+    """
+    names = set(files)
+    found: list[str] = []
+    for name in sorted(names):
+        file = PurePosixPath(name)
+        number = file.parent.name.partition("_")[0]
+        is_in_module = len(file.parts) == 2 and number.isdigit()
+        if is_in_module and file.name == PICKLES[0] and f"{file.parent}/{WEIGHTS[0]}" not in names:
+            found.append(name)
+    return found
 
 
 def describe_pending(name: str) -> Pending:

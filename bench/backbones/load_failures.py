@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.backbones.folder import WEIGHTS, weight_files
+from bench.backbones.folder import stored_as, weight_files
 from bench.backbones.refusals import SCORE_THE_OBJECT
-from bench.backbones.tensors import checkpoint_names
+from bench.backbones.tensors import PICKLE, checkpoint_names, tensor_names
 from bench.base.errors import NotAModel, one_line
 
 OTHER_SIZES = "ignore_mismatched_sizes"  # in transformers' message about weights of other shapes
@@ -44,24 +44,18 @@ def explain_failure(
 
 def damaged_weights(folder: Path) -> NotAModel | None:
     """Return the error about the first missing or damaged weight file; None if all are sound."""
-    from safetensors import SafetensorError, safe_open
-
-    if not any((folder / file).exists() for file in WEIGHTS):
+    names = stored_as(folder)
+    if not any((folder / file).exists() for file in names):
         return None
     for file in weight_files(folder):
         if not file.is_file():
             return NotAModel(
-                f"{file} is missing, which {WEIGHTS[1]} names", "download the model again"
+                f"{file} is missing, which {names[1]} names", "download the model again"
             )
         try:
-            with safe_open(file, "pt") as tensors:
-                list(tensors.keys())
-        except (OSError, SafetensorError) as error:
-            size = file.stat().st_size
-            return NotAModel(
-                f"{file} is damaged or cut off ({size:,} bytes): {one_line(error)[:120]}",
-                "download the model again, or save it with save_pretrained",
-            )
+            tensor_names(file)
+        except NotAModel as error:
+            return error
     return None
 
 
@@ -77,7 +71,7 @@ def lacking_weights(name: str, folder: Path, missing: Sequence[str]) -> NotAMode
             f"names = load_file('{file}'); save_file({{name.removeprefix('{prefix}'): tensor "
             f"for name, tensor in names.items()}}, '{file}', {{'format': 'pt'}})\""
         )
-        if len(weight_files(folder)) > 1:
+        if len(weight_files(folder)) > 1 or file.suffix == PICKLE:
             hint = f"save the model within: model.{prefix}save_pretrained(FOLDER)"
         return NotAModel(
             f"{name}: every name in its weights begins with {prefix}, as {wrapper} saves them", hint

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from bench.backbones.adapted import put_on_adapters
 from bench.backbones.dropout import check_dropout_arrived, set_dropout
+from bench.backbones.encoder_class import encoder_class, without_pooling_layer
 from bench.backbones.families import BUFFERS, family_title, without_base
 from bench.backbones.folder import (
     VOCABULARIES,
-    WEIGHTS,
     has_transformer,
     read_config,
+    stored_as,
     transformer_folder,
 )
+from bench.backbones.four_bit import four_bit_options, in_four_bits, prepare_layers
 from bench.backbones.heads import is_head
 from bench.backbones.hub import fetch_backbone
 from bench.backbones.load_failures import damaged_weights, explain_failure, lacking_weights
@@ -39,6 +41,8 @@ SENTENCEPIECE = ("sentencepiece", "protobuf")
 """Packages that transformers needs to read a SentencePiece vocabulary."""
 PREFIX = "prefix_encoder."
 """The first part of the names of a stored prompt's tensors (PromCSE, DCPCSE)."""
+NUMBER_TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "stored": "auto"}
+"""Number format of an encoder -> its name for transformers."""
 MOST_NAMES = 3
 """Tensors that an error names."""
 
@@ -65,10 +69,10 @@ def load(
 ) -> Backbone:
     """Load encoder and tokenizer on the CPU, in evaluation mode.
 
-    ``dropout`` replaces every dropout of the encoder. ``dtype``: fp32, bf16, fp16, or "stored": as
-    the files have it. ``reads``: the first parts of the names of tensors that are outside of the
-    encoder and that the caller reads. ``merge``: add the adapters of a run to the weights; else
-    they are left out.
+    ``dropout`` replaces every dropout of the encoder. ``dtype``: fp32, bf16, fp16, 4bit (its linear
+    layers), or "stored": as the files have it. ``reads``: the first parts of the names of tensors
+    that are outside of the encoder and that the caller reads. ``merge``: add the adapters of a run
+    to the weights; else they are left out.
 
     Raises NotAModel if the folder cannot be read as a transformers encoder, lacks weights, or holds
     weights that would be left out although they change the encoder's output; also if ``dropout``
@@ -90,7 +94,9 @@ def load(
     if damage is not None:
         raise damage
     check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
-    read = _read_folder(name, folder, dropout, dtype)
+    # a run's weights take the place of the folder's before they are narrowed
+    in_files = "fp32" if dtype == "4bit" and reference.trained is not None else dtype
+    read = _read_folder(name, folder, dropout, in_files)
     config, encoder = read.config, read.encoder
     tokenizer = read.tokenized.tokenizer
     check_vocabulary(name, tokenizer, config)
@@ -100,6 +106,10 @@ def load(
     _check_unused(name, folder, config.model_type, strange)
     if reference.trained is not None:
         take_trained(encoder, reference.trained)
+        if dtype == "4bit":
+            encoder = in_four_bits(encoder)
+    if in_files == "4bit":
+        prepare_layers(encoder)
     if dropout is not None:
         check_dropout_arrived(name, encoder, dropout)
     return Backbone(
@@ -148,33 +158,20 @@ def _check_files(name: str, path: Path) -> None:
 
 def _read_folder(name: str, folder: Path, dropout: float | None, dtype: str) -> _FolderRead:
     """Read config, tokenizer and encoder. Raises NotAModel, with the reason."""
-    import torch
     import transformers
 
-    number_types: dict[str, Any] = {
-        "fp32": torch.float32,
-        "bf16": torch.bfloat16,
-        "fp16": torch.float16,
-        "stored": "auto",
-    }
+    options: dict[str, Any] = {"output_loading_info": True, "trust_remote_code": False}
+    options |= four_bit_options() if dtype == "4bit" else {"dtype": NUMBER_TYPES[dtype]}
     read_again: Any = None
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
         if dropout is not None:
             set_dropout(config, dropout)
-        tokenized = read_tokenizer(folder, name)
-        options: dict[str, Any] = {
-            "config": config,
-            "dtype": number_types[dtype],
-            "output_loading_info": True,
-            "trust_remote_code": False,
-        }
-        read_encoder = encoder_class(config).from_pretrained
-        read_again = partial(read_encoder, folder, **options)
-        try:
-            encoder, info = read_encoder(folder, add_pooling_layer=False, **options)
-        except TypeError:  # families without a pooling layer do not know the argument
-            encoder, info = read_again()
+        tokenized = read_tokenizer(folder)
+        read_again = partial(
+            encoder_class(config).from_pretrained, folder, config=config, **options
+        )
+        encoder, info = without_pooling_layer(read_again)
     except NotAModel:
         raise
     except Exception as error:  # transformers raises many kinds for a damaged folder
@@ -214,17 +211,6 @@ def load_without_encoder(reference: Reference, *, offline: bool = False) -> Back
     )
 
 
-def encoder_class(config: Any) -> Any:
-    """Return the class of transformers that reads a model as an encoder: T5 without its decoder."""
-    import transformers
-    from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
-
-    kind = MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.get(config.model_type, "")
-    if kind.endswith("EncoderModel"):
-        return transformers.AutoModelForTextEncoding
-    return transformers.AutoModel
-
-
 def _outside_of_heads(
     tensors: Iterable[str], encoder: Any, config: Any, reads: tuple[str, ...]
 ) -> list[str]:
@@ -245,7 +231,7 @@ def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) 
     shown = ", ".join(strange[:MOST_NAMES])
     if len(strange) > MOST_NAMES:
         shown += f" and {len(strange) - MOST_NAMES} more"
-    file = next(folder / weights for weights in WEIGHTS if (folder / weights).exists())
+    file = next(folder / name for name in stored_as(folder) if (folder / name).exists())
     hint = (
         "take the config.json that belongs to these weights, "
         "or save the file without these tensors if no score needs them"

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from bench.backbones.direction import reads_ahead
 from bench.backbones.families import FAMILIES, check_mlm_head, family_title, without_base
+from bench.backbones.folder import weight_files
 from bench.backbones.mlm_head import MaskedLM, head_of
 from bench.backbones.positions import first_position, longest_text
 from bench.backbones.remembered_ids import RememberedIds
@@ -194,7 +195,8 @@ class Backbone:
         return found
 
     def _weight_files(self) -> list[Path]:
-        return sorted((self.weights or self.path).glob("model*.safetensors"))
+        files = weight_files(self.weights or self.path)
+        return [file for file in files if file.is_file()]
 
     def mlm_head(self) -> nn.Module:
         """Return a new copy of the pretrained MLM head: states (..., H) -> logits (..., V).

@@ -9,9 +9,10 @@ from functools import lru_cache
 from typing import Any
 
 from bench.backbones.direction import is_causal
+from bench.backbones.encoder_class import encoder_class, without_pooling_layer
 from bench.backbones.folder import read_config, transformer_folder
 from bench.backbones.known_models import SHAPES
-from bench.backbones.loading import encoder_class, silence_transformers
+from bench.backbones.loading import silence_transformers
 from bench.backbones.model import Backbone
 from bench.backbones.reference import Reference, builtin_folder
 from bench.backbones.sizes import check_sizes
@@ -62,7 +63,7 @@ def _outline(reference: Reference) -> Outline:
         revision=reference.revision,
         family=config.model_type,
         encoder=_encoder_of(config),
-        tokenizer=read_tokenizer(folder, reference.name).tokenizer,
+        tokenizer=read_tokenizer(folder).tokenizer,
         path=folder,
     )
 
@@ -85,7 +86,4 @@ def _encoder_of(config: Any) -> Any:
     import torch
 
     with torch.device("meta"):
-        try:
-            return encoder_class(config).from_config(config, add_pooling_layer=False)
-        except TypeError:  # families without a pooling layer do not know the argument
-            return encoder_class(config).from_config(config)
+        return without_pooling_layer(encoder_class(config).from_config, config)

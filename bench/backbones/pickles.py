@@ -1,91 +1,94 @@
-"""Convert pickled weights to safetensors, once, if ``--allow-pickle`` is given.
+"""Weights in pickles, which are read only if ``--allow-pickle`` is given.
 
-A pickle can hold code that runs when it is read. torch's reader for weights takes only the tensors
-and runs nothing; without ``--allow-pickle`` no pickle is opened.
+A pickle can hold code that runs when it is read. transformers and sentence-transformers read it
+with torch's reader for weights (``weights_only``), which takes tensors and runs nothing; without
+the option no pickle is opened. What was allowed once, and holds tensors alone, needs no leave
+again: a run on it is exported or scored again by commands without the option.
 """
 
 from __future__ import annotations
 
-import shutil
-from functools import cache
+import zipfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.backbones.folder import PICKLES, SETTINGS, WEIGHTS, weight_files
-from bench.base.cache import build_folder, default_cache
+from bench.backbones.folder import find_pickles, hash_files
+from bench.base.cache import default_cache
 from bench.base.errors import NotAModel
-from bench.base.hashes import files_sha256
 
 SAFE_TORCH = (2, 10)
 """The first torch that reads pickled weights safely."""
+ALLOW = "--allow-pickle reads the tensors in it and runs nothing"
 DENSE = "save the model with save_pretrained"
 
 
-def convert_pickles(folder: Path, *, make: bool) -> Path | None:
-    """Return the safetensors copy of a folder with pickled weights; None if there is none yet.
+def is_allowed(path: Path) -> bool:
+    """Tell whether the pickles of a model folder were allowed before; True without pickles."""
+    pickles = find_pickles(path)
+    return not pickles or _mark(path, pickles).is_file()
 
-    ``make``: convert now. The copy is named after the content, so other weights get another copy.
-    Raises NotAModel if the file is damaged or holds more than tensors.
+
+def check_pickles(path: Path, *, allow: bool) -> None:
+    """Raise NotAModel if a model folder has pickles that may not be read.
+
+    They may if ``allow`` is given now or was given before for the same bytes, if torch reads them
+    safely, and if they hold tensors alone.
     """
-    copy = default_cache() / "converted" / _content(folder)[:32]
-    config = copy / "config.json"
-    if make and not config.is_file():
-        try:
-            build_folder(copy, lambda aside: _convert(folder, aside), config.is_file)
-        except OSError as error:
-            raise NotAModel(
-                f"{folder}: the converted weights cannot be written to {copy}: "
-                f"{error.strerror or error}",
-                "set BENCH_CACHE to a folder with space",
-            ) from None
-    if not config.is_file():
-        return None
-    return copy
+    pickles = find_pickles(path)
+    if not pickles:
+        return
+    mark = _mark(path, pickles)
+    if not allow and not mark.is_file():
+        raise NotAModel(
+            f"{path}: {pickles[0].relative_to(path)} is a pickle, which could run code", ALLOW
+        )
+    _check_torch(pickles[0])
+    if mark.is_file():
+        return
+    for file in pickles:
+        read_pickle(file)
+    try:
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    except OSError as error:
+        raise NotAModel(
+            f"{mark} cannot be written: {error.strerror or error}",
+            "set BENCH_CACHE to a folder with space",
+        ) from None
 
 
-@cache
-def _content(folder: Path) -> str:
-    """Return the sha256 of everything that the copy is made from."""
-    return files_sha256([*weight_files(folder, PICKLES), *_settings(folder)], folder)
+def _mark(path: Path, pickles: list[Path]) -> Path:
+    """Return the empty file that says that these pickles were allowed."""
+    return default_cache() / "allowed-pickles" / hash_files(path, pickles)
 
 
-def _settings(folder: Path) -> list[Path]:
-    """Return the configs and vocabularies of a model folder."""
-    return [file for file in folder.iterdir() if file.is_file() and file.suffix in SETTINGS]
-
-
-def _convert(folder: Path, to: Path) -> None:
-    """Write the safetensors copy of a model folder into the folder ``to``."""
-    from safetensors.torch import save_file
-
-    for file in _settings(folder):
-        if file.name not in PICKLES:
-            shutil.copyfile(file, to / file.name)
-    tensors: dict[str, Any] = {}
-    for file in weight_files(folder, PICKLES):
-        for name, tensor in read_pickled_tensors(file).items():
-            tensors[name] = tensor.clone().contiguous()
-    save_file(tensors, to / WEIGHTS[0], metadata={"format": "pt"})
-
-
-def read_pickled_tensors(file: Path) -> dict[str, Any]:
-    """Read the tensors in a pickle. Raises NotAModel if it is damaged or holds anything else."""
-    import torch
-
-    major, minor = torch.__version__.split(".")[:2]
+def _check_torch(file: Path) -> None:
+    """Raise NotAModel if the torch that is installed does not read pickles safely."""
+    torch = version("torch")
+    major, minor = torch.split(".")[:2]
     if (int(major), int(minor)) < SAFE_TORCH:
         raise NotAModel(
-            f"{file} is not read: a pickle can corrupt the memory of torch {torch.__version__} "
+            f"{file} is not read: a pickle can corrupt the memory of torch {torch} "
             "(CVE-2026-24747)",
             "pip install 'torch>=2.10', or ask the model's owner for safetensors",
         )
+
+
+def read_pickle(file: Path) -> dict[str, Any]:
+    """Read the tensors in a pickle that is allowed.
+
+    Raises NotAModel if it is damaged or holds anything else.
+    """
+    import torch
+
     try:
-        state = torch.load(file, weights_only=True, map_location="cpu")
-        if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
-            state = state["state_dict"]
-        tensors = {
-            str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)
-        }
+        is_archive = zipfile.is_zipfile(file)
+        if is_archive:
+            _check_archive(file)
+        state = torch.load(file, weights_only=True, map_location="cpu", mmap=is_archive)
+    except NotAModel:
+        raise
     except Exception as error:  # the bytes of a damaged or hostile file can raise anything
         reason = " ".join(str(error).split())[:120]
         raise NotAModel(
@@ -93,17 +96,31 @@ def read_pickled_tensors(file: Path) -> dict[str, Any]:
             f"({type(error).__name__}: {reason})",
             "ask the model's owner for safetensors",
         ) from None
-    if not tensors:
-        raise NotAModel(f"{file} holds no tensors")
-    for name, tensor in tensors.items():
-        _check_tensor(file, name, tensor)
-    return tensors
+    if not isinstance(state, dict) or not state:
+        raise NotAModel(f"{file} holds no tensors", "ask the model's owner for safetensors")
+    for name, tensor in state.items():
+        _check_tensor(file, str(name), tensor)
+    return state
+
+
+def _check_archive(file: Path) -> None:
+    """Raise NotAModel for an archive that unpacks to more than its size."""
+    with zipfile.ZipFile(file) as archive:
+        sizes = [part.file_size for part in archive.infolist()]
+    if sum(sizes) > file.stat().st_size:
+        raise NotAModel(f"{file} unpacks to {sum(sizes):,} bytes, and its file has fewer", DENSE)
 
 
 def _check_tensor(file: Path, name: str, tensor: Any) -> None:
-    """Raise NotAModel for a tensor that is sparse, quantised, without values, or too large."""
+    """Raise NotAModel for anything but a tensor that is dense and no larger than its file."""
     import torch
 
+    if not isinstance(tensor, torch.Tensor):
+        raise NotAModel(
+            f"{file} is not read: it holds more than tensors ({name[:80]!r} is a "
+            f"{type(tensor).__name__})",
+            DENSE,
+        )
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
         kind = f"{tensor.layout}, {tensor.dtype}, {tensor.device}"
         raise NotAModel(f"{file}: the tensor {name[:80]!r} is not dense ({kind})", DENSE)

@@ -12,7 +12,7 @@ from bench.backbones.folder import (
     module_folders,
     transformer_folder,
 )
-from bench.backbones.pickles import convert_pickles
+from bench.backbones.pickles import check_pickles
 from bench.backbones.refusals import (
     ADAPTER,
     check_no_adapter,
@@ -22,35 +22,26 @@ from bench.backbones.refusals import (
 from bench.base.errors import NotAModel
 
 
-def readable_model(path: Path, *, allow_pickle: bool, name: str = "") -> Path:
-    """Return the folder, or its safetensors copy if its weights are a pickle.
+def check_readable(path: Path, *, allow_pickle: bool, name: str = "") -> None:
+    """Raise NotAModel if a folder holds no model that can be read.
 
-    A pickle is converted if ``allow_pickle`` is given or a copy is there. Raises NotAModel if the
-    folder holds no model that can be read.
+    Weights in a pickle can be read if ``allow_pickle`` is given or was given before.
     """
     folder = transformer_folder(path)
     check_pointers({path, *module_folders(path)})
     if (path / "modules.json").is_file() and (folder / ADAPTER).is_file():
-        check_adapter_of_library(folder)
-        return path  # sentence-transformers loads its base, and the adapter on it
-    check_no_adapter(folder)
-    if not has_transformer(path):
-        # such as word vectors, which sentence-transformers reads
-        if (path / "modules.json").is_file():
-            return path
+        check_adapter_of_library(folder)  # it loads the base, and the adapter on it
+    elif has_transformer(path):
+        check_no_adapter(folder)
+        check_no_own_code(folder, name or str(path))
+        if not any((folder / file).exists() for file in (*WEIGHTS, *PICKLES)):
+            raise NotAModel(
+                f"{path} has no model.safetensors", "save the model with save_pretrained"
+            )
+    elif not (path / "modules.json").is_file():
+        check_no_adapter(folder)
         raise NotAModel(
             f"{path} is not a model folder: it has no config.json",
             "give a folder that save_pretrained wrote",
         )
-    check_no_own_code(folder, name or str(path))
-    if any((folder / file).exists() for file in WEIGHTS):
-        return path
-    if not any((folder / file).is_file() for file in PICKLES):
-        raise NotAModel(f"{path} has no model.safetensors", "save the model with save_pretrained")
-    copy = convert_pickles(folder, make=allow_pickle)
-    if copy is None:
-        raise NotAModel(
-            f"{path} has no model.safetensors: its weights are a pickle, which could run code",
-            "--allow-pickle reads only the tensors in it and stores them as safetensors",
-        )
-    return copy
+    check_pickles(path, allow=allow_pickle)

@@ -23,9 +23,8 @@ from bench.backbones.folder import (
 )
 from bench.backbones.hub import find_in_cache, split_revision
 from bench.backbones.known_models import KNOWN
-from bench.backbones.module_pickles import convert_modules
-from bench.backbones.pickles import convert_pickles
-from bench.backbones.readable import readable_model
+from bench.backbones.pickles import check_pickles, is_allowed
+from bench.backbones.readable import check_readable
 from bench.backbones.refusals import check_no_own_code
 from bench.backbones.stored_adapters import holds_adapters, read_adapter_values
 from bench.backbones.tensors import tensor_names
@@ -101,7 +100,7 @@ def builtin_folder() -> Path:
 def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     """Find a backbone by name; ``owner/name@revision`` chooses a commit of the hub.
 
-    ``allow_pickle``: convert a folder with pickled weights now; it is not needed again afterwards.
+    ``allow_pickle``: weights in a pickle may be read, now and afterwards.
     Raises NotAModel for a folder without a model, UnknownName for a text that cannot be a name.
     """
     if name == "builtin":
@@ -113,11 +112,8 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     if name and find_adapter(path) is not None:
         return adapter_folder(path, name)
     if name and path.is_dir():
-        folder = readable_model(path, allow_pickle=allow_pickle, name=name)
-        folder = convert_modules(folder, allow_pickle=allow_pickle)
-        return Reference(
-            name=name, revision=weights_hash(folder), path=folder, title=card_title(path)
-        )
+        check_readable(path, allow_pickle=allow_pickle, name=name)
+        return Reference(name=name, revision=weights_hash(path), path=path, title=card_title(path))
     if path.is_file() or _looks_like_a_path(name):
         raise NotAModel(
             f"--backbone {name}: no such folder",
@@ -144,13 +140,13 @@ def _resolve_hub_model(name: str, *, allow_pickle: bool) -> Reference:
     cached = find_in_cache(name)
     if cached is not None:
         check_no_own_code(transformer_folder(cached), name)
-        folder = convert_modules(cached, allow_pickle=allow_pickle)
-        return Reference(name=name, revision=cached.name, path=folder, hub=True)
+        check_pickles(cached, allow=allow_pickle)
+        return Reference(name=name, revision=cached.name, path=cached, hub=True)
     pickled = find_in_cache(name, PICKLES)
-    if pickled is not None:
-        copy = convert_pickles(transformer_folder(pickled), make=allow_pickle)
-        if copy is not None:
-            return Reference(name=name, revision=pickled.name, path=copy, hub=True)
+    if pickled is not None and (allow_pickle or is_allowed(pickled)):
+        check_no_own_code(transformer_folder(pickled), name)
+        check_pickles(pickled, allow=allow_pickle)
+        return Reference(name=name, revision=pickled.name, path=pickled, hub=True)
     return Reference(name=name, revision="unknown", path=None, hub=True)
 
 

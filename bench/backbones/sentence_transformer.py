@@ -11,7 +11,7 @@ from bench.backbones.folder import transformer_folder
 from bench.backbones.load_failures import explain_failure
 from bench.backbones.model import Backbone
 from bench.backbones.positions import table_length
-from bench.backbones.tokenizer import FILE, contradicted_ends, difference_from_file
+from bench.backbones.tokenizer import FILE, contradicted_ends, differs_from_file
 from bench.base.errors import BenchError
 
 UNLIMITED = 1_000_000
@@ -102,7 +102,7 @@ def _token_note(model: Any, path: Path) -> str:
     folder = transformer_folder(path)
     ends = contradicted_ends(tokenizer, folder)
     lower = bool(getattr(model[0], "do_lower_case", False))
-    if difference_from_file(tokenizer, folder, lower=lower) is None:
+    if not differs_from_file(tokenizer, folder, lower=lower):
         return ends
     kind = type(tokenizer).__name__
     note = f"tokenised by {kind}, as sentence-transformers does, which gives other ids than {FILE}"

@@ -1,25 +1,45 @@
-"""The tensors of a safetensors checkpoint, and the trained weights that replace pretrained ones."""
+"""The tensors of a checkpoint, and the trained weights that replace pretrained ones."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.backbones.folder import WEIGHTS, readable, weight_map
-from bench.base.errors import NotAModel
+from bench.backbones.folder import stored_as, weight_map
+from bench.backbones.pickles import read_pickle
+from bench.base.errors import NotAModel, one_line
+
+PICKLE = ".bin"
+"""The suffix of weights in a pickle."""
+
+
+@contextmanager
+def _opened(file: Path, framework: str) -> Iterator[Any]:
+    """Open a safetensors file. Raises NotAModel for any other file."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework) as tensors:
+            yield tensors
+    except (OSError, SafetensorError) as error:
+        size = file.stat().st_size if file.is_file() else 0
+        raise NotAModel(
+            f"{file} is damaged or cut off ({size:,} bytes): {one_line(error)[:120]}",
+            "download the model again, or save it with save_pretrained",
+        ) from None
 
 
 def tensor_names(file: Path) -> list[str]:
-    """Return the tensor names in the header of a safetensors file.
+    """Return the names of the tensors in a safetensors file, or in a pickle that is allowed.
 
     Raises NotAModel for any other file.
     """
-    with readable(file, "is not a safetensors file"), file.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if not 2 <= length <= 1 << 27:
-            raise ValueError(f"a header of {length} bytes")
-        return [name for name in dict(json.loads(stream.read(length))) if name != "__metadata__"]
+    if file.suffix == PICKLE:
+        return list(read_pickle(file))
+    with _opened(file, "np") as tensors:  # "pt" would import torch
+        return list(tensors.keys())
 
 
 def checkpoint_names(folder: Path) -> list[str]:
@@ -27,7 +47,7 @@ def checkpoint_names(folder: Path) -> list[str]:
 
     Raises NotAModel if a file is damaged.
     """
-    single, index = (folder / name for name in WEIGHTS)
+    single, index = (folder / name for name in stored_as(folder))
     if index.exists():
         return list(weight_map(index))
     return tensor_names(single)
@@ -38,14 +58,13 @@ def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
 
     Raises NotAModel if the file cannot be read.
     """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(file, "pt") as tensors:
-            names = [name for name in tensors.keys() if name.startswith(beginning)]  # noqa: SIM118
-            return {name.removeprefix(beginning): tensors.get_tensor(name) for name in names}
-    except (OSError, SafetensorError) as error:
-        raise NotAModel(f"{file} cannot be read: {error}") from None
+    if file.suffix == PICKLE:
+        state = read_pickle(file)
+        names = [name for name in state if name.startswith(beginning)]
+        return {name.removeprefix(beginning): state[name] for name in names}
+    with _opened(file, "pt") as tensors:
+        names = [name for name in tensors.keys() if name.startswith(beginning)]  # noqa: SIM118
+        return {name.removeprefix(beginning): tensors.get_tensor(name) for name in names}
 
 
 def take_trained(encoder: Any, file: Path) -> None:

@@ -1,24 +1,23 @@
-"""Read the tokenizer of a model folder, and compare its ids with the folder's tokenizer.json.
+"""Read the tokenizer of a model folder, so that it gives the ids of the folder's tokenizer.json.
 
 transformers 5 builds the class that tokenizer_config.json names, or the one of the model type, and
 takes only the vocabulary from tokenizer.json; the class decides about normalisation, splitting and
-special tokens. If the class is missing or of another kind, the ids differ from the training's. So
-both are compared, and the file wins, unless tokenizer_config.json states the difference. A file
-without a post-processor says nothing about the special tokens around a text: then the class
-decides.
+special tokens. If the class is missing or of another kind, the ids differ from the training's, and
+almost every word may be unknown; transformers says nothing. So its ids of some texts are compared
+with those of the file, as tokenizer_config.json changes it. A file without a post-processor says
+nothing about the special tokens around a text: then the class decides.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.backbones.refusals import read_settings
 from bench.base.errors import NotAModel, one_line
-from bench.base.reading import TOKENIZER_BYTES, read_settings_text
 
 FILE = "tokenizer.json"
 PROBE = (
@@ -32,18 +31,15 @@ PROBE = (
     "http://example.org/a_b-c?d=1&e=2 #tag @name",
     "",
 )
-VOCABULARY_WORDS = 40
-"""The number of words in the texts that are made from a vocabulary."""
-DECLARED = {
-    "do_lower_case": "lowercase",
-    "strip_accents": "strip_accents",
-    "tokenize_chinese_chars": "handle_chinese_chars",
-    "add_prefix_space": "add_prefix_space",
-}
-"""Key of tokenizer_config.json -> the key with the same meaning in a step of tokenizer.json."""
+DECLARED = (
+    ("normalizer", "lowercase", "do_lower_case"),
+    ("normalizer", "strip_accents", "strip_accents"),
+    ("normalizer", "handle_chinese_chars", "tokenize_chinese_chars"),
+    ("pre_tokenizer", "add_prefix_space", "add_prefix_space"),
+)
+"""A step of tokenizer.json, its attribute, and the key of tokenizer_config.json that replaces it."""
 ENDS = ("add_bos_token", "add_eos_token")
 """Keys of tokenizer_config.json that set the special tokens around a text."""
-Encode = Callable[[str, bool], list[int]]
 
 
 @dataclass(frozen=True)
@@ -54,13 +50,13 @@ class ReadTokenizer:
     note: str = ""
 
 
-def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
+def read_tokenizer(folder: Path) -> ReadTokenizer:
     """Read a folder's tokenizer so that it gives the ids of its tokenizer.json.
 
-    The note also names an end of text that is declared and not added. Raises NotAModel if
-    transformers cannot give the ids of the file.
+    The note also names an end of text that is declared and not added. Raises NotAModel if the file
+    is damaged.
     """
-    read = _read_as_stored(folder, name)
+    read = _read_as_stored(folder)
     notes = [note for note in (read.note, contradicted_ends(read.tokenizer, folder)) if note]
     return ReadTokenizer(read.tokenizer, "; ".join(notes))
 
@@ -92,42 +88,24 @@ def contradicted_ends(tokenizer: Any, folder: Path) -> str:
     return "; ".join(lines)
 
 
-def _read_as_stored(folder: Path, name: str) -> ReadTokenizer:
-    """Read the tokenizer that gives the ids of a folder's tokenizer.json.
-
-    Raises NotAModel if transformers cannot give them.
-    """
+def _read_as_stored(folder: Path) -> ReadTokenizer:
+    """Read the tokenizer that gives the ids of a folder's tokenizer.json."""
     import transformers
 
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        kind = type(tokenizer).__name__
+        if not differs_from_file(tokenizer, folder):
+            return ReadTokenizer(tokenizer)
+        why = f"not by transformers' {type(tokenizer).__name__}, which gives other ids"
+    except NotAModel:
+        raise
     except Exception as error:  # such as a class that cannot read this kind of vocabulary
         if not (folder / FILE).is_file() or "trust_remote_code" in str(error):
             raise
-        tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
-        kind = str(read_settings(folder / "tokenizer_config.json").get("tokenizer_class"))
-        if difference_from_file(tokenizer, folder) is None:
-            note = f"tokenised as {FILE} says, which transformers' {kind} cannot read"
-            return ReadTokenizer(tokenizer, note)
-    example = difference_from_file(tokenizer, folder)
-    if example is None:
-        return ReadTokenizer(tokenizer)
-    declared = declared_difference(tokenizer, folder)
-    if declared:
-        note = f"{declared} in tokenizer_config.json, which {FILE} contradicts"
-        return ReadTokenizer(tokenizer, note)
+        kind = read_settings(folder / "tokenizer_config.json").get("tokenizer_class")
+        why = f"which transformers' {kind} cannot read"
     tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
-    if difference_from_file(tokenizer, folder) is not None:
-        raise NotAModel(
-            f"{name}: transformers' {kind} gives other token ids than its {FILE}, the first for "
-            f"{example!r}",
-            "save the tokenizer again with the transformers that is installed, or correct "
-            "tokenizer_class in tokenizer_config.json",
-        )
-    return ReadTokenizer(
-        tokenizer, f"tokenised as {FILE} says, not by transformers' {kind}, which gives other ids"
-    )
+    return ReadTokenizer(tokenizer, f"tokenised as {FILE} says, {why}")
 
 
 def check_vocabulary(name: str, tokenizer: Any, config: Any) -> None:
@@ -140,64 +118,26 @@ def check_vocabulary(name: str, tokenizer: Any, config: Any) -> None:
         )
 
 
-def difference_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -> str | None:
-    """Return the first text with other ids than the folder's tokenizer.json gives, or None.
+def differs_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -> bool:
+    """Tell whether a tokenizer gives other ids than the folder's tokenizer.json.
 
-    ``lower``: the tokenizer lower-cases texts that the file would not. Raises NotAModel if the file
-    is damaged.
+    What tokenizer_config.json declares replaces what the file says. ``lower``: the tokenizer
+    lower-cases texts that the file would not. Raises NotAModel if the file is damaged.
     """
-    file = folder / FILE
-    if not file.is_file():
-        return None
-    stored = _read_file(file)
-    wanted = _encoder(stored)
-    kinds = (False,) if stored.post_processor is None else (False, True)
-    for text in probe_texts(stored):
-        given = text.lower() if lower else text
-        for special in kinds:
-            if _ids(tokenizer, text, special) != wanted(given, special):
-                return text
-    return None
-
-
-def declared_difference(tokenizer: Any, folder: Path) -> str:
-    """Return the settings of tokenizer_config.json that explain every difference, else ""."""
+    if not (folder / FILE).is_file():
+        return False
     settings = read_settings(folder / "tokenizer_config.json")
-    declared = {DECLARED[key]: settings[key] for key in DECLARED if settings.get(key) is not None}
-    ends = [key for key in ENDS if settings.get(key) is not None]
-    content = json.loads(read_settings_text(folder / FILE, TOKENIZER_BYTES))
-    for part in ("normalizer", "pre_tokenizer"):
-        _declare(content.get(part), declared)
-    stored = _from_text(json.dumps(content))
-    wanted = _encoder(stored)
-    kinds = (False,) if ends or stored.post_processor is None else (False, True)
-    for text in probe_texts(stored):
-        for special in kinds:
-            if _ids(tokenizer, text, special) != wanted(text, special):
-                return ""
-    keys = [key for key in DECLARED if settings.get(key) is not None] + ends
-    return "tokenised with " + ", ".join(f"{key}={json.dumps(settings[key])}" for key in keys)
-
-
-def probe_texts(stored: Any) -> list[str]:
-    """Return texts that show how a tokenizer reads: fixed ones, and some of its own vocabulary."""
-    added = {token.content for token in stored.get_added_tokens_decoder().values()}
-    words = [word for word in sorted(stored.get_vocab()) if word not in added]
-    step = max(1, len(words) // VOCABULARY_WORDS)
-    line = " ".join(words[::step])
-    return [*PROBE, line, line.upper(), line.title()]
-
-
-def _declare(step: Any, declared: dict[str, Any]) -> None:
-    """Write declared values into a step of tokenizer.json and the steps inside it."""
-    if isinstance(step, list):
-        for inner in step:
-            _declare(inner, declared)
-    elif isinstance(step, dict):
-        for key in declared.keys() & step.keys():
-            step[key] = declared[key]
-        for inner in step.values():
-            _declare(inner, declared)
+    stored = _read_file(folder / FILE, settings)
+    class_decides = stored.post_processor is None or any(
+        settings.get(key) is not None for key in ENDS
+    )
+    for text in PROBE:
+        given = text.lower() if lower else text
+        for special in (False,) if class_decides else (False, True):
+            wanted = stored.encode(given, add_special_tokens=special).ids
+            if _ids(tokenizer, text, special) != wanted:
+                return True
+    return False
 
 
 def _ids(tokenizer: Any, text: str, special: bool) -> list[int]:
@@ -205,27 +145,18 @@ def _ids(tokenizer: Any, text: str, special: bool) -> list[int]:
     return ids
 
 
-def _read_file(file: Path) -> Any:
+def _read_file(file: Path, settings: Mapping[str, Any]) -> Any:
+    """Read a tokenizer.json without padding and truncation, as the settings beside it change it."""
     from tokenizers import Tokenizer
 
     try:
-        return Tokenizer.from_file(str(file))
+        stored = Tokenizer.from_file(str(file))
     except Exception as error:  # the reader raises Exception itself
         raise NotAModel(f"{file} is damaged: {one_line(error)[:160]}") from None
-
-
-def _from_text(content: str) -> Any:
-    from tokenizers import Tokenizer
-
-    return Tokenizer.from_str(content)
-
-
-def _encoder(tokenizer: Any) -> Encode:
-    tokenizer.no_truncation()  # which the file may ask for
-    tokenizer.no_padding()
-
-    def encode(text: str, special: bool) -> list[int]:
-        ids: list[int] = tokenizer.encode(text, add_special_tokens=special).ids
-        return ids
-
-    return encode
+    stored.no_truncation()
+    stored.no_padding()
+    for part, attribute, key in DECLARED:
+        step = getattr(stored, part)
+        if isinstance(settings.get(key), bool) and hasattr(step, attribute):
+            setattr(step, attribute, settings[key])
+    return stored

@@ -36,8 +36,6 @@ TABLES_BYTES = 256 * MIB
 """The tables.json of a version: two kilobytes for each row of a table."""
 SETTINGS_BYTES = 16 * MIB
 """A JSON file of a model: config, list of modules, or index of weights."""
-TOKENIZER_BYTES = 256 * MIB
-"""The tokenizer.json of a model: some megabytes for each 100,000 tokens."""
 MOST_FILES = 500_000
 """Files and folders below one folder that are looked at."""
 

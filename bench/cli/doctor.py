@@ -39,7 +39,7 @@ EXTRAS = {
     "search": ("optuna",),
     "sentencepiece": ("sentencepiece",),
     "lora": ("peft",),
-    "4bit": ("bitsandbytes",),
+    "4bit": ("accelerate", "bitsandbytes"),
 }
 
 

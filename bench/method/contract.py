@@ -162,15 +162,12 @@ class Method:
 
     @classmethod
     def dtype_of_weights(cls, recipe: Recipe) -> str:
-        """Return the number format in which the encoder is loaded: fp32, bf16 or fp16; or "stored",
-        as its files have it.
+        """Return the number format in which the encoder is loaded: fp32, bf16, fp16 or 4bit; or
+        "stored", as its files have it.
 
         Default: fp32, unless the recipe has a ``base_dtype``.
         """
-        held_in = recipe.get("base_dtype")
-        if held_in == "4bit":
-            return "stored"  # it is narrowed once it is read
-        return str(held_in or "fp32")
+        return str(recipe.get("base_dtype") or "fp32")
 
     def build(self, backbone: Any, recipe: Recipe) -> None:
         """Create the modules that encode and train.

@@ -83,15 +83,12 @@ def prepare_encoder(backbone: Backbone, recipe: Mapping[str, Any], seed: int) ->
     """
     from bench.backbones.adapters import add_adapters
     from bench.backbones.bidirectional import look_both_ways
-    from bench.backbones.four_bit import quantise
     from bench.backbones.held_in import hold_in
 
     encoder = backbone.encoder
     if recipe.get("attention") == BOTH_WAYS:
         look_both_ways(encoder, backbone.name)
         vars(backbone).pop("reads_ahead", None)  # it was measured before
-    if recipe.get("base_dtype") == "4bit":
-        quantise(encoder)
     if recipe.get("base_dtype") not in (None, "fp32"):
         hold_in(encoder, str(recipe["base_dtype"]))
     if recipe.get("adapter") is not None:

@@ -26,6 +26,7 @@ from bench.backbones.adapters import (
     without_adapters,
 )
 from bench.backbones.bidirectional import look_both_ways
+from bench.backbones.four_bit import in_four_bits
 from bench.backbones.held_in import hold_in, widened_weights
 from bench.base.errors import BenchError, NotAModel
 
@@ -97,6 +98,14 @@ def test_adapters_are_those_of_peft_and_merge_without_a_difference(tiny, qwen3, 
         assert not has_adapters(whole) and has_adapters(encoder)
         assert type(whole) is type(encoder) and whole.state_dict().keys() != encoder.state_dict()
         torch.testing.assert_close(states(whole), after, rtol=0, atol=1e-5)
+
+
+def test_transposed_layers_are_refused_in_4_bits(tmp_path):
+    pytest.importorskip("bitsandbytes")
+    encoder = AutoModel.from_pretrained(gpt2(tmp_path))
+    with pytest.raises(BenchError, match="no linear layer but a transposed one") as refused:
+        in_four_bits(encoder)
+    assert "base_dtype=bf16" in str(refused.value.hint)
 
 
 def test_initial_weights_follow_from_the_seed_alone(qwen3):

@@ -23,7 +23,7 @@ from bench.backbones.folder import (
     routed_folders,
     weight_files,
 )
-from bench.backbones.module_pickles import convert_modules, find_pickles, pickled_modules
+from bench.backbones.hub import pickled_modules
 from bench.base.errors import DataDamaged, FetchFailed, NotAModel
 from bench.data.fetching import site
 from bench.data.hub import check_answer, check_bytes, repository_info
@@ -116,29 +116,12 @@ def st_folder(tiny: str, folder: Path, module: str = "1_Dense") -> Path:
     return folder
 
 
-def test_the_pickle_of_a_module_is_read_only_if_that_is_allowed(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from safetensors.torch import load_file
-
-    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    folder = st_folder(tiny, tmp_path / "st")
-    assert find_pickles(folder) == [folder / "1_Dense" / "pytorch_model.bin"]
-    with pytest.raises(NotAModel, match="1_Dense/pytorch_model.bin is a pickle") as caught:
-        resolve(str(folder))
-    assert "--allow-pickle" in str(caught.value.hint)
-    converted = convert_modules(folder, allow_pickle=True)
-    assert converted != folder and not find_pickles(converted)
-    assert load_file(converted / "1_Dense" / "model.safetensors")["linear.weight"].sum() == 4
-    assert convert_modules(folder, allow_pickle=False) == converted  # from now on
-
-
 def test_a_module_outside_of_its_folder(tiny: str, tmp_path: Path) -> None:
     folder = st_folder(tiny, tmp_path / "st")
     text = (folder / "modules.json").read_text().replace("1_Dense", "../other")
     (folder / "modules.json").write_text(text)
     with pytest.raises(NotAModel, match="outside of the folder"):
-        find_pickles(folder)
+        resolve(str(folder))
     with pytest.raises(NotAModel, match="outside of the folder"):
         module_folders(folder)
 
@@ -173,25 +156,6 @@ def test_settings_of_a_size_that_none_has(tmp_path: Path) -> None:
 def test_pickles_in_a_listing() -> None:
     files = ["2_Dense/pytorch_model.bin", "3_Dense/pytorch_model.bin", "3_Dense/model.safetensors"]
     assert pickled_modules([*files, "pytorch_model.bin", "onnx/x/pytorch_model.bin"]) == files[:1]
-
-
-@pytest.mark.filterwarnings("ignore:Sparse CSR:UserWarning")
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda values: values.to_sparse(), "not dense"),
-        (lambda values: values.to_sparse_csr(), "not dense"),
-        (lambda values: torch.zeros(1).expand(100_000, 100_000), "its file less"),
-        (lambda values: torch.empty(2, 2, device="meta"), "not dense"),
-    ],
-    ids=["sparse", "csr", "strided", "meta"],
-)
-def test_tensors_that_are_not_their_values(change: Any, words: str, tmp_path: Path) -> None:
-    from bench.backbones.pickles import read_pickled_tensors
-
-    torch.save({"w": change(torch.ones(2, 2))}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(NotAModel, match=words):
-        read_pickled_tensors(tmp_path / "pytorch_model.bin")
 
 
 def test_a_config_of_a_million_layers(tiny: str, tmp_path: Path) -> None:

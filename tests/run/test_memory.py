@@ -130,7 +130,7 @@ def saved_bytes(encoder: Any, texts: int, length: int, precision: str) -> int:
 @pytest.mark.parametrize("what", [*SIZES, "bert, frozen", "bert, adapted", "qwen3, adapted"])
 def test_activations_are_within_a_factor_of_what_autograd_saves(what: str, precision: str) -> None:
     from bench.backbones.adapters import AdapterSettings, add_adapters
-    from bench.backbones.loading import encoder_class
+    from bench.backbones.encoder_class import encoder_class
 
     family, _, state = what.partition(", ")
     config = AutoConfig.for_model(family, **COMMON | SIZES[family])
