@@ -9,13 +9,13 @@ from bench.base.errors import BenchError, UnknownName
 from bench.compare.formatting import setting_words
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Row, Table
 from bench.library.libraries import import_pyplot
-from bench.records.searches import RECIPE, RUNNING, Trial, expected_best
+from bench.records.searches import Trial
+from bench.show.figures.lines import draw_lines, search_lines
+from bench.show.figures.rows import FigureRows, draw_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BEST, OTHERS = "#c2622d", "#6b665f"
-"""Colours of the rows that are better than the baseline, or may be the best, and of all others."""
 WIDTH = 6.4
 ROW_HEIGHT = 0.3
 """Inches."""
@@ -43,41 +43,26 @@ def plot_tables(
     else:
         axes_of_tables = _new_axes([len(table_points) for table_points in points])
     for table_axes, table, table_points in zip(axes_of_tables, tables, points, strict=True):
-        _draw_points(table_axes, table_points)
+        draw_rows(table_axes, table_points, _axis_label(table, task))
         table_axes.set_title(_title(table), loc="left", fontsize="medium")
-        table_axes.set_xlabel(_axis_label(table, task))
     return axes_of_tables
 
 
 def plot_trials(
     trials: Mapping[str, Sequence[Trial]], select_on: str, axes: Axes | None = None
 ) -> Axes:
-    """Draw, for each method of a search, the expected best dev score after n trials.
+    """Draw, for each method of a search, the expected best dev score after n trials, as the figure
+    in the search's folder does.
 
     At 0 is the score of the unchanged recipe. ``trials``: method -> its trials. Raises BenchError.
     """
+    lines = search_lines(trials)
+    if not lines:
+        raise BenchError("no method has two trials to draw", "more trials: trials=12")
     if axes is None:
         (axes,) = _new_axes([8])
-    for method, method_trials in trials.items():
-        recipe = None
-        tried = []
-        for trial in method_trials:
-            if trial.number == RECIPE:
-                recipe = trial.score
-            elif trial.state != RUNNING:
-                tried.append(trial)
-        curve = expected_best([trial.score for trial in tried])
-        (line,) = axes.plot(range(1, len(curve) + 1), curve, marker="o", label=method)
-        if recipe is not None:
-            axes.plot([0], [recipe], marker="s", color=line.get_color())
-    axes.set_xlabel("trials (0: the recipe as it is)")
-    axes.set_ylabel(f"expected best {select_on}")
-    axes.legend()
+    draw_lines(axes, lines, "trials", f"expected best {select_on}")
     return axes
-
-
-Point = tuple[str, Cell, bool]
-"""The label of a row, its score, and if it is coloured."""
 
 
 def _new_axes(rows: Sequence[int]) -> list[Axes]:
@@ -92,18 +77,21 @@ def _new_axes(rows: Sequence[int]) -> list[Axes]:
     return list(axes[:, 0])
 
 
-def _points(table: Table, task: str | None) -> list[Point]:
-    """Return a point for each row in one column; for a table of one row, one for each column."""
+def _points(table: Table, task: str | None) -> FigureRows:
+    """Return a row of the figure for each row in one column; for a table of one row, one for each
+    column. A bar is the 95 % interval of a score that has one.
+    """
     if len(table.rows) == 1 and task is None:
         (row,) = table.rows
-        cells = zip(table.columns, row.cells, strict=True)
-        return [(column, cell, True) for column, cell in cells if cell is not None]
-    column = table.columns.index(task or table.head or table.columns[-1])
+        named = [(column, row, cell) for column, cell in zip(table.columns, row.cells, strict=True)]
+    else:
+        column = table.columns.index(task or table.head or table.columns[-1])
+        named = [(_label(row, table), row, row.cells[column]) for row in table.rows]
     points = []
-    for row in table.rows:
-        cell = row.cells[column]
+    for name, row, cell in named:
         if cell is not None:
-            points.append((_label(row, table), cell, _is_coloured(row, cell)))
+            bar = () if cell.spread is None else (cell.spread.low, cell.spread.high)
+            points.append((name, cell.mean, bar, _is_coloured(row, cell)))
     return points
 
 
@@ -121,20 +109,6 @@ def _label(row: Row, table: Table) -> str:
         parts.append(row.backbone)
     parts += [f"{key}={value}" for key, value in row.differs]
     return ", ".join(parts)
-
-
-def _draw_points(axes: Axes, points: Sequence[Point]) -> None:
-    """Draw the first point on top; a bar is the 95 % interval of a score that has one."""
-    for height, (_, cell, coloured) in enumerate(points):
-        colour = BEST if coloured else OTHERS
-        if cell.spread is not None:
-            ends = [cell.spread.low, cell.spread.high]
-            axes.plot(ends, [height, height], color=colour, linewidth=1.5)
-        axes.plot([cell.mean], [height], marker="o", color=colour)
-    axes.set_yticks(range(len(points)), [label for label, _, _ in points])
-    axes.set_ylim(len(points) - 0.5, -0.5)
-    axes.grid(axis="x", alpha=0.3)
-    axes.spines[["top", "right", "left"]].set_visible(False)
 
 
 def _title(table: Table) -> str:

@@ -59,13 +59,11 @@ def check_overrides(
         known |= sourced({**method.defaults, **method.optional}, "")
     for key, text in overrides.items():
         if key not in known:
-            raise UnknownName(
-                "recipe key",
-                key,
-                known,
-                f"of {', '.join(method.name for method in methods)}",
-                setter(key) or f"bench methods {methods[0].name}",
-            )
+            hint = setter(key)
+            if not hint or hint.startswith(f"--set {key}="):  # a key that only other methods have
+                hint = f"bench methods {methods[0].name}"
+            names = ", ".join(method.name for method in methods)
+            raise UnknownName("recipe key", key, known, f"of {names}", hint)
         if (key in FRACTIONS or isinstance(known[key].value, float)) and re.fullmatch(
             r"0,\d+|\d+,0\d*", text
         ):

@@ -227,7 +227,6 @@ def test_a_wrong_argument_is_an_error_in_its_terms(said: dict[str, Any]) -> None
 
 
 @pytest.mark.promise(28, 29)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the hint is the mistake again")
 def test_a_hint_does_not_repeat_the_mistake(said: dict[str, Any]) -> None:
     """Nothing of ``cls`` is trained, so it has no steps."""
     line = said["mistakes"]["max_steps"]

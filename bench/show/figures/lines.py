@@ -192,8 +192,10 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
         write_or_fail(folder / f"{figure.name}.csv", figure.csv.encode())
 
 
-def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
-    """Draw the expected best dev score against trials; None if no method has two trials."""
+def search_lines(trials: Mapping[str, Sequence[Trial]]) -> Lines:
+    """Return the expected best dev score after n trials of each method that has two, the highest
+    first; at 0 is the recipe without a search.
+    """
     lines: Lines = []
     for method, every in trials.items():
         drawn = [trial for trial in every if trial.number != RECIPE and trial.state != RUNNING]
@@ -204,9 +206,15 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
                 points.append((0, trial.score))
         if len(curve) > 1:
             lines.append((method, dict([*points, *enumerate(curve, 1)])))
+    lines.sort(key=lambda line: -list(line[1].values())[-1])
+    return lines
+
+
+def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
+    """Draw the expected best dev score against trials; None if no method has two trials."""
+    lines = search_lines(trials)
     if not lines:
         return None
-    lines.sort(key=lambda line: -list(line[1].values())[-1])
     return Figure(
         name="expected-best",
         kind="search",
