@@ -12,6 +12,7 @@ from bench.library.libraries import import_pyplot
 from bench.records.searches import Trial
 from bench.show.figures.lines import draw_lines, search_lines
 from bench.show.figures.rows import FigureRows, draw_rows
+from bench.show.figures.sheet import STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,14 +67,17 @@ def plot_trials(
 
 
 def _new_axes(rows: Sequence[int]) -> list[Axes]:
+    pyplot = import_pyplot()
     heights = [0.9 + ROW_HEIGHT * count for count in rows]
-    _, axes = import_pyplot().subplots(
-        nrows=len(rows),
-        figsize=(WIDTH, sum(heights)),
-        height_ratios=heights,
-        squeeze=False,
-        layout="constrained",
-    )
+    style = {key: value for key, value in STYLE.items() if key.startswith(("axes.", "grid."))}
+    with pyplot.rc_context(style):
+        _, axes = pyplot.subplots(
+            nrows=len(rows),
+            figsize=(WIDTH, sum(heights)),
+            height_ratios=heights,
+            squeeze=False,
+            layout="constrained",
+        )
     return list(axes[:, 0])
 
 
