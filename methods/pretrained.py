@@ -340,6 +340,7 @@ class Pretrained(TorchMethod):
             if self.pooling == "last":
                 return last_token(last, mask)
             return masked_mean(last.float(), mask)
+        assert self.pooling is not None  # its own library pools a folder that says how
         states = self.encoder(**inputs, output_hidden_states=True).hidden_states
         return POOLERS[self.pooling](states, features["attention_mask"])
 
