@@ -1,7 +1,6 @@
 """The first screen of ``bench compare``: one judged table with a verdict in words for each row.
 
-The table has the columns that a verdict needs. The columns of the tasks are added if the terminal
-has room for all of them.
+The columns of tasks come last, and are the first to go if a terminal is narrow.
 """
 
 from __future__ import annotations
@@ -32,20 +31,19 @@ NOT_TESTED = "not tested"
 MOST_UNTRAINED = 12
 
 
-def verdict_grid(table: Table, notes: Sequence[RowNote], title: str, *, with_tasks: bool) -> Grid:
+def verdict_grid(table: Table, notes: Sequence[RowNote], title: str) -> Grid:
     """Lay out the table, a verdict in words in each row. ``notes``: on its rows."""
-    tasks = [name for name in table.columns if name != table.head] if with_tasks else []
+    tasks = [name for name in table.columns if name != table.head]
     level = f" [{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""
     columns = [
-        GridColumn("", gap=1),
-        GridColumn("method", gap=1, wrap=16),
+        GridColumn("method", wrap=16),
         GridColumn("n", right=True),
         GridColumn(table.head or "", right=True),
         GridColumn("±", right=True),
         GridColumn(f"vs {table.baseline}{level}", right=True),
         GridColumn("verdict"),
         GridColumn(""),
-        *(GridColumn(name, right=True) for name in tasks),
+        *(GridColumn(name, right=True, drop=1) for name in tasks),
     ]
     differences = _differences(table)
     rows = []
@@ -59,7 +57,7 @@ def verdict_grid(table: Table, notes: Sequence[RowNote], title: str, *, with_tas
             else:
                 cells.append(GridCell(number=cell.mean, decimals=cell.decimals))
         rows.append(GridRow(tuple(cells)))
-    return grid(columns, rows, title=title)
+    return grid(columns, rows, title=title, whole="--format csv")
 
 
 def _row_cells(row: Row, table: Table, difference: str, letters: str) -> list[GridCell]:
@@ -71,8 +69,7 @@ def _row_cells(row: Row, table: Table, difference: str, letters: str) -> list[Gr
         mean = GridCell(number=head.mean, decimals=head.decimals, emphasis=emphasis)
         half = GridCell(number=spread(head), decimals=head.decimals, emphasis="dim")
     return [
-        GridCell(text=SIGNS[MAY_BE_BEST] if row.may_be_best else ""),
-        GridCell(text=command_name(row, table)),
+        GridCell(text=command_name(row, table), sign=MAY_BE_BEST if row.may_be_best else ""),
         GridCell(text=str(table.n(row)), emphasis="dim"),
         mean,
         half,
