@@ -23,6 +23,7 @@ from bench.data.sets import DataFolder
 from bench.records import RunsFolder
 from bench.show.tables.verified import report_grids
 from bench.show.terminal import print_grid
+from bench.verify import runs_below
 from bench.verify.findings import RunReport
 from bench.verify.places import MANIFEST, compare_encoded, find_folders, verify_folders
 
@@ -79,7 +80,7 @@ def verify(
     for report in track(
         verify_folders(folders, folder, encode_again, offline),
         "verify",
-        total=len(folders),
+        total=sum(len(runs_below(folder)) for folder in folders),
         console=Console(stderr=True),
         transient=True,
         disable=not shows_bars(),

@@ -6,6 +6,7 @@ are left out and named below the table; what is then still too wide makes longer
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -34,8 +35,13 @@ def make_console(*, indent: int = 0, stderr: bool = False) -> Console:
 
     It is as wide as the terminal, less ``indent``; without one each row is one line.
     """
-    width = max(1, terminal_width() - indent)
-    return Console(width=width, stderr=stderr, highlight=False, markup=False, emoji=False)
+    return Console(
+        file=sys.stderr if stderr else sys.stdout,
+        width=max(1, terminal_width() - indent),
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def print_grid(table: Grid, indent: int = 0, *, blank: bool = False, stderr: bool = False) -> None:
