@@ -37,7 +37,6 @@ from bench.score.suites import suite, suite_names
 EXTRAS = {
     "publish": ("matplotlib",),
     "search": ("optuna",),
-    "ray": ("ray",),
     "sentencepiece": ("sentencepiece",),
     "lora": ("peft",),
     "4bit": ("bitsandbytes",),

@@ -1,4 +1,4 @@
-"""``bench run``: runs here, in several processes, or handed to an engine."""
+"""``bench run``: runs here, in several processes, or handed to Slurm."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,17 +26,14 @@ from bench.cli.run_output import (
     print_scores,
     print_whole_times,
 )
-from bench.run.batch import JobBatch
 from bench.run.config import Plan
-from bench.run.jobs import check_target
 from bench.run.planned import PlannedRun
-from bench.run.target import ENGINES
+from bench.run.slurm import check_slurm
 from bench.run.workers import find_planned, stop_with_parent
 from bench.session.elsewhere import (
     preview_jobs,
     run_locally,
     submit_jobs,
-    wait_for_jobs,
     write_commands,
 )
 from bench.session.options import plan_from_options
@@ -77,7 +73,7 @@ def run(
     target = plan.runs[0].target
     if only is not None and (target.elsewhere or target.name == "local"):
         raise BenchError(
-            "--only cannot be combined with --on local, slurm, ray or commands", "leave --only out"
+            "--only cannot be combined with --on local, slurm or commands", "leave --only out"
         )
     if wait:
         plan = plan.with_values(wait_seconds=FOR_EVER)
@@ -146,8 +142,8 @@ def _run_later(
 ) -> int:
     """Show a plan, write it, or hand its runs to workers; returns the exit code."""
     target = plan.runs[0].target
-    if target.name in ENGINES:
-        check_target(target, connect=not dry_run)
+    if target.name == "slurm":
+        check_slurm(target, connect=not dry_run)
     session = Session.begin(plan, only_look=dry_run)
     prepared = session.plan_runs()
     missing = print_missing_sets(prepared.runs)
@@ -162,10 +158,7 @@ def _run_later(
 
 
 def _run_elsewhere(session: Session, runs: Sequence[PlannedRun]) -> int:
-    """Print commands, or hand the runs to an engine; returns the exit code. Raises BenchError.
-
-    Slurm needs no process of ours; with Ray this process stays until its runs have ended.
-    """
+    """Print commands, or hand the runs to Slurm; returns the exit code. Raises BenchError."""
     config = session.config
     warn(
         f"device {config.device}, precision {config.precision}: from the options, not this machine"
@@ -181,28 +174,18 @@ def _run_elsewhere(session: Session, runs: Sequence[PlannedRun]) -> int:
     if session.only_look:
         click.echo(preview_jobs(session, runs), nl=False)
         return 0
-    with ExitStack() as driving:
-        submission = submit_jobs(session, runs, command, driving)
-        others = f"{submission.others} finished, queued or running"
-        if submission.batch is None:
-            warn(f"nothing to submit: {others}")
-            return 0
-        submitted = f"submitted {plural(len(submission.batch.runs), 'run')} to {config.target.name}"
-        if submission.job_ids:
-            submitted += f" as job {', '.join(submission.job_ids)}"
-        warn(f"{submitted}; {others}")
-        words = ["bench", "runs"]
-        if str(session.store.path) != "runs":
-            words += ["--runs", str(session.store.path)]
-        warn(f"next: {shlex.join(words)}")
-        if config.target.name == "slurm":
-            return 0
-        return _wait_for_ray(submission.batch)
-
-
-def _wait_for_ray(batch: JobBatch) -> int:
-    """Wait until the runs have ended; returns 1 if one failed, 130 if some were cancelled."""
-    return _end_of_workers(wait_for_jobs(batch, partial(click.echo, err=True)))
+    submission = submit_jobs(session, runs, command)
+    others = f"{submission.others} finished, queued or running"
+    if submission.batch is None:
+        warn(f"nothing to submit: {others}")
+        return 0
+    count = plural(len(submission.batch.runs), "run")
+    warn(f"submitted {count} to Slurm as job {', '.join(submission.job_ids)}; {others}")
+    words = ["bench", "runs"]
+    if str(session.store.path) != "runs":
+        words += ["--runs", str(session.store.path)]
+    warn(f"next: {shlex.join(words)}")
+    return 0
 
 
 def _end_of_workers(ended: Counter[str]) -> int:

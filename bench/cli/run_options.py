@@ -161,7 +161,7 @@ MAIN_OPTIONS = (
         "--on",
         metavar="TARGET",
         help="Where: torchrun:N (N processes share every batch), local:N (N runs at once), "
-        "slurm:gpus=1,partition=gpu,time=4:00:00, ray:cpus=4,memory=16G, "
+        "slurm:gpus=1,partition=gpu,time=4:00:00, "
         "or commands (print a command for each run).  [default: here]",
     ),
     grouped_option(HOW, "--fresh", is_flag=True, help="Repeat finished runs."),

@@ -1,4 +1,4 @@
-"""``bench runs``: the runs of a folder, newest first, with what engines have queued."""
+"""``bench runs``: the runs of a folder, newest first, with what Slurm has queued."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
 from bench.records.store import RunsFolder
 from bench.run.batch import JOBS_FOLDER, ClusterJob, EngineSilent
 from bench.run.jobs import queued_jobs, submitted_batches
-from bench.run.target import ENGINES
 from bench.session.values import comma_list
 from bench.show.grid import Grid, GridCell, GridColumn, grid
 from bench.show.terminal import print_grid
@@ -35,7 +34,7 @@ NEWEST = 30
 """Runs that are listed without --all."""
 
 QUEUED = "queued"
-"""The status of a run that an engine has queued; no record stores it."""
+"""The status of a run that Slurm has queued; no record stores it."""
 
 NOT_STARTED = RunRecord(
     run_id="",
@@ -81,7 +80,7 @@ def runs(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """List the runs of a folder, newest first, with those that Slurm and Ray have queued.
+    """List the runs of a folder, newest first, with those that Slurm has queued.
 
     With RUN: its scores, recipe, training and cost.
 
@@ -169,9 +168,8 @@ def _print_job(name: str, store: RunsFolder, queue: Mapping[str, ClusterJob]) ->
 def _warn_of_lost(store: RunsFolder, queue: Mapping[str, ClusterJob]) -> None:
     """Warn of runs that were submitted, have not started, and are no longer queued."""
     submitted: set[str] = set()
-    for engine in ENGINES:
-        for runs in submitted_batches(store, engine).values():
-            submitted.update(runs)
+    for runs in submitted_batches(store).values():
+        submitted.update(runs)
     lost = submitted - {*store.ids(), *queue}
     if lost:
         warn(

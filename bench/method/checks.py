@@ -73,6 +73,12 @@ def check_last_batch(method: Method | type[Method], recipe: Recipe, rows: int) -
     least = method.least_rows
     if size is None:  # the method is fitted, not trained in batches
         return
+    if least > 1 and recipe.get("duplicates") == "drop" and not recipe.drop_last:
+        raise BenchError(
+            "duplicates=drop leaves batches of any size at the end of an epoch: the loss of "
+            f"{method.name} needs {least} rows at least",
+            "--set drop_last=true leaves them out",
+        )
     last = rows % size or size
     whole = rows // size
     if recipe.drop_last and whole:

@@ -1,11 +1,10 @@
-"""Runs that one command hands to a cluster, and their state there."""
+"""Runs that one command hands to workers, and their state at Slurm."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,7 @@ JOBS_FOLDER = ".jobs"
 
 @dataclass(frozen=True)
 class JobBatch:
-    """The runs that one command hands to an engine."""
+    """The runs that one command hands to workers."""
 
     folder: Path
     runs: tuple[str, ...]
@@ -62,25 +61,23 @@ class JobBatch:
 
     def write(self, plan: Plan) -> None:
         """Write the files of the batch. Raises BenchError if one cannot be written."""
-        self.write_runs(self.runs)
+        names = "".join(f"{run}\n" for run in self.runs)
+        write_or_fail(self.folder / "runs.txt", names.encode())
         plan.write(self.folder / "plan.toml")
         write_or_fail(self.folder / "worker.sh", self.worker.encode())
         (self.folder / "logs").mkdir(exist_ok=True)
 
-    def write_runs(self, runs: Sequence[str]) -> None:
-        write_or_fail(self.folder / "runs.txt", "".join(f"{run}\n" for run in runs).encode())
-
 
 @dataclass(frozen=True)
 class ClusterJob:
-    """A run that an engine has.
+    """A run that Slurm has.
 
-    ``cancel`` is the engine's own command; ``log``: the output of its workers.
+    ``cancel`` is the command of Slurm that cancels it; ``log``: the output of its workers.
     """
 
     engine: str
     state: str  # "queued" or "running"
-    name: str  # "12_3" for Slurm; for Ray its driver's, "HOST:PID"
+    name: str  # "12_3"
     detail: str  # the node, or why it is queued
     cancel: str
     log: Path
@@ -90,4 +87,4 @@ class ClusterJob:
 
 
 class EngineSilent(BenchError):
-    """An engine that did not answer, so that its jobs are unknown."""
+    """Slurm, which did not answer, so that its jobs are unknown."""

@@ -145,9 +145,12 @@ def _open_known(
     return _of_recipes(RECIPE_CORPORA.get(name, name), data)
 
 
-def describe_corpus(corpus: Corpus) -> list[str]:
+def describe_corpus(corpus: Corpus, duplicates: str = "keep") -> list[str]:
     """Return notes on the text for a reader of the plan: whether it is test data, what
-    is not read, what is there twice."""
+    is not read, what is there twice.
+
+    ``duplicates``: of the recipe; "drop" keeps equal texts out of a batch.
+    """
     notes = []
     known: dict[tuple[str, str], str] = {}
     for part in corpus.parts:
@@ -155,7 +158,7 @@ def describe_corpus(corpus: Corpus) -> list[str]:
             notes.append(SHARED_TEXT[part.source_name])
         if part.unread:
             notes.append(f"{part.name}: columns that are not read: {list_names(part.unread)}")
-        notes += _describe_repeated(part)
+        notes += _describe_repeated(part, duplicates)
         if len(corpus.parts) == 1 or isinstance(part, AbsentCorpus):
             continue
         content = (part.sha256, part.format)
@@ -167,15 +170,18 @@ def describe_corpus(corpus: Corpus) -> list[str]:
     return notes
 
 
-def _describe_repeated(corpus: Corpus) -> list[str]:
+def _describe_repeated(corpus: Corpus, duplicates: str) -> list[str]:
     """Return a note on texts that a column has more than once, if there are any."""
     counts = [f"{name} {count:,}" for name, count in corpus.repeated.items() if count]
     if not counts:
         return []
-    return [
-        f"{corpus.name}: texts that their column had before: {', '.join(counts)}; equal texts in a "
-        "batch count as negatives of each other"
-    ]
+    effect = (
+        "equal texts in a batch count as negatives of each other; --set duplicates=drop keeps them "
+        "apart"
+    )
+    if duplicates == "drop":
+        effect = "no batch has equal texts: a row that would repeat one waits for a later batch"
+    return [f"{corpus.name}: texts that their column had before: {', '.join(counts)}; {effect}"]
 
 
 def corpus_arguments(corpus: Corpus) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""The values of a recipe that say how an encoder is held and trained, in their one form.
+"""The values of a recipe that say how an encoder is held and trained, in their one form, and
+``duplicates``.
 
 They are in a recipe, and so in a fingerprint, only if they change something: ``adapter=none`` is
 the recipe without the key. With an adapter, all of its values are there.
@@ -22,6 +23,7 @@ OFF: Mapping[str, tuple[object, ...]] = {
     "base_dtype": (None, "fp32"),
     "attention": (None, "causal"),
     "gradient_checkpointing": (False, None),
+    "duplicates": (None, "keep"),
 }
 """The values with which a key changes nothing."""
 LORA_KEYS = tuple(key for key in ENCODER_VALUES if key.startswith("lora_"))

@@ -1,10 +1,9 @@
-"""Runs on other machines: the jobs that Slurm and Ray are given, and those that they have queued.
+"""Runs on other machines: the jobs that Slurm is given, and those that it has queued.
 
-An engine gets one job for each run; ``--on commands`` prints a command for each. Their files are in
+Slurm gets one job for each run; ``--on commands`` prints a command for each. Their files are in
 ``RUNS/.jobs/ENGINE-TIME-ID/``:
 
-    runs.txt           the ids of the runs, one on each line; with Ray only those that its driver
-                       has not seen end
+    runs.txt           the ids of the runs, one on each line
     plan.toml          the config of these runs, which the workers read
     worker.sh          does one of the runs, on any machine
     plugins/           copies of plugin files
@@ -12,15 +11,12 @@ An engine gets one job for each run; ``--on commands`` prints a command for each
     job.sh             Slurm's script
 
 A worker is a command line, ``sh worker.sh RUN_ID``. The folder of the run says what is done, its
-lock who is working on it, and the engine what is queued.
+lock who is working on it, and Slurm what is queued.
 
 Slurm is used through ``sbatch``, ``squeue`` and ``scontrol`` alone: one array for a plan, each
 element one run. The script of an element starts the worker, starts it again if it was killed, and,
 when the time limit is near, lets it save its state and asks Slurm to queue the same job again (a
 new ``sbatch`` would escape the array's limit of jobs at once).
-
-With Ray each run is a task that starts a worker. The driver, this process, stays until its runs
-have ended; if it dies, its runs stop too, each with its last state saved.
 """
 
 from __future__ import annotations
@@ -38,8 +34,7 @@ from bench.run.batch import JOBS_FOLDER, ClusterJob, JobBatch
 from bench.run.done import is_finished
 from bench.run.execute import forget
 from bench.run.planned import PlannedRun
-from bench.run.ray_cluster import check_ray, ray_queue, ray_script
-from bench.run.slurm import check_slurm, slurm_queue, slurm_script
+from bench.run.slurm import slurm_queue
 from bench.run.target import Target
 
 
@@ -48,10 +43,10 @@ def new_batch(store: RunsFolder, runs: Sequence[str], target: Target) -> JobBatc
     return JobBatch((store.path / JOBS_FOLDER / name).absolute(), tuple(runs), target)
 
 
-def submitted_batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
-    """Folder -> ids of the runs, of every batch of an engine, oldest first."""
+def submitted_batches(store: RunsFolder) -> dict[Path, list[str]]:
+    """Folder -> ids of the runs, of every batch that Slurm was given, oldest first."""
     found: dict[Path, list[str]] = {}
-    for file in sorted((store.path / JOBS_FOLDER).glob(f"{name}-*/runs.txt")):
+    for file in sorted((store.path / JOBS_FOLDER).glob("slurm-*/runs.txt")):
         try:
             found[file.parent] = read_plain_file(file, SETTINGS_BYTES).decode("utf-8").split()
         except (OSError, ValueError) as error:
@@ -61,11 +56,9 @@ def submitted_batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
 
 
 def queued_jobs(store: RunsFolder) -> dict[str, ClusterJob]:
-    """Run id -> job, of all runs that engines have queued or running. Raises EngineSilent."""
-    submitted = submitted_batches(store, "slurm")
-    return (slurm_queue(submitted) if submitted else {}) | ray_queue(
-        submitted_batches(store, "ray")
-    )
+    """Run id -> job, of all runs that Slurm has queued or running. Raises EngineSilent."""
+    submitted = submitted_batches(store)
+    return slurm_queue(submitted) if submitted else {}
 
 
 def to_submit(
@@ -89,21 +82,3 @@ def to_submit(
         with store.lock(run.run_id):
             forget(run, store, SilentReporter())
     return planned
-
-
-def check_target(target: Target, connect: bool) -> None:
-    """Check the options of an engine.
-
-    Raises BenchError for options that it lacks; with ``connect`` also if it cannot be reached.
-    """
-    if target.name == "slurm":
-        check_slurm(target, connect)
-    else:
-        check_ray(target, connect)
-
-
-def script_of(batch: JobBatch) -> str:
-    """Return the text of what would be submitted, for ``--dry-run``."""
-    if batch.target.name == "slurm":
-        return slurm_script(batch)
-    return ray_script(batch)

@@ -12,7 +12,7 @@ from typing import Any
 from bench.backbones import Reference, check_stored_prefix, resolve
 from bench.backbones.direction import is_causal
 from bench.backbones.families import find_architecture
-from bench.base.errors import DataMissing, UnknownName
+from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.hashes import file_sha256
 from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
@@ -107,6 +107,8 @@ class Planner:
         recipe = with_adapter_of_run(recipe, backbone)
         check_encoder_values(cls, recipe, learns=trained)
         check_four_bit_ranks(recipe, self.config.ranks)
+        if recipe.get("duplicates", "drop") != "drop":  # keep is the recipe without the key
+            raise BenchError(f"duplicates={recipe['duplicates']}: choose keep or drop")
         printed = None
         if entry and custom is None and entry.backbone == backbone.model:
             printed = entry
@@ -186,7 +188,7 @@ class Planner:
         if not learns(cls, setting):
             return TrainingInputs()
         corpus = self._corpus(plugin, setting, recipe, entry)
-        notes += describe_corpus(corpus)
+        notes += describe_corpus(corpus, duplicates=recipe.get("duplicates", "keep"))
         if setting == NOT_TRAINED:
             return TrainingInputs(corpus)
         try:

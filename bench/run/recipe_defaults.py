@@ -55,6 +55,7 @@ ENCODER_VALUES_UNTRAINED = ("base_dtype", "attention")
 ON_REQUEST: Mapping[str, Value] = {
     "budget": Value(None, "harness default: as long as the epochs say"),
     "schedule_steps": Value(None, "harness default: the schedule is as long as the training"),
+    "duplicates": Value(None, "harness default: keep, rows come as they are drawn"),
 }
 
 # key -> its description in tables of recipe keys
@@ -92,6 +93,8 @@ HELP: Mapping[str, str] = {
     "attention": "'bidirectional': every token of a decoder attends to every other one",
     "schedule_steps": "steps of the schedule of the learning rate, if it is laid out for a longer "
     "training than max_steps ends",
+    "duplicates": "'drop': no two rows of a batch share a text, and a row that would repeat one "
+    "waits for a later batch; 'keep': rows come as they are drawn",
     "corpus_column": "train on one column of a wider corpus ('sent0'), or on every cell as a "
     "sentence ('all')",
 }

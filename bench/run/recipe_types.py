@@ -34,7 +34,7 @@ FRACTIONS: Mapping[str, Any] = {
     "lora_dropout": Annotated[float, Meta(ge=0, lt=1)],
 }
 TEXTS: Mapping[str, Any] = dict.fromkeys(
-    ("budget", "adapter", "base_dtype", "attention"), str | None
+    ("budget", "adapter", "base_dtype", "attention", "duplicates"), str | None
 )
 KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, **TEXTS, "lora_targets": str, "prompt": str}
 """Types for msgspec; any other key has the type of its default."""

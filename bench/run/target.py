@@ -10,10 +10,8 @@ import msgspec
 
 from bench.base.errors import BenchError, UnknownName
 
-ENGINES = ("slurm", "ray")
 ON_EXAMPLE = (
-    "--on torchrun:4, --on local:8, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on "
-    "ray:cpus=4, or --on commands"
+    "--on torchrun:4, --on local:8, --on slurm:partition=gpu,gpus=1,time=4:00:00, or --on commands"
 )
 Count = Annotated[int, msgspec.Meta(ge=1)]
 RESOURCES = ("gpus", "cpus", "memory", "parallel", "retries")
@@ -22,7 +20,6 @@ KEYS = {
     "torchrun": ("gpus",),
     "local": ("parallel", "cpus", "retries"),
     "slurm": RESOURCES,
-    "ray": RESOURCES,
     "commands": (*RESOURCES, "file"),
 }
 
@@ -44,7 +41,7 @@ class Target:
     @property
     def elsewhere(self) -> bool:
         """Are the runs done by workers, on other machines or later?"""
-        return self.name in (*ENGINES, "commands")
+        return self.name in ("slurm", "commands")
 
 
 def parse_target(text: str) -> Target:

@@ -1,4 +1,4 @@
-"""Runs that workers do, on other machines or later: prepared here, and handed to an engine."""
+"""Runs that workers do, on other machines or later: prepared here, and handed to Slurm."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from bench.base.terminal import warn
 from bench.data.corpora import Corpus
 from bench.records import RunsFolder
 from bench.run.batch import JOBS_FOLDER, JobBatch
-from bench.run.jobs import new_batch, script_of, to_submit
+from bench.run.jobs import new_batch, to_submit
 from bench.run.local import (
     cards_of,
     check_memory,
@@ -27,8 +26,7 @@ from bench.run.local import (
     work_off,
 )
 from bench.run.planned import PlannedRun
-from bench.run.ray_cluster import follow_batch
-from bench.run.slurm import submit_batch
+from bench.run.slurm import slurm_script, submit_batch
 from bench.run.target import Target
 from bench.run.weights import tokenise_for
 from bench.run.workers import copy_plugins
@@ -37,7 +35,7 @@ from bench.session.session import Session
 
 @dataclass(frozen=True)
 class Submission:
-    """Runs that were handed to an engine."""
+    """Runs that were handed to Slurm."""
 
     batch: JobBatch | None
     """The runs, with the files of their workers; None if no run was left to do."""
@@ -50,9 +48,9 @@ class Submission:
 
 
 def preview_jobs(session: Session, runs: Sequence[PlannedRun]) -> str:
-    """Return the scripts of an engine and of its workers, without submitting them."""
+    """Return the scripts of Slurm and of its workers, without submitting them."""
     batch = new_batch(session.store, [run.run_id for run in runs], session.config.target)
-    return f"{script_of(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
+    return f"{slurm_script(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
 
 
 def write_commands(session: Session, runs: Sequence[PlannedRun], command: str) -> str:
@@ -69,13 +67,10 @@ def write_commands(session: Session, runs: Sequence[PlannedRun], command: str) -
     return lines
 
 
-def submit_jobs(
-    session: Session, runs: Sequence[PlannedRun], command: str, driving: ExitStack
-) -> Submission:
-    """Hand the runs that are not finished or queued yet to Slurm or Ray.
+def submit_jobs(session: Session, runs: Sequence[PlannedRun], command: str) -> Submission:
+    """Hand the runs that are not finished or queued yet to Slurm.
 
-    ``command``: what records say made the runs. ``driving``: gets the lock of a batch for Ray,
-    which this process holds while it drives the runs (:func:`wait_for_jobs`). Raises BenchError.
+    ``command``: what records say made the runs. Raises BenchError.
     """
     store = session.store
     with RunsFolder(store.path / JOBS_FOLDER).lock("submission", wait_seconds=300):
@@ -84,20 +79,7 @@ def submit_jobs(
         if not remaining:
             return Submission(None, others)
         batch = prepare_workers(session, remaining, command)
-        if session.config.target.name == "slurm":
-            return Submission(batch, others, tuple(submit_batch(batch)))
-        driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
-        return Submission(batch, others)
-
-
-def wait_for_jobs(batch: JobBatch, say: Callable[[str], None]) -> Counter[str]:
-    """Do the runs with Ray; returns the counts of "finished", "failed" and "cancelled".
-
-    ``say`` gets a line when a run ends. The first SIGINT or SIGTERM cancels the runs, and each
-    saves its state.
-    """
-    with stop_signals(insistent=False) as should_stop:
-        return Counter(follow_batch(batch, say, should_stop).values())
+        return Submission(batch, others, tuple(submit_batch(batch)))
 
 
 def run_locally(

@@ -107,11 +107,14 @@ def check_spread(method: TorchMethod, ranks: Alone, rows: int) -> str | None:
     last = rows % size
     if method.recipe.drop_last and rows >= size:
         last = 0
-    if size % ranks.count or last % ranks.count:
+    said = f"the last one {rows % size or size}"
+    any_size = method.recipe.get("duplicates") == "drop" and not method.recipe.drop_last
+    if any_size:
+        said = "with duplicates=drop the last ones of any size"
+    if any_size or size % ranks.count or last % ranks.count:
         raise BenchError(
             f"{method.name} defines forward(batch) as a whole, and {ranks.count} ranks "
-            f"cannot share its batches evenly (batch_size {size}, the last one "
-            f"{rows % size or size})",
+            f"cannot share its batches evenly (batch_size {size}, {said})",
             f"--set drop_last=true and a batch_size that {ranks.count} divides, or one process",
         )
     return (

@@ -23,6 +23,7 @@ from bench.records.names import CHECKPOINT
 from bench.training.batches import Rows, row_order
 from bench.training.checkpoints import Checkpoints
 from bench.training.curve import TrainingCurve
+from bench.training.distinct import distinct_row_order
 from bench.training.gradient import backward
 from bench.training.progress import ENDLESS, Horizon, Progress
 from bench.training.state_files import Damaged
@@ -270,6 +271,14 @@ class Trainer:
         """Return (epoch, row numbers) of every step after the first ``done``, for the whole batch,
         over all ranks.
         """
+        if self.recipe.get("duplicates") == "drop":
+            return distinct_row_order(
+                self.context.seed,
+                self.corpus.text_hashes,
+                self.recipe.batch_size,
+                self.recipe.drop_last,
+                first=done,
+            )
         return row_order(
             self.context.seed,
             len(self.corpus),

@@ -25,7 +25,7 @@ FOREIGN = argv(
     --untracked-files var(-- --wrap= --time=1 --mem=100M --ntasks=1 --output= --job-name=
     --array= --chdir= --dependency= --user= --format=% --auto-truncate
     """
-) + ["ray start"]
+)
 """Other programs and their options, which are not ours to check."""
 SENTENCE = argv(
     """

@@ -206,7 +206,7 @@ def test_the_doctor_prints_a_line_for_each_state(
     """Six lines at 80 columns: what is here, what is missing with its command, what is next."""
     monkeypatch.chdir(no_cache)
     facts = doctor()
-    facts["extras"] = {"publish": False, "search": False, "ray": True}
+    facts["extras"] = {"publish": False, "search": False, "lora": True}
     facts["left out"] = ["mine.py: SyntaxError"]
     facts["data"] = [
         {"suite": "sts", "tasks": 7, "missing": []},

@@ -268,13 +268,13 @@ def test_ci_hides_engines_and_nothing_else(tmp_path: Path) -> None:
     """Programs that a newcomer's machine lacks are not on the PATH with which CI runs the tests."""
     engines = tmp_path / "engines"
     engines.mkdir()
-    for name in ("sbatch", "srun", "squeue", "torchrun", "ray", "mpirun", "sbatches"):
+    for name in ("sbatch", "srun", "squeue", "torchrun", "mpirun", "sbatches"):
         (engines / name).write_text("#!/bin/sh\n")
         (engines / name).chmod(0o755)
     found = {"PATH": f"{engines}:{os.environ['PATH']}"}
     subprocess.run([CI / "newcomer-path", tmp_path / "bin"], check=True, env=found)
     names = {file.name for file in (tmp_path / "bin").iterdir()}
     assert {"sh", "env", "sbatches"} <= names
-    assert not names & {"sbatch", "srun", "squeue", "torchrun", "ray", "mpirun"}
+    assert not names & {"sbatch", "srun", "squeue", "torchrun", "mpirun"}
     run = (CI / "run").read_text()
     assert 'PATH=$folder/bin "$folder/venv/bin/tox" run' in run

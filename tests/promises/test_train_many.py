@@ -1,4 +1,4 @@
-"""Promise 11: many runs at once, here and on Slurm and Ray; one run on several processes."""
+"""Promise 11: many runs at once, here and on Slurm; one run on several processes."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_two_processes_have_the_gradient_of_one(
             np.testing.assert_allclose(second[name], first[name], rtol=0, atol=1e-4)
 
 
-# engines
+# Slurm
 
 
 def waits_for(what: Callable[[], Any], seconds: float = 600) -> None:
@@ -256,44 +256,6 @@ def test_an_array_of_slurm_with_one_run_killed_and_one_failing(
     finally:
         slurm.call("scancel", "--user=root")
         waits_for(lambda: not slurm.queue())
-    assert plan.finished() == plan.quiet()
-    why = [why for one, why in status(plan.runs).values() if one == "failed"]
-    assert len(why) == 3 and all("no loss today" in str(one) for one in why)
-
-
-@pytest.fixture(scope="module")
-def ray_address() -> Iterator[str]:
-    """Start a Ray on this machine: a head without processors, and two nodes with one each."""
-    pytest.importorskip("ray", reason="no Ray: pip install -c constraints.txt '.[ray]'")
-    from ray.cluster_utils import Cluster
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        head = {"num_cpus": 0, "include_dashboard": False}
-        cluster = Cluster(initialize_head=True, head_node_args=head)
-        try:
-            for _ in range(2):
-                cluster.add_node(num_cpus=1)
-            cluster.wait_for_nodes()
-            yield cluster.address
-        finally:
-            cluster.shutdown()
-
-
-@pytest.mark.promise(11)
-@pytest.mark.nightly
-@pytest.mark.engine
-def test_runs_on_ray_with_one_killed_and_one_failing(
-    ray_address: str, inputs: Path, tmp_path: Path
-) -> None:
-    plan = Plan(tmp_path, inputs)
-    with at_work(plan, *plan.failing, "--on", "ray", RAY_ADDRESS=ray_address) as process:
-        until(lambda: said(plan.steps), process)
-        found = one_status(plan)
-        assert len(found) == 6 and {"running", "queued"} <= set(found)
-        plan.kill_one(process)
-        out, errors = process.communicate(timeout=900)
-    assert process.returncode == 1, out + errors
     assert plan.finished() == plan.quiet()
     why = [why for one, why in status(plan.runs).values() if one == "failed"]
     assert len(why) == 3 and all("no loss today" in str(one) for one in why)

@@ -379,3 +379,58 @@ def test_a_budget_of_time_ends_a_training_soon_after_it(budgets: dict[str, Any])
 def test_a_budget_that_is_none_is_refused_in_a_line(budgets: dict[str, Any]) -> None:
     said = budgets["no budget"].get("error", "")
     assert "7parsecs" in said and "steps" in said and "\n" not in said
+
+
+ALIKE, APART, AT_ONCE = 6, 18, 8
+"""Rows with one and the same text, rows with a text of their own, rows of a batch."""
+
+
+@pytest.fixture(scope="module")
+def repeating(tmp_path_factory: pytest.TempPathFactory, inputs: Path) -> Path:
+    """Return a folder with rated pairs, and a text in which a quarter of the rows are equal."""
+    folder = tmp_path_factory.mktemp("repeating")
+    (folder / "pairs.tsv").write_bytes((inputs / "pairs.tsv").read_bytes())
+    same, *others = sentences(APART + 1, seed=5)
+    rows = [same] * ALIKE + others
+    (folder / "rows.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.promise(4, 9)
+def test_batches_without_equal_texts_hold_each_text_once(repeating: Path, tiny: Path) -> None:
+    """Three steps of eight rows: each takes the text that repeats once, and seven others as long as
+    there are any.
+    """
+    values = SHORT | {"backbone": str(tiny), "corpus": "rows.txt", "batch_size": AT_ONCE}
+    values |= {"budget": "1epochs", "max_steps": None, "learning_rate": 3e-3}
+    asked = {
+        "as drawn": {},
+        "keep": {"duplicates": "keep"},
+        "drop": {"duplicates": "drop"},
+        "chunks": {"duplicates": "drop", "chunk": 3},
+        "whole batches": {"duplicates": "drop", "drop_last": True},
+    }
+    runs = trained({name: ("simcse", values | more) for name, more in asked.items()}, repeating)
+    records = {name: one["record"] for name, one in runs.items()}
+    seen = {name: run["training"]["sentences"] for name, run in records.items()}
+    whole = {"as drawn": ALIKE + APART, "keep": ALIKE + APART}
+    dropped = {"drop": 8 + 8 + 5, "chunks": 8 + 8 + 5, "whole batches": 3 * 8}
+    assert seen == whole | dropped
+    assert {run["training"]["steps"] for run in records.values()} == {3}
+    assert runs["as drawn"]["score"] == runs["keep"]["score"] != runs["drop"]["score"]
+    assert records["as drawn"]["recipe"] == records["keep"]["recipe"]
+    assert records["drop"]["recipe"]["duplicates"]["value"] == "drop"
+    assert "duplicates" not in records["keep"]["recipe"]
+
+
+@pytest.mark.promise(4)
+def test_a_plan_says_what_becomes_of_equal_texts(repeating: Path, tiny: Path) -> None:
+    words: list[str | Path] = ["run", "simcse", "--backbone", tiny, "--corpus", "rows.txt"]
+    words += ["--suite", "pairs.tsv", "--set", "select_on=last", "--set", f"batch_size={AT_ONCE}"]
+    words += ["--budget", "2epochs", "--dry-run", "--json"]
+    ways = {"keep": "negatives of each other", "drop": "no batch has equal texts"}
+    for way, said in ways.items():
+        (plan,) = plans(bench(*words, "--set", f"duplicates={way}", cwd=repeating))
+        (note,) = [note for note in plan["notes"] if f"sentence {ALIKE - 1}" in note]
+        assert said in note
+        assert steps_of(plan) == 6

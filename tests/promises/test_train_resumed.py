@@ -195,6 +195,26 @@ def test_killed_twice_any_method_ends_with_the_same_bytes(
 
 @pytest.mark.promise(10)
 @pytest.mark.nightly
+def test_killed_in_its_second_epoch_it_draws_the_same_batches_without_equal_texts(
+    inputs: Path, tmp_path: Path
+) -> None:
+    """The text is trained on with itself, so that every sentence is there twice: ten steps are an
+    epoch.
+    """
+    words = [*work(tmp_path, inputs).words, "--set", "batch_size=40"]
+    words += ["--corpus", inputs / "corpus.txt"]
+    one = Work(tmp_path, [*words, "--set", "duplicates=drop"])
+    whole = one.done("whole", "whole.txt")
+    one.killed("killed", "first.txt", lambda: one.steps("first.txt") >= STEPS // 2 + 1)
+    run = one.done("killed", "second.txt")
+    assert 0 < one.steps("second.txt") < STEPS
+    assert lasting(run) == lasting(whole)
+    kept = Work(tmp_path, words).done("kept", "kept.txt")
+    assert lasting(kept)["losses"] != lasting(whole)["losses"]
+
+
+@pytest.mark.promise(10)
+@pytest.mark.nightly
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_by_a_person_it_saves_its_state_and_goes_on(
     by: signal.Signals, simcse: Work, undisturbed: Path

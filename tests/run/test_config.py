@@ -49,7 +49,7 @@ def test_a_plan_is_read_as_it_was_written(
     [
         ("here", Target()),
         ("torchrun:4", Target(name="torchrun", gpus=4)),
-        ("ray:cpus=4,memory=16G", Target(name="ray", cpus=4, memory="16G")),
+        ("slurm:cpus=4,memory=16G", Target(name="slurm", cpus=4, memory="16G")),
         (
             "slurm:gpus=1,nodelist=a,b,time=4:00:00",
             Target(name="slurm", gpus=1, options=(("nodelist", "a,b"), ("time", "4:00:00"))),
@@ -62,7 +62,7 @@ def test_the_folder_that_runs_are_written_to(text: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "gpu", "torchrun:x", "here:gpus=2", "ray:time=1", "slurm:gpus=-1", "slurm:,"]
+    "text", ["", "gpu", "torchrun:x", "here:gpus=2", "ray:cpus=4", "slurm:gpus=-1", "slurm:,"]
 )
 def test_folders_that_runs_cannot_be_written_to(text: str) -> None:
     with pytest.raises(BenchError):

@@ -132,7 +132,7 @@ def test_options_that_do_not_go_together(
     executable(stand_ins / "sbatch", "exit 1")
     given = "--on slurm --device cuda:1;--on commands --device cpu"
     given += (
-        ";--on cpus=2;--on here:cpus=2;--on torchrun:memory=1G;--on ray:time=1;--on slurm:gpus=0"
+        ";--on cpus=2;--on here:cpus=2;--on torchrun:memory=1G;--on ray:cpus=1;--on slurm:gpus=0"
     )
     given += (
         ";--on commands --precision fp16;--on commands --only x;--on commands --dry-run;--on what"

@@ -18,6 +18,8 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,13 @@ class TokenisedColumn:
             return ids
         return [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids]
 
+    def hashes(self) -> np.ndarray:
+        """Return (n,) 64-bit hashes of the ids of each text, the same in every process."""
+        spans = itertools.pairwise(self._offsets.tolist())
+        digests = (blake2b(self._ids[a:b].tobytes(), digest_size=8).digest() for a, b in spans)
+        numbers = (int.from_bytes(digest, "little") for digest in digests)
+        return np.fromiter(numbers, dtype=np.uint64, count=len(self))
+
 
 class TokenisedCorpus:
     """A corpus as ids, as :func:`tokenise` returns it.
@@ -88,6 +97,13 @@ class TokenisedCorpus:
 
     def column(self, i: int) -> TokenisedColumn:
         return self._columns[i]
+
+    @cached_property
+    def text_hashes(self) -> np.ndarray:
+        """Hashes of the text columns, (rows, columns): equal for equal ids, in any column."""
+        columns = zip(self.columns, self._columns, strict=True)
+        hashes = [column.hashes() for name, column in columns if name not in NUMBERS]
+        return np.stack(hashes, axis=1)
 
 
 def tokenise(

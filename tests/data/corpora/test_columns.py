@@ -164,6 +164,6 @@ def test_texts_that_a_column_had_before_are_counted_and_a_plan_says_so(tmp_path:
     made = corpus(tmp_path, "t.csv", "sent0,sent1,score\na,b,1\na,c,1\na,b,0\nd,a,1\n")
     assert made.repeated == {"sent0": 2, "sent1": 1}
     (note,) = describe_corpus(made)
-    assert "sent0 2, sent1 1" in note
+    assert "sent0 2, sent1 1" in note and "duplicates=drop" in note
     assert describe_corpus(made.only("sent1"))[0].startswith("t.csv: texts")
     assert describe_corpus(corpus(tmp_path, "u.txt", "a\nb\n")) == []
