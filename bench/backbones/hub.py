@@ -8,7 +8,6 @@ again.
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -25,6 +24,7 @@ from bench.backbones.pickles import ALLOW
 from bench.backbones.readable import check_readable
 from bench.backbones.refusals import ADAPTER
 from bench.base.errors import DataDamaged, FetchFailed, NotAModel
+from bench.base.terminal import shows_bars
 from bench.data.fetching import offline_now, site
 from bench.data.hub import fetch_snapshot, repository_info
 from bench.data.sets import ON_ITS_PAGE, Pending
@@ -138,7 +138,7 @@ def fetch_from_hub(name: str, *, allow_pickle: bool, near: str, say: Callable[[s
         licence = getattr(info.card_data, "license", None) or "not stated"
         size = f"{sum(sizes[file] for file in wanted) / 1e6:,.0f} MB"
         say(f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {size}, licence {licence}")
-        if not sys.stderr.isatty():
+        if not shows_bars():
             disable_progress_bars()
         return fetch_snapshot(where, wanted)
     except (FetchFailed, DataDamaged, OSError) as failure:

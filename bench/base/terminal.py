@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 
@@ -13,6 +14,11 @@ def warn(line: str) -> None:
     print(printable(line), file=sys.stderr, flush=True)
 
 
+def shows_bars() -> bool:
+    """Say if standard error is a terminal on which a line can be drawn again."""
+    return sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
 def check_system() -> None:
     """Raise BenchError on native Windows, which lacks modules of Python that bench needs."""
     if sys.platform == "win32":
@@ -22,6 +28,10 @@ def check_system() -> None:
         )
 
 
+NO_TERMINAL = 100_000
+"""Characters of a line that is not for a terminal: nothing is wrapped, so that grep finds it."""
+
+
 def terminal_width() -> int:
-    """Return the width of the terminal in characters; 100 if there is none."""
-    return shutil.get_terminal_size((100, 24)).columns
+    """Return $COLUMNS, or the width of the terminal; NO_TERMINAL if output goes elsewhere."""
+    return shutil.get_terminal_size((NO_TERMINAL, 24)).columns

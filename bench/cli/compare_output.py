@@ -10,11 +10,10 @@ from pathlib import Path
 import click
 
 from bench.base.errors import BenchError
-from bench.base.terminal import terminal_width
 from bench.base.text import list_names
 from bench.board.board import board_headline
 from bench.board.tables import board_tables, judged_tables
-from bench.cli.options import json_text, print_columns, print_grid, say
+from bench.cli.options import json_text, print_columns, say
 from bench.compare.answer import table_answer
 from bench.compare.finding import describe_finding
 from bench.compare.footnotes import refuse_footnotes
@@ -36,7 +35,7 @@ from bench.show.tables.first_screen import (
 from bench.show.tables.forms import print_score_tables
 from bench.show.tables.items import items_data, items_grid
 from bench.show.tables.row_notes import note_rows
-from bench.show.terminal import natural_width
+from bench.show.terminal import print_grid
 
 UNTRAINED_NOTE = "encoder not trained: "
 """Begins a table's note that :func:`untrained_line` says in its place."""
@@ -75,9 +74,7 @@ def print_first_table(tables: Sequence[Table], records: Mapping[str, RunRecord])
     if others:
         hints.append("One table: --suite, --backbone, --setting.")
     if first.has_verdicts:
-        needed = print_verdicts(first, records)
-        if needed:
-            hints.append(f"Scores of each task: --format csv, or {needed} columns.")
+        print_verdicts(first, records)
     else:
         say(board_headline(tables))
         click.echo()
@@ -88,21 +85,12 @@ def print_first_table(tables: Sequence[Table], records: Mapping[str, RunRecord])
         say("   ".join(hints), blank=True)
 
 
-def print_verdicts(table: Table, records: Mapping[str, RunRecord]) -> int:
-    """Print the finding of a table, the table with verdicts in words, and a legend of its signs.
-
-    Returns the width of the terminal that the scores of its tasks need; 0 if they are shown.
-    """
+def print_verdicts(table: Table, records: Mapping[str, RunRecord]) -> None:
+    """Print the finding of a table, the table with verdicts in words, and a legend of its signs."""
     say(describe_finding(table), style="bold")
     notes = note_rows(table)
     title = table_title(table, records)
-    shown = verdict_grid(table, notes, title, with_tasks=True)
-    needed = natural_width(shown)
-    if needed <= terminal_width():
-        needed = 0
-    else:
-        shown = verdict_grid(table, notes, title, with_tasks=False)
-    print_grid(shown, blank=True)
+    print_grid(verdict_grid(table, notes, title), blank=True)
     click.echo()
     for line in verdict_legend(table):
         say(line)
@@ -115,7 +103,6 @@ def print_verdicts(table: Table, records: Mapping[str, RunRecord]) -> int:
         say(f"{note.letter or '-'}  {note.text}", indent=2, hang=3)
     for line in lines:
         say(f"-  {line}", indent=2, hang=3)
-    return needed
 
 
 def _print_other_tables(others: Sequence[Table], first: Table) -> None:

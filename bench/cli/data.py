@@ -20,7 +20,6 @@ from bench.cli.options import (
     json_text,
     print_facts,
     print_findings,
-    print_grid,
     print_json,
 )
 from bench.cli.typed_option import typed
@@ -39,6 +38,7 @@ from bench.data.sets import (
 from bench.data.sets.fetch import Fetcher
 from bench.session.needs import announce_fetches
 from bench.show.grid import GridColumn, grid
+from bench.show.terminal import print_grid
 
 
 @click.group(cls=HelpfulGroup)

@@ -12,7 +12,7 @@ import click
 from bench.base.errors import BenchError, DataMissing
 from bench.base.files import write_or_fail
 from bench.base.text import plural
-from bench.cli.options import data_option, json_option, json_text, print_grid, say
+from bench.cli.options import data_option, json_option, json_text, say
 from bench.data.overlap import (
     Match,
     ScoredSentences,
@@ -26,6 +26,7 @@ from bench.run.corpora import open_corpus
 from bench.score.suites import expand_suites, split_names, suite
 from bench.session.progress import RunReporter
 from bench.show.tables.run_report import overlap_grid
+from bench.show.terminal import print_grid
 
 
 @click.command(short_help="Count test sentences that a training text contains.")

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bench.base.text import plural, seed_ranges
-from bench.cli.options import print_columns, print_grid, print_json, say
+from bench.cli.options import print_columns, print_json, say
 from bench.cli.plan_facts import (
     backbone_name,
     device_text,
@@ -32,6 +32,7 @@ from bench.session.needs import PreparedRuns, pending_grid
 from bench.session.session import Session
 from bench.show.grid import Grid, GridCell, GridColumn, grid
 from bench.show.tables.scores import short_count
+from bench.show.terminal import print_grid
 
 FEW = "20steps"
 """The budget of the command that measures the time of a step."""

@@ -14,19 +14,22 @@ from bench.base.terminal import terminal_width
 from bench.base.text import plural
 from bench.cli.method_facts import describe_method
 from bench.cli.method_tables import print_method
-from bench.cli.options import json_option, json_text, plugin_option, print_grid, say
+from bench.cli.options import json_option, json_text, plugin_option, say
 from bench.run.config import split_variant
 from bench.run.plugins import Registry
 from bench.run.recipe_files import read_recipes
 from bench.run.recipes import check_variant, variants_of
 from bench.session.session import known_methods
 from bench.show.grid import Grid, GridColumn, grid
-from bench.show.terminal import natural_width
+from bench.show.terminal import print_grid
 
 OTHER_FAMILY = "other"
 """Of methods that name no family."""
 
-FAMILY_INDENT = 2
+FAMILY_INDENT = 1
+ROOM_FOR_YEARS = 100
+"""Characters. With less, bench's own methods have one line each only if their years are left out.
+"""
 
 
 @click.command()
@@ -97,13 +100,11 @@ def print_families(methods: Sequence[dict[str, Any]]) -> None:
         "-: nothing is trained"
     )
     ordered = sorted(families, key=lambda family: _family_order(family, families[family]))
-    grids = {family: _family_grid(families[family], with_year=True) for family in ordered}
-    if max(map(natural_width, grids.values())) + FAMILY_INDENT > terminal_width():
-        grids = {family: _family_grid(families[family], with_year=False) for family in ordered}
-    for family, table in grids.items():
+    with_year = terminal_width() >= ROOM_FOR_YEARS
+    for family in ordered:
         click.echo()
         say(family, style="bold")
-        print_grid(table, indent=FAMILY_INDENT)
+        print_grid(_family_grid(families[family], with_year=with_year), indent=FAMILY_INDENT)
     say(
         "bench methods NAME: paper, recipe, variants, and the source of every value",
         hang=2,
@@ -112,24 +113,12 @@ def print_families(methods: Sequence[dict[str, Any]]) -> None:
 
 
 def _family_grid(methods: Sequence[dict[str, Any]], *, with_year: bool) -> Grid:
-    """Lay out a line for each method of a family, the oldest first: name, year, settings, summary.
-
-    Without the year, each line of bench's own methods fits into 80 columns.
-    """
+    """Lay out a line for each method of a family, the oldest first: name, year, settings, summary."""
     rows = []
     for facts in sorted(methods, key=lambda facts: (facts["year"] or "9999", facts["name"])):
-        unsupervised, supervised = _setting_letters(facts["settings"])
         year = facts["year"] if with_year else ""
-        rows.append((facts["name"], year, unsupervised, supervised, facts["summary"]))
-    has_supervised = any("supervised" in facts["settings"] for facts in methods)
-    columns = (
-        GridColumn("", gap=1),
-        GridColumn("", gap=2),
-        GridColumn("", gap=1 if has_supervised else 2),
-        GridColumn(""),
-        GridColumn("", wrap=24),
-    )
-    return grid(columns, rows)
+        rows.append((facts["name"], year, _setting_letters(facts["settings"]), facts["summary"]))
+    return grid(("", "", "", GridColumn("", wrap=24)), rows)
 
 
 def _family_order(family: str, methods: Sequence[dict[str, Any]]) -> tuple[bool, bool, int, str]:
@@ -138,14 +127,10 @@ def _family_order(family: str, methods: Sequence[dict[str, Any]]) -> tuple[bool,
     return not is_trained, family == OTHER_FAMILY, -len(methods), family
 
 
-def _setting_letters(settings: Collection[str]) -> tuple[str, str]:
-    """Return ("u", "s") for a method that trains in both settings, ("-", "") for one that trains
-    nothing."""
-    unsupervised = "u" if "unsupervised" in settings else ""
-    supervised = "s" if "supervised" in settings else ""
-    if unsupervised or supervised:
-        return unsupervised, supervised
-    return "-", ""
+def _setting_letters(settings: Collection[str]) -> str:
+    """Return "u", "s" or "u s", the settings that a method trains in, or "-"."""
+    letters = [name[0] for name in ("unsupervised", "supervised") if name in settings]
+    return " ".join(letters) or "-"
 
 
 def year_of(paper: str) -> str:

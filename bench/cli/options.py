@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from bench.base.errors import UnknownName
@@ -21,8 +20,8 @@ from bench.base.findings import UNCHECKED, Finding
 from bench.base.foreign_text import encodable, printable_lines
 from bench.base.terminal import terminal_width
 from bench.session.values import comma_list
-from bench.show.grid import Grid, GridColumn, grid
-from bench.show.terminal import terminal_lines
+from bench.show.grid import GridColumn, grid
+from bench.show.terminal import make_console, print_grid
 
 T = TypeVar("T")
 
@@ -171,23 +170,7 @@ def say(text: str, indent: int = 0, hang: int = 0, *, blank: bool = False, style
     if not style:
         click.echo("\n".join(wrapped))
         return
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.print(Text("\n".join(wrapped), style), soft_wrap=True)
-
-
-def print_grid(table: Grid, indent: int = 0, *, blank: bool = False) -> None:
-    """Print a table as wide as the terminal. ``blank``: print an empty line before it."""
-    if blank:
-        click.echo()
-    console = Console(highlight=False, markup=False, emoji=False)
-    for line in terminal_lines(
-        table,
-        terminal_width(),
-        sys.stdout.encoding or "utf-8",
-        indent=indent,
-        styled=console.is_terminal,
-    ):
-        console.print(line, soft_wrap=True)
+    make_console().print(Text("\n".join(wrapped), style), soft_wrap=True)
 
 
 def print_columns(

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 import click
 
-from bench.cli.options import print_grid, say
+from bench.cli.options import say
 from bench.references import PrintedRow, ReferenceResult, released_for
 from bench.references.audit import remarks
 from bench.references.remark import format_printed
 from bench.show.grid import GridCell, GridColumn, grid
+from bench.show.terminal import print_grid
 
 COPIED = "c"
 RELEASED = "r"
@@ -57,11 +58,11 @@ def print_part(title: str, part: Sequence[PrintedRow], letters: PrintedLetters) 
         cells = {cell.task: GridCell(text=cell_text(cell)) for cell in row.cells}
         numbers = [cells.get(task, GridCell()) for task in tasks]
         lines.append([GridCell(text=row.first.label), GridCell(text=marks), *numbers])
-    columns = [GridColumn("row", wrap=24, gap=1), GridColumn("", gap=1, lead=True)]
+    columns = [GridColumn("row", wrap=24), GridColumn("")]
     for task in tasks:
         is_average = task == "Avg."
         drop = 0 if is_average else 1
-        columns.append(GridColumn(task, right=True, drop=drop, lead=is_average))
+        columns.append(GridColumn(task, right=True, drop=drop))
     print_grid(grid(columns, lines, title=title, whole="--json"), blank=True)
     for remark in found:
         say(f"{REMARK} {remark}", hang=2)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from bench.base.text import list_names, plural
-from bench.cli.options import check_known_names, print_facts, print_grid, print_json, say
+from bench.cli.options import check_known_names, print_facts, print_json, say
 from bench.cli.printed_part import PrintedLetters, cell_text, print_letters, print_part
 from bench.references import (
     BY_MTEB,
@@ -26,6 +26,7 @@ from bench.references.audit import remarks
 from bench.references.checkpoints import released_checkpoints
 from bench.references.remark import KINDS, Remark, as_data
 from bench.show.grid import Grid, GridCell, GridColumn, grid
+from bench.show.terminal import print_grid
 
 COMPUTED = ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
 """Beginnings of the recorded notes that the audit computes as well."""
@@ -175,7 +176,7 @@ def _part_grid(title: str, part: Sequence[PrintedRow]) -> Grid:
     columns = [GridColumn("row", wrap=24)]
     for task in tasks:
         is_average = task == "Avg."
-        columns.append(GridColumn(task, right=True, drop=0 if is_average else 1, lead=is_average))
+        columns.append(GridColumn(task, right=True, drop=0 if is_average else 1))
     return grid(columns, lines, title=title, footnotes=list(footnotes), whole="--json")
 
 
@@ -237,6 +238,6 @@ def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
         GridColumn("row", wrap=16),
         GridColumn("backbone", drop=1),
         GridColumn("cell", wrap=8),
-        GridColumn("remark", wrap=24),
+        GridColumn("remark", wrap=32),
     )
     return grid(columns, lines, title=title, whole="--json")

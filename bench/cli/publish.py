@@ -22,13 +22,13 @@ from bench.cli.options import (
     json_option,
     leave_out_option,
     plugin_option,
-    print_grid,
     print_json,
     runs_option,
 )
 from bench.data.sets import DataFolder
 from bench.publish import build
 from bench.show.tables.verified import report_grids
+from bench.show.terminal import print_grid
 
 SHOWN = 20
 """Lines about runs that are left out."""

@@ -16,7 +16,7 @@ from bench.cli.dry_run import print_plan
 from bench.cli.errors import show_error
 from bench.cli.method_facts import describe_method
 from bench.cli.method_tables import print_method_part
-from bench.cli.options import print_grid, print_json, say
+from bench.cli.options import print_json, say
 from bench.cli.reproduced import (
     print_comparison,
     print_printed_rows,
@@ -47,6 +47,7 @@ from bench.session.session import FOR_EVER, Session, known_methods
 from bench.session.values import comma_list
 from bench.show.figures import missing_library
 from bench.show.grid import GridColumn, grid
+from bench.show.terminal import print_grid
 
 COMMAND = "bench reproduce"
 

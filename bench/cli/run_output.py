@@ -10,7 +10,7 @@ import click
 from bench.base.errors import RunFailed
 from bench.base.text import format_duration
 from bench.cli.errors import show_error
-from bench.cli.options import print_grid, print_json
+from bench.cli.options import print_json
 from bench.compare.formatting import suite_scores
 from bench.method.budget import STEPS, budget_of
 from bench.records import RunRecord, RunsFolder
@@ -20,6 +20,7 @@ from bench.score.suites import name_average
 from bench.session.needs import missing_sets
 from bench.session.session import Session
 from bench.show.grid import GridColumn, grid
+from bench.show.terminal import print_grid
 
 
 def print_missing_sets(runs: Sequence[PlannedRun]) -> int:

@@ -18,7 +18,6 @@ from bench.cli.one_run import RUNNING, creation_time, print_run, with_status_now
 from bench.cli.options import (
     check_known_names,
     json_option,
-    print_grid,
     print_json,
     runs_option,
 )
@@ -29,6 +28,7 @@ from bench.run.batch import JOBS_FOLDER, ClusterJob, EngineSilent
 from bench.run.jobs import queued_jobs, submitted_batches
 from bench.session.values import comma_list
 from bench.show.grid import Grid, GridCell, GridColumn, grid
+from bench.show.terminal import print_grid
 
 NEWEST = 30
 """Runs that are listed without --all."""
@@ -218,5 +218,5 @@ def _run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
             result, emphasis = record.error or result, "strong"
         texts = (record.run_id, record.status, result, creation_time(record))
         rows.append([GridCell(text=text, emphasis=emphasis) for text in texts])
-    columns = ("run", "status", GridColumn("result", wrap=16), GridColumn("when", drop=1))
+    columns = ("run", "status", GridColumn("result", wrap=24), GridColumn("when", drop=1))
     return grid(columns, rows, notes=notes)

@@ -11,7 +11,7 @@ import click
 from msgspec import to_builtins
 
 from bench.base.terminal import warn
-from bench.cli.options import print_columns, print_grid, print_json, say
+from bench.cli.options import print_columns, print_json, say
 from bench.cli.run_options import (
     HOW,
     WHAT,
@@ -47,6 +47,7 @@ from bench.session.options import plan_from_options
 from bench.session.progress import terminal_reporter
 from bench.session.session import Session
 from bench.show.figures import missing_library, write_figures
+from bench.show.terminal import print_grid
 
 
 @click.command(

@@ -15,11 +15,11 @@ from bench.cli.options import (
     json_text,
     plugin_option,
     print_facts,
-    print_grid,
     print_json,
 )
 from bench.score.suites import Suite, SuiteOfParts, suite, suite_names, suite_plugin
 from bench.show.grid import GridColumn, grid
+from bench.show.terminal import print_grid
 
 
 @click.command()

@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.progress import track
 
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED
-from bench.base.terminal import warn
+from bench.base.terminal import shows_bars, warn
 from bench.base.text import plural
 from bench.cli.options import (
     data_option,
     json_option,
     json_text,
     plugin_option,
-    print_grid,
     runs_option,
 )
 from bench.data.sets import DataFolder
 from bench.records import RunsFolder
 from bench.show.tables.verified import report_grids
+from bench.show.terminal import print_grid
+from bench.verify import runs_below
 from bench.verify.findings import RunReport
 from bench.verify.places import MANIFEST, compare_encoded, find_folders, verify_folders
 
@@ -74,7 +77,14 @@ def verify(
         encode_again = compare_encoded(folder, plugins, device, offline, warn)
     folders = list(find_folders(places, RunsFolder(runs)))
     reports = []
-    for report in verify_folders(folders, folder, encode_again, offline):
+    for report in track(
+        verify_folders(folders, folder, encode_again, offline),
+        "verify",
+        total=sum(len(runs_below(folder)) for folder in folders),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not shows_bars(),
+    ):
         reports.append(report)
         if as_json:
             click.echo(json_text(report.as_object()))

@@ -15,13 +15,17 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import DataDamaged, FetchFailed
 from bench.base.files import share_files
 from bench.base.hashes import file_sha256
 from bench.base.locks import lock
+from bench.base.terminal import shows_bars
 from bench.base.text import list_names
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Say = Callable[[str], object]
 """Shows one line to the user."""
@@ -175,7 +179,8 @@ def _retrieve(url: str, to: Path, sha256: str | None, most_bytes: int) -> int:
     """
     import pooch
     import requests
-    from tqdm import tqdm
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     pooch.get_logger().setLevel("ERROR")
     options: Any = {
@@ -184,8 +189,16 @@ def _retrieve(url: str, to: Path, sha256: str | None, most_bytes: int) -> int:
         "verify": os.environ.get("SSL_CERT_FILE") or True,
     }
     try:
-        with tqdm(unit="B", unit_scale=True, leave=False, disable=None) as bar:
-            progress = DownloadProgress(url, most_bytes, bar)
+        with Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            DownloadColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not shows_bars(),
+        ) as bars:
+            progress = DownloadProgress(url, most_bytes, bars)
             downloader = pooch.HTTPDownloader(progress, chunk_size=BLOCK, **options)
             pooch.retrieve(url, sha256, fname=to.name, path=to.parent, downloader=downloader)
         return progress.total
@@ -208,10 +221,11 @@ class DownloadProgress:
     ``total``: the announced length, which pooch sets; 0 if there is none.
     """
 
-    def __init__(self, url: str, most_bytes: int, bar: Any) -> None:
+    def __init__(self, url: str, most_bytes: int, bars: Progress) -> None:
         self.url = url
         self.most_bytes = most_bytes
-        self.bar = bar
+        self.bars = bars
+        self.bar = bars.add_task(url.rpartition("/")[2], total=None)
         self.total = 0
         self.arrived = 0
 
@@ -226,16 +240,15 @@ class DownloadProgress:
                 f"{self.url} is larger than allowed ({self.most_bytes:,} bytes)",
                 "nothing was stored; this is not the expected file",
             )
-        self.bar.total = self.total or None
-        self.bar.update(size)
+        self.bars.update(self.bar, advance=size, total=self.total or None)
 
     def reset(self) -> None:
         """Begin to count again: pooch does so when all has arrived."""
         self.arrived = 0
-        self.bar.reset(self.total)
+        self.bars.reset(self.bar)
 
     def close(self) -> None:
-        self.bar.close()
+        """Do nothing: the bar goes when the download ends."""
 
 
 def check_network(urls: Iterable[str]) -> None:

@@ -1,15 +1,16 @@
-"""Progress of runs in a notebook: lines and a bar in one output, redrawn without widgets."""
+"""Progress of runs in a notebook: lines and bars of rich in one output, redrawn without widgets."""
 
 from __future__ import annotations
 
-import html
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bench.base.text import format_duration
+from rich.table import Table
+from rich.text import Text
+
 from bench.session.progress import RunReporter
 
 REDRAW = 0.25
@@ -28,11 +29,11 @@ def in_notebook() -> bool:
 
 
 class NotebookReporter(RunReporter):
-    """Shows the lines of a RunReporter and a bar for each phase that works, as HTML."""
+    """Shows the lines of a RunReporter, and below them its bars."""
 
     def __init__(self) -> None:
         super().__init__(plain=True)
-        self.lines: list[str] = []
+        self.lines: list[Text] = []
         self.handle: Any = None
         self.drawn = -REDRAW
 
@@ -58,10 +59,7 @@ class NotebookReporter(RunReporter):
 
     def _say(self, text: str, style: str = "") -> None:
         line = f"{self.label}: {text}" if self.label else text
-        if style == "dim":
-            self.lines.append(f"<span style='opacity: 0.7'>{html.escape(line)}</span>")
-        else:
-            self.lines.append(html.escape(line))
+        self.lines.append(Text(line, style))
         self._draw(now=True)
 
     def _say_progress(self) -> None:
@@ -71,26 +69,19 @@ class NotebookReporter(RunReporter):
         if not now and time.monotonic() - self.drawn < REDRAW:
             return
         self.drawn = time.monotonic()
-        from IPython.display import HTML, display
+        from IPython.display import display
 
-        drawing = HTML(self._html())
         if self.handle is None:
-            self.handle = display(drawing, display_id=True)
+            self.handle = display(self._drawing(), display_id=True)
         else:
-            self.handle.update(drawing)
+            self.handle.update(self._drawing())
 
-    def _html(self) -> str:
-        rows = list(self.lines)
-        if len(rows) > SHOWN:
-            rows = [f"... {len(rows) - SHOWN} lines before", *rows[-SHOWN:]]
-        for task in self.bars.tasks:
-            text = f"{task.description} {task.completed:g}"
-            if task.total:
-                text += f" of {task.total:g}"
-            if task.time_remaining:
-                text += f", {format_duration(task.time_remaining)} left"
-            bar = f"<progress max='{task.total or 1:g}' value='{task.completed:g}'></progress>"
-            rows.append(f"{bar} {html.escape(text)}")
-        if self.bars.numbers:
-            rows.append(html.escape(self.bars.numbers))
-        return "<br>".join(rows)
+    def _drawing(self) -> Table:
+        """Return the last lines and the bars below one another; IPython asks rich for the HTML."""
+        drawing = Table.grid(expand=True)
+        hidden = len(self.lines) - SHOWN
+        if hidden > 0:
+            drawing.add_row(f"... {hidden} lines before")
+        for part in (*self.lines[-SHOWN:], *self.bars.get_renderables()):
+            drawing.add_row(part)
+        return drawing

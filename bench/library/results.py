@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 
 from bench.base.errors import DataMissing, UnknownName
 from bench.compare.statistics.summary import summarise
@@ -22,8 +22,9 @@ from bench.records.tidy import COLUMNS, tidy_rows
 from bench.run.recipe_checks import plain_key
 from bench.show.markup import as_html
 from bench.show.tables.data import HEADING, cell_rows
-from bench.show.tables.forms import draw_tables, format_tables
+from bench.show.tables.forms import format_tables
 from bench.show.tables.scores import score_grid
+from bench.show.terminal import draw_grids, drawn_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,9 +52,7 @@ def print_to_text(drawn: Any) -> str:
         force_jupyter=False,
         force_terminal=False,
     )
-    with console.capture() as printed:
-        console.print(drawn)
-    return "\n".join(line.rstrip() for line in printed.get().rstrip("\n").split("\n"))
+    return drawn_text(drawn, console)
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,10 +61,8 @@ class Tables:
 
     tables: tuple[Table, ...]
 
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        yield draw_tables(
-            self.tables, options.max_width, console.encoding, styled=console.is_terminal
-        )
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield draw_grids(map(score_grid, self.tables), console, options.max_width)
 
     def __repr__(self) -> str:
         return print_to_text(self)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
+from rich.console import Console, ConsoleOptions, RenderResult
 
 from bench.library.arguments import (
     Methods,
@@ -40,7 +40,7 @@ from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.session.session import Session
 from bench.show.grid import Grid, GridColumn, grid
 from bench.show.markup import as_html
-from bench.show.terminal import terminal_lines
+from bench.show.terminal import draw_grid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,8 +106,8 @@ class SearchResult:
             title=f"{self.search.name}, {self.search.study.select_on}",
         )
 
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Text]:
-        yield from terminal_lines(self._grid(), options.max_width, console.encoding)
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield draw_grid(self._grid(), console, options.max_width)
 
     def __repr__(self) -> str:
         return print_to_text(self)

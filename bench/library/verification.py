@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rich.text import Text
+from rich.console import Console, ConsoleOptions, RenderResult
 
 from bench.base.findings import UNCHECKED, Finding
 from bench.data.sets import DataFolder
@@ -18,7 +18,7 @@ from bench.library.terms import in_python_terms
 from bench.records.store import RunsFolder
 from bench.show.markup import as_html
 from bench.show.tables.verified import report_grids
-from bench.show.terminal import terminal_lines
+from bench.show.terminal import draw_grids
 from bench.verify.findings import RunReport
 from bench.verify.places import compare_encoded, find_folders, verify_folders
 
@@ -52,10 +52,8 @@ class Reports(tuple[RunReport, ...]):
         ]
         return import_pandas().DataFrame(rows, columns=["run", "check", "of", "result", "why"])
 
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        for grid in report_grids(self):
-            yield from terminal_lines(grid, options.max_width, console.encoding)
-            yield Text("")
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield draw_grids(report_grids(self), console, options.max_width)
 
     def __repr__(self) -> str:
         return print_to_text(self)

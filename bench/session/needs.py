@@ -8,13 +8,13 @@ from pathlib import Path
 
 from bench.backbones import Reference, describe_pending
 from bench.base.errors import BenchError, FetchFailed
-from bench.base.terminal import terminal_width, warn
+from bench.base.terminal import warn
 from bench.base.text import format_bytes
 from bench.data.fetching import check_network
 from bench.data.sets import Later, Pending
 from bench.run.planned import PlannedRun
 from bench.show.grid import Grid, GridColumn, grid
-from bench.show.terminal import terminal_lines
+from bench.show.terminal import print_grid
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ def announce_fetches(pending: Sequence[Pending], folder: Path) -> None:
             f"then copy {folder} and {HF_HUB_CACHE} here",
         ) from None
     warn(f"fetched now, data into {folder}:")
-    for line in terminal_lines(pending_grid(pending), terminal_width(), indent=2):
-        warn(line.plain)
+    print_grid(pending_grid(pending), indent=2, stderr=True)
 
 
 def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:

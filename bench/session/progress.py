@@ -21,6 +21,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from bench.base.terminal import shows_bars
 from bench.base.text import format_duration
 from bench.method import SilentReporter
 
@@ -33,8 +34,9 @@ class Bars(Progress):
     numbers = ""
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        yield self.make_tasks_table(self.tasks)
-        yield Text(self.numbers, no_wrap=True, overflow="ellipsis")
+        if self.tasks:
+            yield self.make_tasks_table(self.tasks)
+            yield Text(self.numbers, no_wrap=True, overflow="ellipsis")
 
 
 class RunReporter:
@@ -58,6 +60,7 @@ class RunReporter:
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
             MofNCompleteColumn(separator="/"),
+            TextColumn("elapsed"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
@@ -196,4 +199,4 @@ class QuietReporter(SilentReporter):
 
 def terminal_reporter(plain: bool) -> RunReporter:
     """Return a reporter that suits standard error: bars on a terminal, else plain lines."""
-    return RunReporter(plain or not sys.stderr.isatty())
+    return RunReporter(plain or not shows_bars())

@@ -54,14 +54,10 @@ class GridColumn:
 
     name: str
     right: bool = False
-    # the narrowest that its text may be wrapped to; 0: never
+    # its texts fold; columns are left out rather than that it gets narrower; 0: it never folds
     wrap: int = 0
     # columns with the highest number are left out first; 0: never
     drop: int = 0
-    # follows the first column if others are left out
-    lead: bool = False
-    # blanks after it; None: one between two columns of numbers, else two
-    gap: int | None = None
 
 
 INDENT = "  "

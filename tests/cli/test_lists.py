@@ -72,7 +72,7 @@ def test_the_methods_are_listed() -> None:
         families = {row["family"] or "other" for row in rows.values()}
         assert all(f"\n\n{family}\n" in shown for family in families)
         for name, row in rows.items():  # one line each, with its settings and its summary
-            (line,) = re.findall(rf"^  {name} .*", shown, re.M)
+            (line,) = re.findall(rf"^ {name} .*", shown, re.M)
             letters = {word[0] for word in row["settings"] if word != "none"} or {"-"}
             assert letters <= set(line.removesuffix(row["summary"]).split())
             assert line.endswith(row["summary"]) and len(line) <= int(width)

@@ -4,11 +4,12 @@ bars that fit.
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
 
-from bench.session.progress import RunReporter
+from bench.session.progress import RunReporter, terminal_reporter
 
 
 def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(
@@ -49,3 +50,16 @@ def test_bars_fit_a_terminal(
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in lines] == ["train", "dev", "loss"]
     assert max(map(len, lines)) <= int(width)
+
+
+@pytest.mark.parametrize(
+    ("term", "is_terminal", "plain"),
+    [("xterm", True, False), ("dumb", True, True), ("xterm", False, True)],
+)
+def test_a_pipe_and_a_dumb_terminal_get_plain_lines(
+    monkeypatch: pytest.MonkeyPatch, term: str, is_terminal: bool, plain: bool
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    assert terminal_reporter(plain=False).plain is plain
+    assert terminal_reporter(plain=True).plain

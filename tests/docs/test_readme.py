@@ -107,7 +107,7 @@ def test_the_first_command_runs_in_a_fresh_shell_and_the_others_here(
 @pytest.mark.slow
 def test_the_rows_are_those_that_the_command_prints() -> None:
     """At 80 columns, at which no columns of single tasks are shown."""
-    (block,) = re.findall(r"^```\n(  method  +n .*?)^```$", README, flags=re.M | re.S)
+    (block,) = re.findall(r"^```\n(method  +n .*?)^```$", README, flags=re.M | re.S)
     printed = bench("compare", "--runs", str(ROOT / published_rows.VERSION / "runs"), COLUMNS="80")
     rows = printed.stdout.splitlines()
     for line in block.splitlines():

@@ -23,9 +23,13 @@ class Screen:
 
     def display(self, drawing: Any, display_id: bool = False) -> Any:
         assert display_id
-        shown = [drawing.data]
+        shown = [html_of(drawing)]
         self.outputs.append(shown)
-        return types.SimpleNamespace(update=lambda again: shown.append(again.data))
+        return types.SimpleNamespace(update=lambda again: shown.append(html_of(again)))
+
+
+def html_of(drawing: Any) -> str:
+    return str(drawing._repr_mimebundle_((), ())["text/html"])
 
 
 @pytest.fixture
@@ -39,7 +43,6 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     shell = types.SimpleNamespace(kernel=object())
     library.get_ipython = lambda: shell  # type: ignore[attr-defined]
     shown.display = screen.display  # type: ignore[attr-defined]
-    shown.HTML = lambda text: types.SimpleNamespace(data=text)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", library)
     monkeypatch.setitem(sys.modules, "IPython.display", shown)
     return screen
@@ -64,8 +67,8 @@ def test_an_evaluation_draws_one_output_and_prints_nothing(
     monkeypatch.setattr("bench.library.notebook.REDRAW", 0.0)  # however fast this machine is
     bench.evaluate(bag, suites="check", name="<b>", device="cpu", runs=tmp_path)
     (drawings,) = screen.outputs
-    assert any("<progress max='" in one and "encode" in one for one in drawings)
-    assert "<progress" not in drawings[-1] and "done: check" in drawings[-1]
+    assert any("━" in one and "encode" in one for one in drawings)
+    assert "━" not in drawings[-1] and "done: check" in drawings[-1]
     assert capsys.readouterr() == ("", "")
 
 
@@ -87,7 +90,7 @@ def test_a_failure_is_the_last_line(screen: Screen, tmp_path: Path) -> None:
 
     with pytest.raises(bench.BenchError):
         bench.evaluate(changes, suites="check", device="cpu", runs=tmp_path)
-    assert "failed: " in screen.outputs[0][-1] and "<progress" not in screen.outputs[0][-1]
+    assert "failed: " in screen.outputs[0][-1] and "━" not in screen.outputs[0][-1]
 
 
 CELLS = (

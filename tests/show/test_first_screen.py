@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 from judged_rows import judged_row, judged_table
+from rich.console import Console
 
 from bench.compare.formatting import budget_words
 from bench.compare.statistics.table import Footnote, Table
@@ -18,7 +20,7 @@ from bench.show.tables.first_screen import (
     verdict_legend,
 )
 from bench.show.tables.row_notes import note_rows
-from bench.show.terminal import terminal_lines
+from bench.show.terminal import draw_grid, drawn_text
 
 BASE = judged_row("simcse", 60.0)
 
@@ -79,13 +81,14 @@ def test_settings_of_tuned_rows_are_told_with_their_values() -> None:
 
 def test_each_row_has_its_verdict_in_words() -> None:
     table = made()
-    shown = verdict_grid(table, note_rows(table), "made", with_tasks=True)
-    lines = [line.plain for line in terminal_lines(shown, 120)]
+    console = Console(file=io.StringIO(), width=120)
+    shown = draw_grid(verdict_grid(table, note_rows(table), "made"), console, 120)
+    lines = drawn_text(shown, console).splitlines()
     assert lines[0] == "made"
-    assert lines[2].startswith("◆ tsdae ") and lines[2].endswith("▲ better    a c")
-    assert lines[3].startswith("  simcse ") and lines[3].endswith("baseline")
-    assert lines[4].startswith("  flow ") and lines[4].endswith("b")
-    assert lines[5].startswith("  ct+big ") and lines[5].endswith("▼ worse     c d")
+    assert lines[2].startswith("tsdae ◆ ") and lines[2].endswith("▲ better    a c")
+    assert lines[3].startswith("simcse ") and lines[3].endswith("baseline")
+    assert lines[4].startswith("flow ") and lines[4].endswith("b")
+    assert lines[5].startswith("ct+big ") and lines[5].endswith("▼ worse     c d")
     assert lines[6].endswith("not tested")
     assert {line.count("[") for line in lines[2:6]} == {0, 1}
 

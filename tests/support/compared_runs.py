@@ -9,7 +9,8 @@ from rich.console import Console
 
 from bench.compare.statistics.table import Row, Table
 from bench.records import Run, RunRecord
-from bench.show.tables.forms import print_score_tables
+from bench.show.tables.scores import score_grid
+from bench.show.terminal import draw_grids, drawn_text
 
 
 def runs_in(runs: Path, records: list[RunRecord]) -> list[Run]:
@@ -25,7 +26,5 @@ def row_named(table: Table, name: str) -> Row:
 
 
 def printed_text(tables: tuple[Table, ...], width: int, encoding: str = "utf-8") -> str:
-    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    print_score_tables(tables, console=Console(file=out, width=width))
-    out.flush()
-    return out.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+    console = Console(file=io.TextIOWrapper(io.BytesIO(), encoding=encoding), width=width)
+    return drawn_text(draw_grids(map(score_grid, tables), console, width), console) + "\n"

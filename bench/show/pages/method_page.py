@@ -123,7 +123,7 @@ def _linked(table: Grid, addresses: Sequence[str], names: Mapping[str, str]) -> 
     to the row above and have no address.
     """
     order = [i for i, column in enumerate(table.columns) if column.name != "±"]
-    order.sort(key=lambda i: (i > 0, not table.columns[i].lead))
+    order.sort(key=lambda i: table.columns[i].drop > 0)
     remaining = iter(addresses)
     columns = [
         replace(column, name=names.get(column.name, column.name)) for column in table.columns

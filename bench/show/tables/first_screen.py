@@ -1,7 +1,6 @@
 """The first screen of ``bench compare``: one judged table with a verdict in words for each row.
 
-The table has the columns that a verdict needs. The columns of the tasks are added if the terminal
-has room for all of them.
+The columns of tasks come last, and are the first to go if a terminal is narrow.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from bench.compare.formatting import (
     command_name,
     score,
     setting_words,
-    signed_number,
     spread,
     text_words,
+    with_interval,
 )
 from bench.compare.statistics.table import BETTER, INCONCLUSIVE, WORSE, Row, Table
 from bench.records.record import RunRecord
@@ -32,25 +31,23 @@ NOT_TESTED = "not tested"
 MOST_UNTRAINED = 12
 
 
-def verdict_grid(table: Table, notes: Sequence[RowNote], title: str, *, with_tasks: bool) -> Grid:
+def verdict_grid(table: Table, notes: Sequence[RowNote], title: str) -> Grid:
     """Lay out the table, a verdict in words in each row. ``notes``: on its rows."""
-    tasks = [name for name in table.columns if name != table.head] if with_tasks else []
+    tasks = [name for name in table.columns if name != table.head]
     level = f" [{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""
     columns = [
-        GridColumn("", gap=1),
-        GridColumn("method", gap=1, wrap=16),
+        GridColumn("method", wrap=16),
         GridColumn("n", right=True),
         GridColumn(table.head or "", right=True),
         GridColumn("±", right=True),
         GridColumn(f"vs {table.baseline}{level}", right=True),
         GridColumn("verdict"),
         GridColumn(""),
-        *(GridColumn(name, right=True) for name in tasks),
+        *(GridColumn(name, right=True, drop=1) for name in tasks),
     ]
-    differences = _differences(table)
     rows = []
     for number, row in enumerate(table.rows):
-        cells = _row_cells(row, table, differences[number], letters_of(number, notes))
+        cells = _row_cells(row, table, letters_of(number, notes))
         for name, cell in zip(table.columns, row.cells, strict=True):
             if name not in tasks:
                 continue
@@ -59,10 +56,10 @@ def verdict_grid(table: Table, notes: Sequence[RowNote], title: str, *, with_tas
             else:
                 cells.append(GridCell(number=cell.mean, decimals=cell.decimals))
         rows.append(GridRow(tuple(cells)))
-    return grid(columns, rows, title=title)
+    return grid(columns, rows, title=title, whole="--format csv")
 
 
-def _row_cells(row: Row, table: Table, difference: str, letters: str) -> list[GridCell]:
+def _row_cells(row: Row, table: Table, letters: str) -> list[GridCell]:
     """Return the cells of a row, but for its tasks."""
     head = row.cells[-1]
     mean, half = GridCell(), GridCell()
@@ -71,12 +68,11 @@ def _row_cells(row: Row, table: Table, difference: str, letters: str) -> list[Gr
         mean = GridCell(number=head.mean, decimals=head.decimals, emphasis=emphasis)
         half = GridCell(number=spread(head), decimals=head.decimals, emphasis="dim")
     return [
-        GridCell(text=SIGNS[MAY_BE_BEST] if row.may_be_best else ""),
-        GridCell(text=command_name(row, table)),
+        GridCell(text=command_name(row, table), sign=MAY_BE_BEST if row.may_be_best else ""),
         GridCell(text=str(table.n(row)), emphasis="dim"),
         mean,
         half,
-        GridCell(text=difference),
+        GridCell(text=_difference(row)),
         GridCell(text=_verdict_words(row)),
         GridCell(text=letters, emphasis="dim"),
     ]
@@ -92,27 +88,12 @@ def _verdict_words(row: Row) -> str:
     return NOT_TESTED if row.untested and row.cells[-1] is not None else ""
 
 
-def _differences(table: Table) -> list[str]:
-    """Return for each row its difference from the baseline with the interval, in equal widths."""
-    parts: list[tuple[str, str, str] | None] = []
-    for row in table.rows:
-        against, cell = comparison_of(row), row.cells[-1]
-        if against is None or cell is None or against.ci_low is None or against.ci_high is None:
-            parts.append(None)
-            continue
-        numbers = (against.difference, against.ci_low, against.ci_high)
-        value, low, high = (signed_number(number, cell.decimals) for number in numbers)
-        parts.append((value, low, high))
-    known = [part for part in parts if part is not None]
-    wide = [max((len(part[i]) for part in known), default=0) for i in range(3)]
-    texts = []
-    for part in parts:
-        if part is None:
-            texts.append("")
-        else:
-            value, low, high = part
-            texts.append(f"{value:>{wide[0]}} [{low:>{wide[1]}}, {high:>{wide[2]}}]")
-    return texts
+def _difference(row: Row) -> str:
+    """Write a row's difference from the baseline with its interval; "" if it has none."""
+    against, cell = comparison_of(row), row.cells[-1]
+    if against is None or cell is None or against.ci_low is None:
+        return ""
+    return with_interval(against.difference, against.ci_low, against.ci_high, cell.decimals)
 
 
 def table_title(table: Table, records: Mapping[str, RunRecord]) -> str:

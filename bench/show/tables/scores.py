@@ -40,9 +40,9 @@ def score_grid(
     ranked = [table.head, "±", difference_heading(table)] if table.head else []
     columns = [
         GridColumn("method", wrap=16),
-        GridColumn("n", right=True, lead=True),
+        GridColumn("n", right=True),
         *(GridColumn(name, right=True, drop=2) for name in table.columns if name != table.head),
-        *(GridColumn(name, right=True, lead=True) for name in ranked if name),
+        *(GridColumn(name, right=True) for name in ranked if name),
         *(GridColumn(name, right=True, drop=1) for name in COSTS),
     ]
     rows: list[GridRow] = []
