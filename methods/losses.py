@@ -16,13 +16,29 @@ SMALLEST_NORM = 1e-8  # as torch's CosineSimilarity: a zero vector has cosine 0,
 
 
 def cosine_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
-    """Return the (B, C) cosines, in at least float32 also under autocast."""
+    """Compute the cosine of each anchor and each candidate.
+
+    Args:
+        a_BD: B vectors.
+        b_CD: C vectors.
+
+    Returns:
+        (B, C) cosines, in at least float32 also under autocast. A vector of zeros has cosine 0.
+    """
     with torch.autocast(a_BD.device.type, enabled=False):
         return unit_vectors(float32_at_least(a_BD)) @ unit_vectors(float32_at_least(b_CD)).T
 
 
 def dot_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
-    """Return the (B, C) dot products, in at least float32."""
+    """Compute the dot product of each anchor and each candidate.
+
+    Args:
+        a_BD: B vectors.
+        b_CD: C vectors.
+
+    Returns:
+        (B, C) dot products, in at least float32 also under autocast.
+    """
     with torch.autocast(a_BD.device.type, enabled=False):
         return float32_at_least(a_BD) @ float32_at_least(b_CD).T
 
@@ -40,14 +56,27 @@ def info_nce(
     offset: int = 0,
     similarity: Similarity = cosine_matrix,
 ) -> Tensor:
-    """Return the surprise of each anchor's own positive among all positives and all hard negatives.
-
-    The mean is over the anchors, in nats. Each of ``negatives_CD`` has one hard negative of every
-    candidate; K of them make C (1 + K) candidates for each anchor. ``hard_negative_weight`` w is
-    added to the logits of the anchor's OWN hard negatives, so that their terms are multiplied by
-    alpha = exp(w). Raises ValueError if an anchor has no candidate of its own.
+    """Compute the surprise of each anchor's own positive among all positives and all hard
+    negatives.
 
     Source: SimCSE (Gao et al. 2021) eq. 1 and 5; eq. 8 for the weight, as in the authors' code.
+
+    Args:
+        anchors_BD: B anchors.
+        positives_CD: C candidates; candidate ``offset`` + i is the positive of anchor i.
+        *negatives_CD: Each has one hard negative of every candidate; K of them make C (1 + K)
+            candidates for each anchor.
+        temperature: Divides the similarities.
+        hard_negative_weight: w is added to the logits of the anchor's OWN hard negatives, so that
+            their terms are multiplied by alpha = exp(w).
+        offset: The candidate of the first anchor.
+        similarity: ``cosine_matrix`` or ``dot_matrix``.
+
+    Returns:
+        The mean over the anchors, in nats, a scalar.
+
+    Raises:
+        ValueError: If an anchor has no candidate of its own.
     """
     own = _own(anchors_BD, positives_CD, *negatives_CD, offset=offset)
     blocks = [similarity(anchors_BD, positives_CD) / temperature]  # (B, C) each
@@ -60,15 +89,27 @@ def info_nce(
 def energy_hinge(
     anchors_BD: Tensor, positives_CD: Tensor, *negatives_CD: Tensor, margin: float, offset: int = 0
 ) -> Tensor:
-    """Return how much each anchor's positive lacks to be nearer by ``margin`` than the nearest
+    """Compute how much each anchor's positive lacks to be nearer by ``margin`` than the nearest
     wrong candidate.
 
-    The mean is over the anchors, in cosines. Wrong candidates are the others' positives and all
-    hard negatives, the anchor's own included; other anchors are none. There is no temperature. The
-    gradient goes to the own positive and to the one nearest candidate, through both sides of each
-    cosine. Raises ValueError if an anchor has no candidate of its own.
+    Wrong candidates are the others' positives and all hard negatives, the anchor's own included;
+    other anchors are none. There is no temperature. The gradient goes to the own positive and to
+    the one nearest candidate, through both sides of each cosine.
 
     Source: PromCSE (Jiang et al. 2022) eq. 11, the energy-based hinge loss.
+
+    Args:
+        anchors_BD: B anchors.
+        positives_CD: C candidates; candidate ``offset`` + i is the positive of anchor i.
+        *negatives_CD: Each has one hard negative of every candidate.
+        margin: The lead that the positive should have, in cosines.
+        offset: The candidate of the first anchor.
+
+    Returns:
+        The mean over the anchors, in cosines, a scalar.
+
+    Raises:
+        ValueError: If an anchor has no candidate of its own.
     """
     own = _own(anchors_BD, positives_CD, *negatives_CD, offset=offset)
     to_positives = cosine_matrix(anchors_BD, positives_CD)  # (B, C)
@@ -80,13 +121,22 @@ def energy_hinge(
 
 
 def focal_logits(cosines_BC: Tensor, *, temperature: float, m: float, offset: int = 0) -> Tensor:
-    """Return (B, C) logits from cosines s: s^2 / tau for the anchor's own candidate, else s (s + m)
-    / tau.
+    """Compute logits from cosines s: s^2 / tau for the anchor's own candidate, else s (s + m) /
+    tau.
 
     Both factors carry a gradient. More columns than anchors are more negatives. A negative's term
     is smallest at s = -m / 2.
 
     Source: Focal-InfoNCE (Hou and Li 2023) eq. 2.
+
+    Args:
+        cosines_BC: Cosines of B anchors and C candidates.
+        temperature: tau.
+        m: A negative is hard if its cosine is above 1 - m.
+        offset: The candidate of the first anchor.
+
+    Returns:
+        (B, C) logits.
     """
     own = torch.arange(len(cosines_BC), device=cosines_BC.device) + offset
     return cosines_BC * (cosines_BC + m * (1 - _at(own, cosines_BC))) / temperature
@@ -95,14 +145,23 @@ def focal_logits(cosines_BC: Tensor, *, temperature: float, m: float, offset: in
 def focal_info_nce(
     anchors_BD: Tensor, positives_CD: Tensor, *, temperature: float, m: float, offset: int = 0
 ) -> Tensor:
-    """Return InfoNCE with logits that grow faster for hard negatives and slower for easy ones:
-    mean, in nats.
-
-    A negative is hard if its cosine is above 1 - m. Raises ValueError if an anchor has no candidate
-    of its own.
+    """Compute InfoNCE with logits that grow faster for hard negatives and slower for easy ones.
 
     Source: Focal-InfoNCE (Hou and Li 2023) eq. 2 and 3; the mean as in the authors' code (eq. 3 has
     a sum).
+
+    Args:
+        anchors_BD: B anchors.
+        positives_CD: C candidates; candidate ``offset`` + i is the positive of anchor i.
+        temperature: Divides the logits.
+        m: A negative is hard if its cosine is above 1 - m.
+        offset: The candidate of the first anchor.
+
+    Returns:
+        The mean over the anchors, in nats, a scalar.
+
+    Raises:
+        ValueError: If an anchor has no candidate of its own.
     """
     own = _own(anchors_BD, positives_CD, offset=offset)
     cosines = cosine_matrix(anchors_BD, positives_CD)
@@ -110,13 +169,22 @@ def focal_info_nce(
 
 
 def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tensor:
-    """Return the surprise of a row's other view among all other 2B - 1 vectors, for both views as
+    """Compute the surprise of a row's other view among all other 2B - 1 vectors, for both views as
     anchors.
-
-    The mean is over 2B anchors, in nats. Raises ValueError if the views differ in length.
 
     Source: SimCLR (Chen et al. 2020) eq. 1, as Mirror-BERT uses it; ConSERT's sum of two directions
     is twice this.
+
+    Args:
+        first_BD: One view of B rows.
+        second_BD: The other view of the same rows.
+        temperature: Divides the cosines.
+
+    Returns:
+        The mean over 2B anchors, in nats, a scalar.
+
+    Raises:
+        ValueError: If the views differ in length.
     """
     B = len(first_BD)
     if len(second_BD) != B:
@@ -147,10 +215,24 @@ def _at(own_B: Tensor, like_BC: Tensor) -> Tensor:
 
 
 def unit_vectors(x: Tensor) -> Tensor:
-    """Scale vectors to length 1; a vector of zeros stays one."""
+    """Scale vectors to length 1; a vector of zeros stays one.
+
+    Args:
+        x: (..., D).
+
+    Returns:
+        (..., D).
+    """
     return x / x.norm(dim=-1, keepdim=True).clamp_min(SMALLEST_NORM)
 
 
 def float32_at_least(x: Tensor) -> Tensor:
-    """Return a tensor in float64 if it is, else in float32."""
+    """Turn a tensor of fewer bits into float32.
+
+    Args:
+        x: A tensor of any float type.
+
+    Returns:
+        The tensor in float64 if it is, else in float32.
+    """
     return x if x.dtype == torch.float64 else x.float()

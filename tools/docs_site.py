@@ -62,11 +62,16 @@ def _titles(nav: list[Any]) -> dict[str, str]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     def add(path: str, place: str) -> None:
         if (ROOT / path).is_file() and files.get_file_from_path(place) is None:
-            files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
+            file = File.generated(config, place, abs_src_path=str(ROOT / path))
+            files.append(file)
+            pages.append(file)
 
+    pages = list(files)
     for path in PAGES:
         add(path, f"repository/{path}")
-    for page in [file for file in files if file.is_documentation_page()]:
+    for page in pages:  # also those that are added meanwhile
+        if not page.is_documentation_page():
+            continue
         for target, _ in LINK.findall(page.content_string):
             path = _path(page.src_uri, target)
             if target and _place(path).startswith("repository/"):

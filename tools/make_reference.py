@@ -1,16 +1,12 @@
-"""Write the pages of docs/reference from click's options, docstrings and schemas.
+"""Write pages of docs/reference from click's options, schemas and the papers' tables.
 
 After a change of any of them:  python tools/make_reference.py
 """
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import importlib
 import inspect
 import json
-import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,37 +24,16 @@ SCHEMAS = {
     "Comparison, `bench compare --format json`": "bench/show/tables/schema/compare-3.schema.json",
     "Tables of a published version, `vN/tables.json`": "bench/publish/schema/board-3.schema.json",
 }
-MODULES = {
-    "bench": [
-        "train",
-        "evaluate",
-        "compare_runs",
-        "load_runs",
-        "frame",
-        "load_run",
-        "export_run",
-        "verify_runs",
-        "publish_runs",
-        "search_recipes",
-    ],
-    "bench.library": [
-        "Result",
-        "Results",
-        "Tables",
-        "LoadedRun",
-        "Reports",
-        "SearchResult",
-    ],
-    "bench.method": [],  # all that it names in __all__
-    "bench.score.suites": [
-        *("Suite", "SuiteOfParts", "Part", "Task", "Metric", "LoadedTask", "TaskResult"),
-    ],
-}
 
 
 def cell(text: str) -> str:
     """Return text for a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def escaped(text: str) -> str:
+    """Return plain text for a cell, in which "[default: 5] [env var: X]" is no link."""
+    return cell(text).replace("] [", "] \\[")
 
 
 def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
@@ -116,7 +91,7 @@ def command_line() -> str:
             parts.append(
                 "| option | |\n|---|---|\n"
                 + "".join(
-                    f"| `{cell(one).replace('&lt;', '<')}` | {cell(said)} |\n"
+                    f"| `{cell(one).replace('&lt;', '<')}` | {escaped(said)} |\n"
                     for one, said in records
                 )
             )
@@ -130,136 +105,6 @@ def _listed(command: click.Group, context: click.Context) -> Iterator[tuple[str,
         yield name, one.get_short_help_str(200)
 
 
-def prose(text: str) -> str:
-    """Turn a docstring into Markdown: roles and double backquotes are code, indented lines a block
-    of code.
-    """
-    text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)
-    text = re.sub(r"(?<!`)``(?!`)", "`", text)
-    return re.sub(
-        r"(?m)^ {4}.*\n?(?:\n*^ {4}.*\n?)*",
-        lambda block: f"```python\n{textwrap.dedent(block[0]).rstrip()}\n```\n",
-        text,
-    )
-
-
-def signature(name: str, found: Any) -> str:
-    said = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(found)))
-    said = re.sub(r'(: |-> )"([^"]*)"', r"\1\2", said)
-    said = re.sub(r" at 0x[0-9a-f]+", "", said)
-    if len(name + said) > 100:
-        said = re.sub(
-            r", (?=\*{0,2}\w+(: |,|\))|\*,|/,)", ",\n    ", said.replace("(", "(\n    ", 1)
-        )
-        said = (
-            re.sub(r"\)(?= ->|$)", ",\n)", said, count=1) if ") ->" in said else said[:-1] + ",\n)"
-        )
-    return f"{name}{said}"
-
-
-def fields(cls: type) -> Iterator[tuple[str, str, str]]:
-    """Yield name, type and meaning of the annotated attributes.
-
-    The meaning is the string below an attribute, or the comment above or behind it.
-    """
-    try:
-        lines = inspect.getsource(cls).splitlines()
-    except (OSError, TypeError):
-        return
-    text = textwrap.dedent("\n".join(lines))
-    rows = text.splitlines()
-    (node,) = [one for one in ast.parse(text).body if isinstance(one, ast.ClassDef)]
-    for this, after in zip(node.body, [*node.body[1:], None], strict=True):
-        if (
-            not isinstance(this, ast.AnnAssign)
-            or not isinstance(this.target, ast.Name)
-            or this.target.id.startswith("_")
-        ):
-            continue
-        if (
-            isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant)
-            and isinstance(after.value.value, str)
-        ):
-            said = " ".join(after.value.value.split())
-        elif "  # " in rows[(this.end_lineno or 0) - 1]:
-            said = rows[(this.end_lineno or 0) - 1].split("  # ", 1)[1]
-        else:
-            said = comment_above(rows, this.lineno)
-        yield this.target.id, ast.unparse(this.annotation).strip("'\""), said
-
-
-def comment_above(rows: list[str], line: int) -> str:
-    """Return the comment right above a line (counted from 1), as one line; "" if there is none."""
-    first = line - 1
-    while first > 0 and rows[first - 1].lstrip().startswith("# "):
-        first -= 1
-    return " ".join(row.strip().removeprefix("# ") for row in rows[first : line - 1])
-
-
-def public_names() -> str:
-    parts = [
-        f"# Python\n\n{MADE}\nWhat may change when: [what may change "
-        "when](../architecture.md#what-may-change-when).\n"
-    ]
-    for place, names in MODULES.items():
-        module = importlib.import_module(place)
-        parts.append(f"## {place}\n\n{prose(inspect.getdoc(module) or '')}\n")
-        for name in names or module.__all__:
-            parts.append(
-                documented(
-                    place,
-                    name,
-                    getattr(importlib.import_module("bench.library"), name)
-                    if place == "bench"
-                    else getattr(module, name),
-                )
-            )
-    return "\n".join(parts)
-
-
-def documented(place: str, name: str, found: Any) -> str:
-    title = f"### {place}.{name}\n\n"
-    if inspect.isclass(found):
-        shown = [f"```python\nclass {name}{_bases(found)}\n```\n", prose(_own_doc(found)) + "\n"]
-        rows = list(fields(found))
-        if rows:
-            shown.append(
-                "| attribute | type | |\n|---|---|---|\n"
-                + "".join(f"| `{a}` | `{cell(b)}` | {cell(prose(c))} |\n" for a, b, c in rows)
-            )
-        for other, one in vars(found).items():
-            function = one.fget if isinstance(one, property) else getattr(one, "__func__", one)
-            if (
-                other.startswith("_")
-                or not inspect.isfunction(function)
-                or not inspect.getdoc(function)
-            ):
-                continue
-            heading = (
-                other
-                if isinstance(one, property)
-                else re.sub(r"\((self|cls)(, )?", "(", signature(other, function))
-            )
-            shown.append(f"```python\n{heading}\n```\n\n{prose(inspect.getdoc(function) or '')}\n")
-        return title + "\n".join(shown)
-    if callable(found) and not isinstance(found, type):
-        with contextlib.suppress(ValueError):
-            heading = signature(name, found)
-            return f"{title}```python\n{heading}\n```\n\n{prose(inspect.getdoc(found) or '')}\n"
-    return title + f"`{found!r}`\n"
-
-
-def _own_doc(cls: type) -> str:
-    said = cls.__doc__ or ""
-    return "" if said.startswith(f"{cls.__name__}(") else inspect.cleandoc(said)
-
-
-def _bases(cls: type) -> str:
-    names = [base.__name__ for base in cls.__bases__ if base is not object]
-    return f"({', '.join(names)})" if names else ""
-
-
 def schemas() -> str:
     parts = [
         f"# Schemas\n\n{MADE}\nJSON Schema, draft 2020-12, in the package. "
@@ -271,7 +116,7 @@ def schemas() -> str:
         name = schema.get("$id") or schema.get("properties", {}).get("schema", {}).get("const", "")
         parts.append(
             f"## {title}\n\n[`{name}`]({link}). "
-            f"{prose(schema.get('description') or schema.get('$comment') or '')}\n"
+            f"{schema.get('description') or schema.get('$comment') or ''}\n"
         )
         parts.append(properties(schema))
         for one, found in schema.get("$defs", {}).items():
@@ -330,7 +175,6 @@ def printed() -> str:
 
 PAGES = {
     "cli.md": command_line,
-    "api.md": public_names,
     "schemas.md": schemas,
     "printed.md": printed,
 }

@@ -243,9 +243,13 @@ def family_title(model_type: str) -> str:
 
 
 def check_prefix(folder: Path | None) -> None:
-    """Raise BenchError if the layers of this backbone take no keys and values from outside.
+    """Check that the layers of a backbone take keys and values from outside.
 
-    ``folder`` is None if the backbone is not here yet; then nothing is checked.
+    Args:
+        folder: The backbone's folder. None if it is not here yet; then nothing is checked.
+
+    Raises:
+        BenchError: If they do not.
     """
     check_layers(folder, "a deep prompt", "take no keys and values from outside")
 
@@ -285,9 +289,15 @@ def check_decoder(folder: Path | None, what: str) -> None:
 
 
 def check_placed(folder: Path | None, what: str, hint: str) -> None:
-    """Raise BenchError if position ids do not determine a token's position, which ``what`` needs.
+    """Check that position ids determine a token's position.
 
-    ``folder`` is None if the backbone is not here yet; then nothing is checked.
+    Args:
+        folder: The backbone's folder. None if it is not here yet; then nothing is checked.
+        what: What needs it, in words.
+        hint: What to do instead.
+
+    Raises:
+        BenchError: If they do not.
     """
     family = family_of(folder)
     if family is not None and not family.placed:
@@ -300,9 +310,13 @@ def check_placed(folder: Path | None, what: str, hint: str) -> None:
 
 
 def check_mlm_head(path: Path | None) -> None:
-    """Raise NotAModel if the checkpoint in a folder has no masked-language-modelling head.
+    """Check that a checkpoint has a masked-language-modelling head.
 
-    ``path`` is None if the backbone is not here yet; then nothing is checked.
+    Args:
+        path: The backbone's folder. None if it is not here yet; then nothing is checked.
+
+    Raises:
+        NotAModel: If it has none.
     """
     if path is None:
         return

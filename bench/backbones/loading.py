@@ -259,7 +259,19 @@ def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
 
 
 def load_backbone(name: str, *, offline: bool = False) -> Backbone:
-    """Load another pretrained encoder by hub name, folder or run folder. Raises as :func:`load`."""
+    """Load another pretrained encoder, on the CPU, in evaluation mode.
+
+    Args:
+        name: A hub name, a folder or a run's folder.
+        offline: Open no connection.
+
+    Returns:
+        Encoder and tokenizer.
+
+    Raises:
+        NotAModel: If the folder cannot be read as a transformers encoder, lacks weights, or holds
+            weights that would be left out although they change the encoder's output.
+    """
     return load(resolve(name), offline=offline)
 
 

@@ -33,26 +33,34 @@ PROBE = ["A word, or two.", " Ünïcode  中文, \U0001f600\t[SEP] </s> <mask> "
 
 @dataclass(kw_only=True)
 class Backbone:
-    """A pretrained encoder, ready to use, with everything that names it again."""
+    """A pretrained encoder, ready to use, with everything that names it again.
+
+    Shapes: n rows, T tokens, H hidden size, V vocabulary.
+
+    Attributes:
+        name: The hub name or the folder.
+        revision: A hub commit, or the sha256 of the weights of a folder.
+        family: transformers' model_type: "bert", "roberta", ...
+        encoder: A transformers.PreTrainedModel without a pooling layer, float32.
+        tokenizer: A transformers.PreTrainedTokenizerBase, fast.
+        path: The folder of its files.
+        weights: The folder of the checkpoint, if it is not ``path`` itself.
+        trained: The checkpoint of the run that fine-tuned it.
+        unused: Tensors of the checkpoint's heads, which are not read.
+        note: A line about its token ids, if they differ from tokenizer.json's.
+        remembered: The ids of sentences that are scored again and again.
+    """
 
     name: str
     revision: str
-    # transformers' model_type: "bert", "roberta", ...
     family: str
-    # transformers.PreTrainedModel without a pooling layer, float32
     encoder: Any
-    # transformers.PreTrainedTokenizerBase, fast
     tokenizer: Any
     path: Path
-    # the folder of the checkpoint, if it is not ``path`` itself
     weights: Path | None = None
-    # the checkpoint of the run that fine-tuned it
     trained: Path | None = None
-    # tensors of the checkpoint's heads, which are not read
     unused: tuple[str, ...] = ()
-    # a line about its token ids, if they differ from tokenizer.json's
     note: str = ""
-    # the ids of sentences that are scored again and again
     remembered: RememberedIds = field(
         default_factory=RememberedIds, init=False, repr=False, compare=False
     )
@@ -104,7 +112,11 @@ class Backbone:
 
     @property
     def mask_id(self) -> int:
-        """The id of the mask token. Raises BenchError if the tokenizer has none."""
+        """The id of the mask token.
+
+        Raises:
+            BenchError: If the tokenizer has none.
+        """
         if self.tokenizer.mask_token_id is None:
             raise BenchError(
                 f"the tokenizer of '{self.name}' has no mask token",
@@ -113,7 +125,11 @@ class Backbone:
         return int(self.tokenizer.mask_token_id)
 
     def special_tokens(self) -> tuple[list[int], list[int]]:
-        """Return the ids before and after one sentence: ([CLS], [SEP]) for BERT."""
+        """Return the ids before and after one sentence: ([CLS], [SEP]) for BERT.
+
+        Raises:
+            BenchError: If the tokenizer does not wrap a sentence in special tokens.
+        """
         inner = self.tokenizer("a", add_special_tokens=False)["input_ids"]
         whole = self.tokenizer("a", add_special_tokens=True)["input_ids"]
         for start in range(len(whole) - len(inner) + 1):
@@ -124,7 +140,14 @@ class Backbone:
         )
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Return each sentence's ids, without special tokens and not cut."""
+        """Tokenise sentences.
+
+        Args:
+            sentences: n texts.
+
+        Returns:
+            Each sentence's ids, without special tokens and not cut.
+        """
         return self.remembered.ids(list(sentences), self._fresh_ids)
 
     def _fresh_ids(self, texts: list[str]) -> list[list[int]]:
@@ -132,9 +155,14 @@ class Backbone:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 
     def encodings(self, texts: Sequence[str]) -> list[Any]:
-        """Return each text's encoding with special tokens, not cut.
+        """Tokenise texts, with the place of each token.
 
-        ``ids`` of an encoding are its tokens, ``offsets`` the characters of each token.
+        Args:
+            texts: n texts.
+
+        Returns:
+            Each text's encoding with special tokens, not cut. ``ids`` are its tokens, ``offsets``
+            the characters of each token.
         """
         if not texts:
             return []
@@ -166,10 +194,13 @@ class Backbone:
         return self._backend_ids(PROBE) == self._tokenizer_ids(PROBE)
 
     def pooling_layer(self) -> tuple[Tensor, Tensor] | None:
-        """Return weight (H, H) and bias (H,) of the pooling layer; None without one.
+        """Read the dense layer with tanh on the first token.
 
-        It is the dense layer with tanh on the first token that a model folder stores (the trained
-        head in a published SimCSE model), or the head that a run trained.
+        It is the one that a model folder stores (the trained head in a published SimCSE model), or
+        the head that a run trained.
+
+        Returns:
+            Weight (H, H) and bias (H,), float32. None without one.
         """
         if self.trained:
             layer, files = ".head.dense.weight", [self.trained]
@@ -183,10 +214,16 @@ class Backbone:
         return None
 
     def stored(self, beginning: str) -> dict[str, Tensor]:
-        """Read the checkpoint's tensors with names that begin with ``beginning``, in float32.
+        """Read the checkpoint's tensors with names that begin with ``beginning``.
 
-        Keys are the rest of the names: "mlp." of a SimCSE class gives "dense.weight" and
-        "dense.bias". Raises NotAModel if the checkpoint is damaged.
+        Args:
+            beginning: "mlp." of a SimCSE class gives "dense.weight" and "dense.bias".
+
+        Returns:
+            The rest of each name -> its tensor in float32.
+
+        Raises:
+            NotAModel: If the checkpoint is damaged.
         """
         found: dict[str, Tensor] = {}
         for file in self._weight_files():
@@ -203,8 +240,10 @@ class Backbone:
 
         It is in float32. Its decoder matrix is a separate parameter that starts as the word
         embeddings, as in SimCSE's code, which does not tie the two; or as the checkpoint's own
-        matrix, if its config does not tie it to them. Raises BenchError if the checkpoint has no
-        head, or if the family's head is not known here.
+        matrix, if its config does not tie it to them.
+
+        Raises:
+            BenchError: If the checkpoint has no head, or if the family's head is not known here.
         """
         model = self._masked_lm()
         head = head_of(model, self.family)
@@ -218,7 +257,10 @@ class Backbone:
         """Return the matrix (V, H) with which a decoder predicts the next token, in float32.
 
         It is a copy of the head's own matrix, or of the word embeddings, if these serve as the
-        head. Raises BenchError if the family is not known to have such a head.
+        head.
+
+        Raises:
+            BenchError: If the family is not known to have such a head.
         """
         family = FAMILIES.get(self.family)
         if family is None or not family.lm_head:
@@ -233,9 +275,16 @@ class Backbone:
         return words.detach().clone().float()
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
-        """Return the whole pretrained masked language model, frozen, of this or another backbone.
+        """Load a whole pretrained masked language model, frozen.
 
-        Raises BenchError if there is none, or if the two have different vocabularies.
+        Args:
+            other: The backbone whose model it is. None: this one.
+
+        Returns:
+            The model, encoder and head.
+
+        Raises:
+            BenchError: If there is none, or if the two have different vocabularies.
         """
         other = other or self
         if len(other.tokenizer) != len(self.tokenizer) or other.ids(PROBE) != self.ids(PROBE):

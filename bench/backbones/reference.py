@@ -39,22 +39,29 @@ LONGEST_SHORT_NAME = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A backbone's name, resolved on this machine: ``resolve("bert-base-uncased").revision``."""
+    """A backbone's name, resolved on this machine: ``resolve("bert-base-uncased").revision``.
+
+    Attributes:
+        name: As it was given.
+        revision: A hub commit, or the sha256 of the weights of a folder; "unknown" if the files are
+            not on this machine.
+        path: The folder. None if the files are not on this machine yet.
+        hub: It is a name of a hub.
+        trained: The checkpoint of the run that fine-tuned it, which replaces the weights.
+        title: Its name in tables, if that is another one: from its model card, or NAME=FOLDER.
+        source: The hub's name of its files, if it is another one: a run's base, a record's
+            revision.
+        beneath: The backbone under the adapters that ``trained`` holds. None if it holds whole
+            weights.
+    """
 
     name: str
-    # a hub commit, or the sha256 of the weights of a folder; "unknown" if the files are not on this
-    # machine
     revision: str
-    # the folder; None if the files are not on this machine yet
     path: Path | None
     hub: bool = False
-    # the checkpoint of the run that fine-tuned it, which replaces the weights
     trained: Path | None = None
-    # its name in tables, if that is another one: from its model card, or NAME=FOLDER
     title: str = ""
-    # the hub's name of its files, if it is another one: a run's base, a record's revision
     source: str | None = None
-    # the backbone under the adapters that ``trained`` holds; None if it holds whole weights
     beneath: Reference | None = None
 
     @property

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 class BenchError(Exception):
     """Exit code 2: wrong usage or input, and nothing was changed.
 
-    ``message`` says what is wrong and where, ``hint`` the command or setting that helps; both are
-    one line.
+    Args:
+        message: What is wrong and where, one line.
+        hint: The command or setting that helps, one line.
     """
 
     exit_code = 2
@@ -53,8 +54,16 @@ class UnknownName(BenchError):
     """A name of a method, suite, variant, run ... that nobody registered.
 
     ``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists
-    all if they are few. ``begins``: names may be given by their beginning, such as a run's id; then
-    beginnings are compared, and long lists are left out.
+    all if they are few.
+
+    Args:
+        kind: What it is the name of: "method".
+        name: The unknown name.
+        known: The known ones.
+        where: Where it was looked for: "in suite sts".
+        hint: The command that helps.
+        begins: Names may be given by their beginning, such as a run's id; then beginnings are
+            compared, and long lists are left out.
     """
 
     def __init__(

@@ -27,14 +27,22 @@ def compare_runs(
 
         bench.compare_runs(results, baseline="simcse").plot()
 
-    ``what``: results, ids (or their beginnings), folders of runs, names of evaluated models; one of
-    these, or several. ``baseline``: a method (its name or its class), a model's name, or one of the
-    results. ``together``: all settings and backbones in one table. ``runs``: the folder of the
-    runs; None: $BENCH_RUNS, or ./runs.
+    How verdicts are decided: docs/statistics.md.
 
-    Everything else is as in ``bench compare`` (docs/statistics.md). Raises BenchError for a run
-    that is missing or not finished, and for two different runs of one id; UnknownName for an
-    unknown baseline.
+    Args:
+        what: Results, ids (or their beginnings), folders of runs, names of evaluated models; one of
+            these, or several.
+        baseline: A method (its name or its class), a model's name, or one of the results. None:
+            simcse.
+        together: Put all settings and backbones into one table.
+        runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
+
+    Returns:
+        Tables of rows that may be compared, with intervals and verdicts.
+
+    Raises:
+        BenchError: For a run that is missing or not finished, and for two different runs of one id.
+        UnknownName: For an unknown baseline, with the nearest names.
     """
     results = distinct_results(find_results(what, RunsFolder(as_path(runs))))
     unfinished = [run for run, result in results.items() if result.record.status != "finished"]

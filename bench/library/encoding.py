@@ -25,15 +25,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class LoadedRun:
-    """A finished run's model, ready to encode."""
+    """A finished run's model, ready to encode.
+
+    Attributes:
+        result: The run.
+        method: Its method, with the weights of the run's checkpoint.
+    """
 
     result: Result
     method: Method
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """Encode sentences as for scoring: (n, d) float32, row i for sentence i.
+        """Encode sentences as for scoring.
 
-        Raises BenchError.
+        Args:
+            sentences: n texts, at least one.
+
+        Returns:
+            (n, d) float32, row i for sentence i.
+
+        Raises:
+            BenchError: For anything but a list of texts.
+            RunFailed: For vectors that hold NaN or infinity.
         """
         texts = [] if isinstance(sentences, str) else list(sentences)
         if not texts:
@@ -59,17 +72,24 @@ def load_run(
     offline: bool = False,
     plugins: Plugins = (),
 ) -> LoadedRun:
-    """Load the model of a finished run: ``load_run(...).encode([...])`` is (n, d) float32.
+    """Load the model of a finished run.
 
         model = bench.load_run("simcse-builtin-s42")
-        vectors = model.encode(["A sentence.", "Another one."])
+        vectors = model.encode(["A sentence.", "Another one."])  # (2, d) float32
 
-    ``run``: an id, its beginning, a folder or a result. ``runs``: the folder of the runs; None:
-    $BENCH_RUNS, or ./runs. ``device``: "auto", "cpu", "cuda:1", "mps". ``offline`` opens no
-    connection. ``plugins``: the Python file or the class of the run's method.
+    Args:
+        run: An id, its beginning, a folder or a result.
+        runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
+        device: "auto", "cpu", "cuda:1" or "mps".
+        offline: Open no connection.
+        plugins: The Python file or the class of the run's method.
 
-    Raises BenchError if there is no such run, or if it has no model because it scored an object,
-    or vectors.
+    Returns:
+        The model; its ``encode`` takes a list of sentences.
+
+    Raises:
+        BenchError: If there is no such run, or if it has no model because it scored an object, or
+            vectors.
     """
     trained = find_trained_run(run, runs, plugins)
     return LoadedRun(

@@ -63,24 +63,38 @@ def evaluate(
         bench.evaluate(encode, suites="check", name="mine")
         bench.evaluate("bert-base-uncased", suites=["sts", "transfer"], data="DATA", pooling="mean")
 
-    ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so,
-    a mapping of sentences to vectors, or an argument of ``bench evaluate``: a hub name, a folder, a
-    run, ``vectors:FILE``. ``suites``: names, as ``bench suites`` lists them, or
-    files of your own. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched.
-    ``name``: the model's name in tables. ``prefix`` is put before every sentence, or around it with
-    "[X]"; "" takes a folder's default prompt away. ``prompts`` has others by task or suite.
-
-    ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` scores again. ``offline`` opens no
-    connection. ``allow_pickle`` accepts weights in a pickle. ``plugins``: Python files with suites,
-    or with the method of a run, and Method classes. ``runs``: the folder of the runs; None:
-    $BENCH_RUNS, or ./runs. ``progress``: show lines and bars. Every other keyword is a recipe value
-    of a folder or hub model: ``pooling="mean"``, ``max_length=128``, ``dtype="bf16"``; ``settings``
-    are such values as a dictionary.
-
     The same call again repeats nothing, unless the object has changed: it is identified by its
     weights (a SentenceTransformer), or by its vectors of fixed sentences and of some thousand of
-    those that are scored. Raises BenchError if there is no model, for wrong vectors (shape, NaN, a
-    dimension that changes), and for missing data.
+    those that are scored.
+
+    Args:
+        model: An object with ``encode(list of n str) -> (n, d) numbers``, a function that does so,
+            a mapping of sentences to vectors, or an argument of ``bench evaluate``: a hub name, a
+            folder, a run, ``vectors:FILE``.
+        suites: Names of ``bench suites``, or files of your own.
+        data: The folder with evaluation data. None: $BENCH_DATA, or fetched.
+        name: The model's name in tables.
+        prefix: Put before every sentence, or around it with "[X]". "" takes a folder's default
+            prompt away, None keeps it.
+        prompts: Other prefixes, by task or suite.
+        device: "auto", "cpu", "cuda:1" or "mps".
+        fresh: Score again.
+        offline: Open no connection.
+        allow_pickle: Accept weights in a pickle.
+        plugins: Python files with suites, or with the method of a run, and Method classes.
+        runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
+        progress: Show lines and bars.
+        settings: Recipe values as a dictionary.
+        **recipe: Every other keyword is a recipe value of a folder or hub model:
+            ``pooling="mean"``, ``max_length=128``, ``dtype="bf16"``.
+
+    Returns:
+        The scores, with a prediction for every item.
+
+    Raises:
+        BenchError: If there is no model, for wrong vectors (shape, NaN, a dimension that changes),
+            and for missing data.
+        UnknownName: For an unknown argument or name, with the nearest names.
     """
     values = recipe_texts(settings, recipe)
     if values:

@@ -29,14 +29,26 @@ def export_run(
 
         bench.export_run(result, "my-model")
 
-    ``run``: an id, its beginning, a folder or a result. ``to``: a new folder. ``format``:
-    "sentence-transformers" or "mteb". ``unmerged``: of a run with LoRA, write the adapter alone, as
-    peft's files. ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``offline`` opens
-    no connection. ``plugins``: the Python file or the class of the run's method. ``progress``:
-    print a line about the export.
+    The folder is loaded again and compared with the run's own vectors before it is put in its
+    place.
 
-    Returns the path. The folder is loaded again and compared with the run's own vectors before it
-    is put in its place. Raises BenchError; then nothing is written.
+    Args:
+        run: An id, its beginning, a folder or a result.
+        to: A new folder.
+        format: "sentence-transformers" or "mteb".
+        unmerged: Of a run with LoRA, write the adapter alone, as peft's files.
+        runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
+        offline: Open no connection.
+        plugins: The Python file or the class of the run's method.
+        progress: Print a line about the export.
+
+    Returns:
+        The new folder.
+
+    Raises:
+        BenchError: If there is no such run, or if its model cannot be exported; then nothing is
+            written.
+        UnknownName: For an unknown format.
     """
     if format not in FORMS:
         raise UnknownName("format", format, FORMS, "of bench.export_run")

@@ -36,18 +36,26 @@ def publish_runs(
 
         bench.publish_runs(preview=True).folder
 
-    ``runs``: the folder of the runs, perhaps of a version; None: $BENCH_RUNS, or ./runs.
-    ``submissions``: also the runs in this folder, each checked. ``baseline``: the row that the
-    others are compared with; None: simcse. ``title``, ``note``: None keeps the last version's.
-    ``predictions_url``: the future address of the predictions, if not in the version. ``preview``
-    writes ``out``/preview, which the next preview replaces, and no version. ``leave_out``: suites
-    to publish neither scores nor predictions of. ``data``: the folder with evaluation data.
-    ``plugins``: Python files with suites, or with methods that pages should describe.
+    Warnings name the runs that are left out, and own data with gold values that are published.
 
-    Returns the outcome: ``folder`` is None if nothing is new since the last version, ``name`` is
-    the version's, ``refused`` are submissions that did not pass. Warnings name the runs that are
-    left out, and own data with gold values that are published. Raises BenchError; then nothing is
-    written.
+    Args:
+        out: The folder of the versions.
+        runs: The folder of the runs, perhaps of a version. None: $BENCH_RUNS, or ./runs.
+        submissions: Also publish the runs in this folder, each checked.
+        baseline: The row that the others are compared with. None: simcse.
+        title: Heading of the pages. None: the last version's.
+        note: The first thing that readers should know. None: the last version's.
+        predictions_url: The future address of the predictions, if they are not in the version.
+        preview: Write ``out``/preview, which the next preview replaces, and no version.
+        leave_out: Suites to publish neither scores nor predictions of.
+        data: The folder with evaluation data.
+        plugins: Python files with suites, or with methods that pages should describe.
+
+    Returns:
+        What was written, and what was left out.
+
+    Raises:
+        BenchError: If a version cannot be made; then nothing is written.
     """
     files = use_plugins(plugins)
     options = PublishOptions(

@@ -57,7 +57,11 @@ def print_to_text(drawn: Any) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Tables:
-    """Score tables: drawn by rich in a terminal, HTML in a notebook, text by ``print``."""
+    """Score tables: drawn by rich in a terminal, HTML in a notebook, text by ``print``.
+
+    Attributes:
+        tables: The tables as data: rows, columns, cells.
+    """
 
     tables: tuple[Table, ...]
 
@@ -84,9 +88,17 @@ class Tables:
     def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
         """Draw each table on axes of matplotlib: a point for each row, with its 95 % interval.
 
-        ``task``: the column that is drawn; None: the one that ranks, such as the average, or all
-        columns of a table of one row. ``axes``: draw one table on these. Raises BenchError if
-        matplotlib is not installed, UnknownName for the task.
+        Args:
+            task: The column that is drawn. None: the one that ranks, such as the average, or all
+                columns of a table of one row.
+            axes: Draw one table on these axes of matplotlib. None: new ones.
+
+        Returns:
+            The axes, one for each table.
+
+        Raises:
+            BenchError: If matplotlib is not installed.
+            UnknownName: For the task, with the nearest names.
         """
         return plot_tables(self.tables, task, axes)
 
@@ -125,7 +137,20 @@ class Results(tuple["Result", ...]):
         return import_pandas().DataFrame(tidy_rows(runs), columns=list(COLUMNS))
 
     def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
-        """Draw the tables of these runs: a point for each method, see :meth:`Tables.plot`."""
+        """Draw the tables of these runs: a point for each method, with its 95 % interval.
+
+        Args:
+            task: The column that is drawn. None: the one that ranks, such as the average, or all
+                columns of a table of one row.
+            axes: Draw one table on these axes of matplotlib. None: new ones.
+
+        Returns:
+            The axes, one for each table.
+
+        Raises:
+            BenchError: If matplotlib is not installed.
+            UnknownName: For the task, with the nearest names.
+        """
         return self.table().plot(task, axes)
 
     def __repr__(self) -> str:
@@ -140,6 +165,10 @@ class Result:
     """One run: its record, and the folder with its predictions.
 
     ``result["STS-B"].value`` is a score on the papers' scale (x 100).
+
+    Attributes:
+        record: Everything that is known about the run, as run.json has it.
+        folder: The run's folder.
     """
 
     record: RunRecord
@@ -171,10 +200,20 @@ class Result:
         return dict(self.record.provenance.backbone.model)
 
     def __getitem__(self, task: str) -> Score:
-        """Return the score of a task: "STS-B", or "sts/Avg." if suites share the name.
+        """Return the score of a task.
 
-        "stsb-languages/1/Avg." and "senteval-all-raw/1/STS-B" name a protocol; else it is the
-        first. Case and punctuation may be omitted: "stsb" is "STS-B". Raises UnknownName.
+        Case and punctuation may be omitted: "stsb" is "STS-B".
+
+        Args:
+            task: "STS-B", or "sts/Avg." if suites share the name. "stsb-languages/1/Avg." and
+                "senteval-all-raw/1/STS-B" name a protocol; else it is the first.
+
+        Returns:
+            The score, with ``value`` (x 100), ``n`` items, ``std``, ``metric``, ``protocol`` and
+            ``detail``.
+
+        Raises:
+            UnknownName: If the run has no such score.
         """
         named = []
         by_protocol = []
@@ -190,10 +229,18 @@ class Result:
         raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
 
     def predictions(self, task: str) -> dict[str, np.ndarray]:
-        """Read the predictions of every item of a task, which is named as for ``result[task]``.
+        """Read the predictions of every item of a task.
 
-        Arrays "prediction", "gold", "subset", each (N,), and others of the suite, in the data's
-        order. Raises UnknownName; DataMissing for an average, or if the file is missing.
+        Args:
+            task: Named as for ``result[task]``.
+
+        Returns:
+            Arrays "prediction", "gold", "subset", each (N,), and others of the suite, in the data's
+            order.
+
+        Raises:
+            UnknownName: If the run has no such score.
+            DataMissing: For an average, or if the file is missing.
         """
         score = self[task]
         if score.task == AVERAGE:
@@ -210,11 +257,24 @@ class Result:
         return Results([self]).table()
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for each score, see :meth:`Results.frame`."""
+        """Return a row for each score, with the columns of ``Results.frame``."""
         return Results([self]).frame()
 
     def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
-        """Draw the scores: a point for each task, see :meth:`Tables.plot`."""
+        """Draw the scores: a point for each task.
+
+        Args:
+            task: The column that is drawn. None: the one that ranks, such as the average, or all
+                columns of a table of one row.
+            axes: Draw one table on these axes of matplotlib. None: new ones.
+
+        Returns:
+            The axes, one for each table.
+
+        Raises:
+            BenchError: If matplotlib is not installed.
+            UnknownName: For the task, with the nearest names.
+        """
         return self.table().plot(task, axes)
 
     def __repr__(self) -> str:

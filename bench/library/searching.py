@@ -53,12 +53,16 @@ class SearchResult:
 
     ``result.recipes["simcse"]`` is the recipe file with the best values, which ``bench.train``
     takes.
+
+    Attributes:
+        folder: The folder of the search.
+        search: Its record: the trials of each method, and the options.
+        recipes: Method -> its recipe file, without methods that have no trial with a score.
     """
 
     folder: Path
     search: Search
     recipes: Mapping[str, Path]
-    """Method -> its recipe file, without methods that have no trial with a score."""
 
     def frame(self) -> pd.DataFrame:
         """Return a row for each trial. Needs pandas.
@@ -82,9 +86,18 @@ class SearchResult:
         return import_pandas().DataFrame(rows)
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the expected best dev score against the number of trials (Dodge et al. 2019).
+        """Draw the expected best dev score against the number of trials.
 
-        Raises BenchError if matplotlib is not installed.
+        Source: Dodge et al. 2019, "Show Your Work", section 3.1.
+
+        Args:
+            axes: Axes of matplotlib to draw on. None: new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            BenchError: If matplotlib is not installed.
         """
         return plot_trials(self.search.trials, self.search.study.select_on, axes)
 
@@ -150,19 +163,47 @@ def search_recipes(
         found = bench.search_recipes(["simcse", "promcse"], trials=12, budget="500steps")
         bench.train(list(found.recipes.values()), seeds="1-5")
 
-    ``trials``: trials of each method, besides its unchanged recipe; the same call with more
-    continues a search. ``space``: search these keys, and no others, instead of those of recipe
-    files: {"temperature": [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}. ``select``: the dev
-    set; None:
-    STS-B dev, or captions dev with the suite check, or with the backbone or corpus builtin.
-    ``seeds``: seeds of every trial, which is scored by their mean; None: 901, because published
-    runs need others. ``sampler``, ``pruner``: how Optuna chooses values, and ends trials early.
-    ``name``: name of the search and its folder; None: a hash of its options. ``suites``: the suites
-    that will be scored later, to report the dev set's overlap with them; nothing is scored now.
+    Several processes with the same call share the trials. Nothing is scored on the suites.
 
-    Every other argument is as in :func:`bench.train`; a value of the recipe is then the same in all
-    trials. Several processes with the same call share the trials. Raises BenchError, also if Optuna
-    is not installed.
+    Args:
+        method: A name of ``bench methods``, a Method class, a Python file with methods, a recipe
+            file, or a list of these.
+        backbone: A hub name, a folder or "builtin". None: the recipe file's, else "builtin".
+        corpus: The training text, as in ``bench.train``. None: the recipe's.
+        seeds: Seeds of every trial, which is scored by their mean. None: 901, because published
+            runs need others.
+        trials: Trials of each method, besides its unchanged recipe. The same call with more
+            continues a search.
+        space: Search these keys, and no others, instead of those of recipe files: {"temperature":
+            [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}.
+        select: The dev set. None: STS-B dev, or captions dev with the suite check, or with the
+            backbone or corpus builtin.
+        budget: The length of each training: "500steps", "10m", "2epochs". None: the recipe's.
+        sampler: How Optuna chooses values: "random", "grid" or "tpe".
+        pruner: How Optuna ends trials early: "none", "median" or "halving".
+        name: Name of the search and its folder. None: a hash of its options.
+        suites: The suites that will be scored later, to report the dev set's overlap with them.
+        data: The folder with evaluation data. None: $BENCH_DATA, or fetched.
+        setting: "unsupervised", "supervised" or "none". None: the one with a recipe for the
+            backbone.
+        variant: The variant of methods that name none.
+        precision: "auto", "fp32", "tf32", "bf16" or "fp16".
+        chunk: Rows of a batch in memory at a time, with the same gradient. None: all.
+        device: "auto", "cpu", "cuda:1" or "mps".
+        offline: Open no connection.
+        allow_pickle: Accept backbones with weights in a pickle.
+        plugins: Further Python files and classes, with suites or methods.
+        runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
+        progress: Show lines and bars.
+        settings: Values of the recipe as a dictionary; they are the same in all trials.
+        **recipe: Every other keyword is a value of the recipe, which is the same in all trials.
+
+    Returns:
+        The trials, and a recipe file for each method.
+
+    Raises:
+        BenchError: If Optuna is not installed, and for an argument that cannot work.
+        UnknownName: For an unknown argument or name, with the nearest names.
     """
     check_optuna()
     for argument, value, kind in (

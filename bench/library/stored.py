@@ -25,8 +25,16 @@ def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
         bench.load_runs().frame()
         bench.load_runs(["runs", "leaderboards/v5/runs"]).table()
 
-    ``folder``: one, or several; None: $BENCH_RUNS, or ./runs. Copies of a run count once; a damaged
-    record is left out, with a warning. Raises BenchError if two different runs have one id.
+    Copies of a run count once. A damaged record is left out, with a warning.
+
+    Args:
+        folder: One folder, or several. None: $BENCH_RUNS, or ./runs.
+
+    Returns:
+        The runs, each once.
+
+    Raises:
+        BenchError: If two different runs have one id.
     """
     results = []
     for path in listed(folder):
@@ -42,7 +50,14 @@ def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
 def frame(folder: PathLike | Sequence[PathLike] | None = None) -> pd.DataFrame:
     """Return every run of a runs folder, or of several, as tidy rows, one for each run and score.
 
-    ``folder`` is as in :func:`load_runs`. Needs pandas.
+    Args:
+        folder: One folder, or several. None: $BENCH_RUNS, or ./runs.
+
+    Returns:
+        A data frame of pandas with the columns of ``Results.frame``.
+
+    Raises:
+        BenchError: If two different runs have one id, or if pandas is not installed.
     """
     return load_runs(folder).frame()
 

@@ -64,29 +64,46 @@ def train(
         bench.train("simcse", corpus="wiki.txt", seeds=[1, 2], batch_size=128)
         bench.train([MyLoss, "simcse"], corpus=["A sentence.", "Another one."], suites="check")
 
-    ``method``: a name of ``bench methods`` ("promcse", with a variant "promcse+eh"), a Method class
-    of this script or notebook, a Python file with methods, a recipe file, or a list of these.
-    ``backbone``: a hub name, a folder, "builtin", or several; None: the recipe file's, else
-    "builtin". ``corpus``: a file (with the columns to read, "pairs.csv:question,answer"), several
-    files ("a.txt,b.txt", or a list of Paths), a name that recipes use, a list of sentences or of
-    pairs, columns as a dictionary, a datasets.Dataset, a DataFrame; None: the recipe's. Anything
-    but a file is written to the cache under the hash of its content. ``seeds``: a number, several,
-    or "1-5". ``suites``: names of ``bench suites``, or files of your own. ``data``: the folder with
-    evaluation data; None: $BENCH_DATA, or fetched. ``name``: the backbone's name in tables.
+    Finished runs are not repeated, interrupted ones resume.
 
-    ``setting``: None is the one with a recipe for the backbone. ``variant``: the variant of methods
-    that name none. ``budget``: "500steps", "10m", "2epochs". ``precision``: "auto", "fp32", "bf16".
-    ``chunk``: rows of a batch in memory at a time, with the same gradient. ``compile``: torch
-    compiles the encoder. ``device``: "auto", "cpu", "cuda:1", "mps". ``fresh`` repeats finished
-    runs. ``offline`` opens no connection. ``allow_pickle`` accepts backbones with weights in a
-    pickle. ``plugins``: further Python files and classes, with suites or methods. ``runs``: the
-    folder of the runs; None: $BENCH_RUNS, or ./runs. ``progress``: show lines and bars.
+    Args:
+        method: A name of ``bench methods`` ("promcse", with a variant "promcse+eh"), a Method class
+            of this script or notebook, a Python file with methods, a recipe file, or a list of
+            these.
+        backbone: A hub name, a folder, "builtin", or several. None: the recipe file's, else
+            "builtin".
+        corpus: A file (with the columns to read, "pairs.csv:question,answer"), several files
+            ("a.txt,b.txt", or a list of Paths), a name that recipes use, a list of sentences or of
+            pairs, columns as a dictionary, a datasets.Dataset, or a DataFrame. Anything but a file
+            is written to the cache under the hash of its content. None: the recipe's.
+        seeds: A number, several, or "1-5".
+        suites: Names of ``bench suites``, or files of your own.
+        data: The folder with evaluation data. None: $BENCH_DATA, or fetched.
+        name: The backbone's name in tables.
+        setting: "unsupervised", "supervised" or "none". None: the one with a recipe for the
+            backbone.
+        variant: The variant of methods that name none.
+        budget: The length of training: "500steps", "10m", "2epochs". None: the recipe's.
+        precision: "auto", "fp32", "tf32", "bf16" or "fp16". Scores are always computed in float32.
+        chunk: Rows of a batch in memory at a time, with the same gradient. None: all.
+        compile: Let torch compile the encoder.
+        device: "auto", "cpu", "cuda:1" or "mps".
+        fresh: Repeat finished runs.
+        offline: Open no connection.
+        allow_pickle: Accept backbones with weights in a pickle.
+        plugins: Further Python files and classes, with suites or methods.
+        runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
+        progress: Show lines and bars.
+        settings: Values of the recipe as a dictionary.
+        **recipe: Every other keyword is a value of the recipe: ``batch_size=128``,
+            ``temperature=0.1``. A list, ``temperature=[0.05, 0.1]``, is a run for each.
 
-    Every other keyword is a value of the recipe: ``batch_size=128``, ``temperature=0.1``; a list,
-    ``temperature=[0.05, 0.1]``, is a run for each. ``settings`` are such values as a dictionary.
+    Returns:
+        One result for each run, in order.
 
-    Finished runs are not repeated, interrupted ones resume. Raises BenchError for the first run
-    that fails, and UnknownName, with the nearest names, for an unknown argument.
+    Raises:
+        BenchError: For the first run that fails, and for an argument that cannot work.
+        UnknownName: For an unknown argument or name, with the nearest names.
     """
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)

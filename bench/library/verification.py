@@ -77,11 +77,22 @@ def verify_runs(
 
         assert bench.verify_runs("leaderboards/v5").agree
 
-    ``what``: ids (or their beginnings), folders, published versions, results; one or several; none:
-    all runs in ``runs`` (None: $BENCH_RUNS, or ./runs). ``encode``: also encode from the
-    checkpoint, on ``device``, and compare predictions, which needs torch and ``data``, the folder
-    with evaluation data. ``offline`` opens no connection. ``plugins``: Python files with suites or
-    methods, and Method classes. Raises BenchError if there is no run.
+    Args:
+        what: Ids (or their beginnings), folders, published versions, results; one or several.
+            Without any: all runs in ``runs``.
+        encode: Also encode from the checkpoint and compare predictions, which needs torch and
+            ``data``.
+        data: The folder with evaluation data.
+        runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
+        device: Where ``encode`` works: "auto", "cpu", "cuda:1" or "mps".
+        offline: Open no connection.
+        plugins: Python files with suites or methods, and Method classes.
+
+    Returns:
+        One report on each run, and one on the files of each version.
+
+    Raises:
+        BenchError: If there is no run.
     """
     files = [Path(file) for file in use_plugins(plugins)]
     folder = None if data is None else DataFolder(as_path(data, "data"), offline=True)

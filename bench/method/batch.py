@@ -19,18 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass
 class Batch:
-    """Rows of the corpus as features, as :meth:`TorchMethod.collate` made them."""
+    """Rows of the corpus as features, as ``TorchMethod.collate`` made them.
 
-    # one entry a column, by default: (sentence,), (anchor, positive[, hard negative]),
-    # (anchor, other, {"labels": (n,)}) or (first, second, {"scores": (n,)})
+    Attributes:
+        columns: One entry a column, by default (sentence,), (anchor, positive[, hard negative]),
+            (anchor, other, {"labels": (n,)}) or (first, second, {"scores": (n,)}).
+        step: Optimiser steps already done.
+        rows: (n,) numbers of the rows in the corpus. None: made by hand.
+        tokens: Tokens of all columns of the complete batch, without padding.
+        whole: Rows of the batch over all processes. None: one process.
+    """
+
     columns: tuple[Features, ...]
-    # optimiser steps already done
     step: int = 0
-    # (n,) numbers of the rows in the corpus; None: made by hand
     rows: np.ndarray | None = None
-    # tokens of all columns of the complete batch, without padding
     tokens: int = 0
-    # rows of the batch over all processes; None: one process
     whole: int | None = None
 
     @property
@@ -39,7 +42,14 @@ class Batch:
         return len(next(iter(self.columns[0].values())))
 
     def with_columns(self, columns: tuple[Features, ...]) -> Batch:
-        """Return a batch of other features at the same step, such as a slice of this one's rows."""
+        """Make a batch of other features at the same step, such as a slice of this one's rows.
+
+        Args:
+            columns: The other features.
+
+        Returns:
+            A batch of these.
+        """
         return Batch(columns, self.step)
 
 
@@ -47,13 +57,14 @@ class Batch:
 class Loss:
     """The loss of one batch.
 
-    Example:
         return Loss(contrast + weight * hinge, {"contrast": contrast, "hinge": hinge})
+
+    Attributes:
+        total: The scalar to minimise.
+        parts: Numbers that are logged under their names.
     """
 
-    # the scalar to minimise
     total: Tensor
-    # logged under their names
     parts: Mapping[str, Tensor] = field(default_factory=dict)
 
 

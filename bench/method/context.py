@@ -42,49 +42,58 @@ class Context:
     """The settings that the harness gives a method besides its recipe.
 
     They do not change during a run.
+
+    Attributes:
+        device: "cpu", "cuda:0", "mps".
+        precision: "fp32", "tf32", "bf16" or "fp16" while training; scoring is always float32.
+        seed: The run's seed, from which ``rng_for`` and ``seed_for`` draw.
+        folder: The run's folder, with checkpoint/, state/ and curve.jsonl.
+        dev_score: Gives Spearman x 100 on the dev set. None: the last step is kept.
+        reporter: Shows progress.
+        should_stop: True once the user asked to stop.
+        offline: Open no connection.
+        chunk: Number of rows of a batch that have their activations in memory at once. None: all.
+        ranks: The processes that train together. None: this one alone.
+        compiled: torch compiles the encoder's forward while training.
+        save_seconds: Seconds between two saved states; work after the last one is repeated.
     """
 
     device: str = "cpu"
-    # fp32, tf32, bf16 or fp16 while training; scoring is always float32
     precision: str = "fp32"
     seed: int = 42
-    # the run's folder, with checkpoint/, state/ and curve.jsonl
     folder: Path = Path(".")
-    # gives Spearman x 100 on the dev set; None: the last step is kept
     dev_score: Callable[[Method], float] | None = None
     reporter: Reporter = field(default_factory=SilentReporter)
-    # true once the user asked to stop
     should_stop: Callable[[], bool] = lambda: False
-    # open no connection
     offline: bool = False
-    # number of rows of a batch that have their activations in memory at once; None: all
     chunk: int | None = None
-    # the processes that train together; None: this one alone
     ranks: Alone | None = None
-    # torch compiles the encoder's forward while training
     compiled: bool = False
-    # seconds between two saved states; work after the last one is repeated
     save_seconds: float = 60.0
 
 
 @dataclass
 class TrainReport:
-    """The result of a training: its length, its speed, and the step that is kept."""
+    """The result of a training: its length, its speed, and the step that is kept.
 
-    # optimiser steps that were done
+    Attributes:
+        steps: Optimiser steps that were done.
+        best_step: The step of the checkpoint.
+        dev_score: Spearman x 100 of the checkpoint. None without a dev set.
+        train_seconds: Seconds of training, without dev scores.
+        dev_seconds: Seconds of dev scores.
+        sentences: Rows of the corpus that were seen; a row in two epochs counts twice.
+        tokens: Tokens of these rows, without padding.
+        execution: How it was executed: chunk, ranks, compiled.
+    """
+
     steps: int
-    # the step of the checkpoint
     best_step: int
-    # Spearman x 100 of the checkpoint; None without a dev set
     dev_score: float | None
-    # without dev scores
     train_seconds: float
     dev_seconds: float
-    # rows of the corpus that were seen; a row in two epochs counts twice
     sentences: int
-    # tokens of these rows, without padding
     tokens: int = 0
-    # chunk, ranks, compiled: how it was executed
     execution: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -99,16 +108,32 @@ class TrainReport:
 
 
 def seed_for(seed: int, *what: object) -> int:
-    """Return a 63-bit seed for one named draw: ``seed_for(42, "data order")`` is the same for every
-    method.
+    """Derive a seed for one named draw.
+
+    ``seed_for(42, "data order")`` is the same for every method.
+
+    Args:
+        seed: The run's seed.
+        *what: What is drawn: texts and numbers.
+
+    Returns:
+        63 bits of the sha256 of all arguments.
     """
     digest = hashlib.sha256(repr((seed, *what)).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 
 
 def rng_for(seed: int, *what: object) -> np.random.Generator:
-    """Return a numpy generator for one named draw: ``rng_for(42, "template", epoch, row)`` is
-    always the same.
+    """Make a generator for one named draw.
+
+    ``rng_for(42, "template", epoch, row)`` always draws the same.
+
+    Args:
+        seed: The run's seed.
+        *what: What is drawn: texts and numbers.
+
+    Returns:
+        A generator of numpy, with the seed of ``seed_for``.
     """
     import numpy as np
 

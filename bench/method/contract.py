@@ -24,70 +24,80 @@ SETTINGS = ("unsupervised", "supervised", "none")
 
 
 class Method:
-    """A way to turn sentences into vectors: define ``name`` and :meth:`encode`.
+    """A way to turn sentences into vectors: define ``name`` and ``encode``.
 
-    It may use torch or not. A method that is trained derives from :class:`TorchMethod`, which
-    derives from this class.
-
-    Example:
         class Lengths(Method):
             name = "lengths"
 
             def encode(self, sentences):
                 return np.array([[len(text), 1.0] for text in sentences], dtype=np.float32)
 
-    Relations: :class:`Recipe` holds a run's values of ``defaults``, :class:`Context` everything
-    else that a run gives a method; ``bench check FILE`` tests a method against this contract.
+    It may use torch or not. A method that is trained derives from ``TorchMethod``, which derives
+    from this class. ``Recipe`` holds a run's values of ``defaults``, ``Context`` everything else
+    that a run gives a method; ``bench check FILE`` tests a method against this contract.
+
+    Attributes:
+        name: a-z, 0-9 and "-".
+        settings: The settings in which it can be run: "unsupervised" (one column of sentences),
+            "supervised" (pairs or triplets), "none" (nothing is trained).
+        variants: Name -> changes to the recipe.
+        defaults: Its own recipe keys; a ``Value`` names the source.
+        code_version: Raised when its numbers change: runs of two versions are never one row.
+        optional: Recipe keys that a recipe has only if they are set.
+        summary: One line of at most 60 characters.
+        paper: The citation.
+        trains: One line for readers: which parameters train.
+        encoder_is_frozen: No parameter of the encoder trains: adapters on it are refused, and a
+            narrow base is not.
+        deterministic: Settings without randomness: one run counts for all seeds.
+        by_dropout: Settings in which dropout alone makes two views differ: a backbone with dropout
+            0 is refused.
+        first_token: The first token's state represents the sentence: a causal backbone is refused.
+        pooling_keys: Recipe keys that name how tokens are pooled.
+        least_rows: Rows that a batch needs for a loss: a corpus that leaves a smaller last batch is
+            refused.
+        several_negatives: It takes any number of hard negatives a row if it takes triplets: one
+            more view for each.
+        process_switches: Recipe switches that make the gradient depend on the number of processes,
+            which is then part of a run's identity.
+        fitted: In the setting "none", but fitted on unlabelled text: by one "pass" of its own or in
+            "steps" of the training loop. It gets a corpus, and ``fit`` is called.
+        own_backbone: It brings its own vectors and ignores --backbone; records name this in its
+            place.
+        places: Recipe keys that name a file, a folder or a backbone: its content, not its path,
+            identifies a run.
+        reads: Beginnings of the names of tensors that it reads from its backbone's checkpoint
+            besides the encoder: a checkpoint with tensors that nothing reads is refused, except for
+            heads.
+        text_prompt: Put around every sentence: in the place of [X], or after the prompt without
+            one.
+        backbone: The ``Backbone``, once it is built.
+        recipe: The run's ``Recipe``, once it is built.
+        context: The run's ``Context``, before it is built.
     """
 
-    # a-z, 0-9 and "-"
     name: ClassVar[str]
-    # the settings in which it can be run, out of SETTINGS
     settings: ClassVar[tuple[str, ...]] = ("none",)
-    # name -> changes to the recipe
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    # its own recipe keys; a Value names the source
     defaults: ClassVar[Mapping[str, Any]] = {}
-    # raised when its numbers change: runs of two versions are never one row
     code_version: ClassVar[int] = 1
-    # recipe keys that a recipe has only if they are set
     optional: ClassVar[Mapping[str, Any]] = {}
-    # one line of at most 60 characters
     summary: ClassVar[str] = ""
-    # the citation
     paper: ClassVar[str] = ""
-    # one line for readers: which parameters train
     trains: ClassVar[str] = ""
-    # no parameter of the encoder trains: adapters on it are refused, and a narrow base is not
     encoder_is_frozen: ClassVar[bool] = False
-    # settings without randomness: one run counts for all seeds
     deterministic: ClassVar[tuple[str, ...]] = ()
-    # settings in which dropout alone makes two views differ: a backbone with dropout 0 is refused
     by_dropout: ClassVar[tuple[str, ...]] = ()
-    # the first token's state represents the sentence: a causal backbone is refused
     first_token: ClassVar[bool] = False
-    # recipe keys that name how tokens are pooled
     pooling_keys: ClassVar[tuple[str, ...]] = ("pooling", "pooling_at_test")
-    # rows that a batch needs for a loss: a corpus that leaves a smaller last batch is refused
     least_rows: ClassVar[int] = 1
-    # it takes any number of hard negatives a row if it takes triplets: one more view for each
     several_negatives: ClassVar[bool] = False
-    # recipe switches that make the gradient depend on the number of processes, which is then part
-    # of a run's identity
     process_switches: ClassVar[tuple[str, ...]] = ()
-    # in the setting "none", but fitted on unlabelled text: by one "pass" of its own or in "steps"
-    # of the training loop. It gets a corpus, and fit is called
     fitted: ClassVar[str | None] = None
-    # it brings its own vectors and ignores --backbone; records name this in its place
     own_backbone: ClassVar[str | None] = None
-    # recipe keys that name a file, a folder or a backbone: its content, not its path, identifies a
-    # run
     places: ClassVar[tuple[str, ...]] = ()
-    # beginnings of the names of tensors that it reads from its backbone's checkpoint besides the
-    # encoder: a checkpoint with tensors that nothing reads is refused, except for heads
     reads: ClassVar[tuple[str, ...]] = ()
 
-    # put around every sentence, see prompted
     text_prompt: str | None = None
     backbone: Any
     recipe: Recipe
@@ -95,31 +105,54 @@ class Method:
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        """Raise BenchError for a recipe that cannot work, before anything is started.
+        """Raise an error for a recipe that cannot work, before anything is started.
 
-        ``backbone``: its folder, or None if it is not on this machine.
+        Args:
+            recipe: The recipe of the run.
+            backbone: The backbone's folder, or None if it is not on this machine.
+
+        Raises:
+            BenchError: If the recipe or the backbone cannot work.
         """
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
-        """Return the kinds of corpus that it can be trained on: sentences, pairs, triplets,
-        labelled, graded.
+        """Return the kinds of corpus that it can be trained on.
 
-        Raises BenchError for a setting and a recipe that do not go together.
+        Args:
+            setting: One of ``settings``.
+            recipe: The recipe of the run.
+
+        Returns:
+            Out of sentences, pairs, triplets, labelled, graded.
+
+        Raises:
+            BenchError: For a setting and a recipe that do not go together.
         """
         return ("pairs", "triplets") if setting == "supervised" else ("sentences",)
 
     @classmethod
     def reads_first_token(cls, recipe: Recipe) -> bool:
-        """Say if the first token's state represents a sentence: by ``first_token`` or by a pooler
-        of the recipe.
+        """Say if the first token's state represents a sentence: by ``first_token`` or by the
+        recipe.
+
+        Args:
+            recipe: The recipe of the run, perhaps with a pooler of the first token.
+
+        Returns:
+            True if it does; then a causal backbone is refused.
         """
         return cls.first_token or bool(cls.over_all_tokens(recipe))
 
     @classmethod
     def over_all_tokens(cls, recipe: Recipe) -> dict[str, str]:
-        """Return, for each recipe key that pools the first token, a value that pools over all of
-        them.
+        """Find a pooling over all tokens in the place of one of the first token.
+
+        Args:
+            recipe: The recipe of the run.
+
+        Returns:
+            For each recipe key that pools the first token, a value that pools over all of them.
         """
         return {key: "avg" for key in cls.pooling_keys if recipe.get(key) in FIRST_TOKEN}
 
@@ -129,6 +162,12 @@ class Method:
 
         It does if one of ``process_switches`` is on, or if the loss is a whole ``forward(batch)``,
         which sees only the rows of its process.
+
+        Args:
+            recipe: The recipe of the run.
+
+        Returns:
+            True if it does.
         """
         if any(recipe.get(switch) for switch in cls.process_switches):
             return True
@@ -143,12 +182,31 @@ class Method:
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
-        """Return the revision of an ``own_backbone``: the sha256 of its file."""
+        """Name the revision of an ``own_backbone``.
+
+        Args:
+            recipe: The recipe of the run.
+
+        Returns:
+            The sha256 of its file.
+        """
         return "unknown"
 
     @classmethod
     def read_backbone(cls, reference: Reference, recipe: Recipe, context: Context) -> Any:
-        """Load the backbone as :meth:`build` gets it. Raises NotAModel if it is not available."""
+        """Load the backbone as ``build`` gets it.
+
+        Args:
+            reference: The backbone's name, resolved on this machine.
+            recipe: The recipe of the run: dropout, ``base_dtype``, ``adapter``.
+            context: What else the run gives.
+
+        Returns:
+            A ``Backbone``.
+
+        Raises:
+            NotAModel: If it is not available.
+        """
         from bench.backbones import load
 
         return load(
@@ -162,10 +220,14 @@ class Method:
 
     @classmethod
     def dtype_of_weights(cls, recipe: Recipe) -> str:
-        """Return the number format in which the encoder is loaded: fp32, bf16, fp16 or 4bit; or
-        "stored", as its files have it.
+        """Choose the number format in which the encoder is loaded.
 
-        Default: fp32, unless the recipe has a ``base_dtype``.
+        Args:
+            recipe: The recipe of the run.
+
+        Returns:
+            "fp32", "bf16", "fp16" or "4bit"; or "stored", as its files have it. Default "fp32",
+            unless the recipe has a ``base_dtype``.
         """
         return str(recipe.get("base_dtype") or "fp32")
 
@@ -173,6 +235,10 @@ class Method:
         """Create the modules that encode and train.
 
         Called once, after ``context`` is set; changes nothing global.
+
+        Args:
+            backbone: The pretrained encoder, a ``Backbone``.
+            recipe: The recipe of the run.
         """
         self.backbone, self.recipe = backbone, recipe
 
@@ -180,17 +246,37 @@ class Method:
         """Prepare for training on the tokenised corpus; called before the training loop, on every
         process.
 
-        Returns None if the loop does the rest. With ``fitted = "pass"`` it does all of the
-        training, writes ``context.folder / "checkpoint"`` and returns a report.
+        Args:
+            corpus: The tokenised corpus.
+            context: Device, seed, folder of the run.
+
+        Returns:
+            None if the loop does the rest. With ``fitted = "pass"`` it does all of the training,
+            writes ``context.folder / "checkpoint"`` and returns a report.
         """
         raise NotImplementedError(f"{self.name} has nothing to train")
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """Return vectors of n sentences, (n, dim) float32; row i depends on sentence i alone."""
+        """Turn sentences into the vectors that are scored.
+
+        Args:
+            sentences: n texts.
+
+        Returns:
+            (n, dim) float32; row i depends on sentence i alone.
+        """
         raise NotImplementedError
 
     def encode_with(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
-        """Encode with a task's prompt in the place of the method's (None: with the method's)."""
+        """Encode with a task's prompt in the place of the method's.
+
+        Args:
+            prompt: The prompt; None keeps the method's.
+            sentences: n texts.
+
+        Returns:
+            (n, dim) float32.
+        """
         if prompt is None:
             return self.encode(sentences)
         before, self.text_prompt = self.text_prompt, prompt
@@ -200,16 +286,17 @@ class Method:
             self.text_prompt = before
 
     def about(self) -> Mapping[str, Any]:
-        """Describe a finished encoder for the record, besides name and revision: pooling, dtype,
-        prompt, ...
+        """Return what the record says of a finished encoder besides name and revision: pooling,
+        dtype, prompt, ...
         """
         return {}
 
     def portable(self) -> Portable:
-        """Return the parts that compute :meth:`encode`'s vectors, for ``bench export``.
+        """Return the parts that compute the vectors of ``encode``, for ``bench export``.
 
-        Raises BenchError with the reason if that is not possible; by default, because the method
-        does not define it.
+        Raises:
+            BenchError: With the reason, if that is not possible; by default, because the method
+                does not define it.
         """
         raise BenchError(
             f"{self.name} does not say what computes its vectors without its own code",
@@ -219,6 +306,9 @@ class Method:
     def save(self, folder: Path) -> None:
         """Write everything that was trained, as safetensors and JSON; by default only the method's
         name.
+
+        Args:
+            folder: The folder of the checkpoint, which is made.
         """
         folder.mkdir(parents=True, exist_ok=True)
         write_json(
@@ -227,9 +317,15 @@ class Method:
         )
 
     def load(self, folder: Path) -> None:
-        """Read what :meth:`save` wrote.
+        """Read what ``save`` wrote.
 
-        Called after :meth:`build` with the same backbone and recipe.
+        Called after ``build`` with the same backbone and recipe.
+
+        Args:
+            folder: The folder of the checkpoint.
+
+        Raises:
+            BenchError: If it is another method's.
         """
         stored = read_run_json(folder / "method.json").get("method")
         if stored != self.name:

@@ -58,9 +58,16 @@ def pad(
 
 
 def join(parts: Sequence[Features], pad_id: int) -> Features:
-    """Join several (n_i, T_i) features to one (sum n_i, max T_i), for one encoder pass.
+    """Join features of several texts of the same rows, for one encoder pass.
 
     Each row has its own dropout mask in that pass.
+
+    Args:
+        parts: Features of n_i rows, (n_i, T_i).
+        pad_id: The id of the padding token.
+
+    Returns:
+        Features of all rows, (sum n_i, max T_i).
     """
     longest = max(part["input_ids"].shape[1] for part in parts)
 

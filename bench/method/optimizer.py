@@ -65,10 +65,20 @@ def adamw(
     *,
     bias_correction: bool = True,
 ) -> torch.optim.AdamW:
-    """Return AdamW with the rate and decay of the method's recipe; no decay on biases and layer
+    """Build AdamW with the rate and decay of the method's recipe; no decay on biases and layer
     norms.
 
-    Raises RunFailed if no parameter trains.
+    Args:
+        method: The method, whose parameters with ``requires_grad`` train.
+        betas: Decay of the two running means.
+        eps: Added to the root in the denominator.
+        bias_correction: False as in BERT's code, where the first updates are larger.
+
+    Returns:
+        The optimiser.
+
+    Raises:
+        RunFailed: If no parameter trains.
     """
     recipe = method.recipe
     trained = [p for p in method.parameters() if p.requires_grad]

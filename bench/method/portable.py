@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Affine:
-    """A dense layer of an export: y = W x + b, then tanh if ``tanh``."""
+    """A dense layer of an export: y = W x + b, then tanh if ``tanh``.
 
-    # W, (out, in)
+    Attributes:
+        weight: W, (out, in).
+        bias: b, (out,). None: no bias.
+        tanh: Apply tanh to the sum.
+    """
+
     weight: Tensor
-    # b, (out,); None: no bias
     bias: Tensor | None = None
     tanh: bool = False
 
@@ -37,13 +41,17 @@ class ModuleFile:
     in the export's own folder. The class of a layer is a ``torch.nn.Module`` with ``load(folder)``,
     which finds ``config.json`` and ``model.safetensors`` there, and ``forward(features)``, which
     sets ``features["sentence_embedding"]``.
+
+    Attributes:
+        file: Its source, which imports only torch, safetensors, transformers and
+            sentence-transformers, and nothing relative.
+        name: Name of the class in that file.
+        settings: Written as JSON.
+        tensors: Written as safetensors.
     """
 
-    # imports only torch, safetensors, transformers and sentence-transformers, and nothing relative
     file: Path
-    # name of the class in that file
     name: str
-    # written as JSON
     settings: Mapping[str, Any] = field(default_factory=dict)
     tensors: Mapping[str, Tensor] = field(default_factory=dict)
 
@@ -52,26 +60,30 @@ class ModuleFile:
 class Portable:
     """The parts of one method, with the weights that it has now.
 
-    Example: BERT's first token, then a dense layer with tanh.
+    BERT's first token, then a dense layer with tanh:
+
         Portable(encoder, tokenizer, 512, pooling="cls", layers=(Affine(weight, bias, tanh=True),))
+
+    Attributes:
+        encoder: A transformers.PreTrainedModel.
+        tokenizer: transformers' tokenizer that goes with it.
+        max_tokens: Tokens of a sentence, special ones included; longer sentences are cut.
+        pooling: "cls" (the first token), "mean" (over the tokens with mask 1), or None if the
+            reader or the first layer gives the sentence's vector.
+        states: Hidden states that are averaged before pooling: 0 the embedding layer, l layer l, -1
+            the last.
+        layers: Applied to the pooled vector, in this order.
+        reader: Reads sentences instead of the plain encoder and tokenizer.
+        write: Writes the export itself: for a model of sentence-transformers.
     """
 
-    # transformers.PreTrainedModel
     encoder: Any = None
-    # transformers' tokenizer that goes with it
     tokenizer: Any = None
-    # tokens of a sentence, special ones included; longer sentences are cut
     max_tokens: int | None = None
-    # "cls" (the first token), "mean" (over the tokens with mask 1), or None if the reader or the
-    # first layer gives the sentence's vector
     pooling: str | None = None
-    # hidden states that are averaged before pooling: 0 the embedding layer, l layer l, -1 the last
     states: tuple[int, ...] = (-1,)
-    # applied to the pooled vector, in this order
     layers: tuple[Affine | ModuleFile, ...] = ()
-    # reads sentences instead of the plain encoder and tokenizer
     reader: ModuleFile | None = None
-    # writes the export itself: for a model of sentence-transformers
     write: Callable[[Path], None] | None = None
 
     @property

@@ -13,23 +13,26 @@ from bench.base.errors import BenchError
 class Value:
     """One recipe value and its source.
 
-    Example:
         defaults = {"temperature": Value(0.05, "SimCSE, run_unsup_example.sh")}
+
+    Attributes:
+        value: The value: a number, a text, True or False, or None.
+        source: The paper's section, the file of the authors' code, "ours", "--set", ...
+        note: The value that another source gives, if any.
     """
 
     value: Any
-    # the paper's section, the file of the authors' code, "ours", "--set", ...
     source: str
-    # the value that another source gives, if any
     note: str | None = None
 
 
 class Recipe(Mapping[str, Any]):
     """Every hyperparameter of one run, as attributes and as a mapping.
 
-    Example:
         recipe.temperature, recipe["temperature"]           # 0.05 twice
         recipe.values_with_source()["temperature"].source   # "SimCSE, run_unsup_example.sh"
+
+    A key that the recipe does not have raises AttributeError, or KeyError.
     """
 
     def __init__(self, values: Mapping[str, Value]) -> None:
@@ -59,12 +62,29 @@ class Recipe(Mapping[str, Any]):
 
 
 def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
-    """Raise BenchError if the recipe's value is not one of ``choices``."""
+    """Check that a recipe's value is one of those that it may be.
+
+    Args:
+        recipe: The recipe of the run.
+        key: The key of the value.
+        choices: The values that it may have.
+
+    Raises:
+        BenchError: If it is another.
+    """
     if recipe[key] not in choices:
         raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(choices)}")
 
 
 def check_positive(recipe: Recipe, key: str) -> None:
-    """Raise BenchError if the recipe's number is not greater than 0."""
+    """Check that a recipe's number is greater than 0.
+
+    Args:
+        recipe: The recipe of the run.
+        key: The key of the number.
+
+    Raises:
+        BenchError: If it is not.
+    """
     if not recipe[key] > 0:
         raise BenchError(f"{key} must be greater than 0, not {recipe[key]}", f"--set {key}=VALUE")

@@ -49,13 +49,10 @@ GATHERED = 1 << 24
 
 
 class TorchMethod(Method, nn.Module):
-    """A method that is a torch module: define :meth:`views` and :meth:`loss` of a batch, and
-    :meth:`embed`.
+    """A method that is a torch module: define ``views`` and ``loss`` of a batch, and ``embed``.
 
-    Training, precision, large batches on small devices, checkpoints, resume and progress come with
-    it.
+    SimCSE without its head:
 
-    Example: SimCSE without its head.
         class Plain(TorchMethod):
             name, settings = "plain", ("unsupervised",)
 
@@ -68,58 +65,98 @@ class TorchMethod(Method, nn.Module):
             def embed(self, features):
                 return self.hidden(features)[:, 0]
 
-    Relations: :class:`Method` lists the class attributes; :meth:`views` reads a :class:`Batch`, and
-    :meth:`loss` returns a :class:`Loss`.
+    Training, precision, large batches on small devices, checkpoints, resume and progress come with
+    it. ``Method`` lists the other class attributes.
+
+    Shapes: n rows of a batch, T tokens (padded), H hidden size.
+
+    Attributes:
+        trains_on: What ``collate`` gets from the corpus: token "ids", or the "text" (for a method
+            that edits characters).
+        training_only: Modules and buffers that only training needs (a momentum copy, a queue, a
+            generator): they are in the state to resume from and not in the checkpoint.
+        padding_counts: Its loss depends on padding, as in some authors' code: a GPU's batches may
+            not be padded further.
+        encode_tokens: Padded tokens in one batch of ``encode``. None: as many as suit the device.
+        chunk: Rows whose activations are held at once while training. None: all.
+        encoder: The backbone's encoder, once it is built.
     """
 
-    # what collate gets from the corpus: token "ids", or the "text" (for a method that edits
-    # characters)
     trains_on: str = "ids"
-    # modules and buffers that only training needs (a momentum copy, a queue, a generator): they are
-    # in the state to resume from and not in the checkpoint
     training_only: ClassVar[tuple[str, ...]] = ()
-    # its loss depends on padding, as in some authors' code: a GPU's batches may not be padded
-    # further
     padding_counts: bool = False
-    # padded tokens in one batch of encode; None: as many as suit the device
     encode_tokens: int | None = None
-    # rows whose activations are held at once while training; None: all
     chunk: int | None = None
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
-        """Set ``self.encoder``; a subclass adds its modules after ``super().build(...)``."""
+        """Set ``self.encoder``; a subclass adds its modules after ``super().build(...)``.
+
+        Args:
+            backbone: The pretrained encoder.
+            recipe: The recipe of the run.
+        """
         self.backbone, self.recipe = backbone, recipe
         self.encoder = backbone.encoder
         self.before, self.after = backbone.special_tokens()
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each sentence that is scored, without special tokens and not cut."""
+        """Tokenise the sentences that are scored.
+
+        Args:
+            sentences: n texts.
+
+        Returns:
+            The ids of each sentence, without special tokens and not cut.
+        """
         return self.backbone.ids(sentences)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        """Turn ids into features of the model's input, at most ``max_length`` tokens with the
-        special ones.
+        """Turn ids into features of the model's input.
+
+        Args:
+            ids: The ids of n sentences, without special tokens.
+            max_length: Tokens of a row at most, with the special ones. None: as many as the encoder
+                reads.
+
+        Returns:
+            input_ids and attention_mask, (n, T), padded on the right.
         """
         room = (max_length or self.backbone.max_tokens) - len(self.before) - len(self.after)
         return pad(ids, self.pad_id, before=self.before, after=self.after, longest=room)
 
     def tokenize(self, sentences: Sequence[str], max_length: int | None = None) -> Features:
-        """Turn sentences into features of the model's input."""
+        """Turn sentences into features of the model's input.
+
+        Args:
+            sentences: n texts.
+            max_length: Tokens of a row at most, with the special ones. None: as many as the encoder
+                reads.
+
+        Returns:
+            input_ids and attention_mask, (n, T), padded on the right.
+        """
         return self.assemble(self.token_ids(sentences), max_length)
 
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        """Turn rows of the corpus into the columns of a :class:`Batch`; templates and augmentations
-        go here.
+        """Turn rows of the corpus into the columns of a ``Batch``; templates and augmentations go
+        here.
 
-        ``columns`` holds, by the corpus's column names, ids without special tokens (or strings, see
-        ``trains_on``); ``rows`` the row numbers. Random choices are drawn from
-        ``rng_for(self.context.seed, "what", epoch, row)``, so that neither a resumed training nor
-        another batch size changes them.
+        Random choices are drawn from ``rng_for(self.context.seed, "what", epoch, row)``, so that
+        neither a resumed training nor another batch size changes them.
+
+        Args:
+            columns: By the corpus's column names, n ids without special tokens (or strings, see
+                ``trains_on``).
+            rows: (n,) numbers of the rows in the corpus.
+            epoch: How often the corpus has been read, from 0.
+
+        Returns:
+            One entry a column, each of n rows.
         """
 
         def features(name: str, cells: Sequence[Any]) -> Features:
@@ -137,11 +174,16 @@ class TorchMethod(Method, nn.Module):
         return int(self.backbone.tokenizer.pad_token_id or 0)
 
     def hidden(self, features: Features) -> Tensor:
-        """Return the states of the last layer, (n, T, H); the states of padding mean nothing.
+        """Compute the states of the last layer, rows of similar length together.
 
-        In float32 on a CPU, rows of similar length go through the encoder together, which saves 5
-        to 20 % of a training step. In bf16 and on a GPU a pass costs more than the padding that it
-        saves.
+        In float32 on a CPU that saves 5 to 20 % of a training step. In bf16 and on a GPU a pass
+        costs more than the padding that it saves.
+
+        Args:
+            features: Features of n rows, (n, T).
+
+        Returns:
+            (n, T, H); the states of padding mean nothing.
         """
         mask = features["attention_mask"]
         worth_it = mask.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
@@ -156,22 +198,40 @@ class TorchMethod(Method, nn.Module):
         return torch.cat(parts)[torch.cat(groups).argsort()]
 
     def states(self, features: Features) -> Tensor:
-        """Return the last layer's states, (n, T, H), of one pass over the ``features`` that the
-        encoder takes.
+        """Compute the last layer's states in one pass over the features that the encoder takes.
+
+        Args:
+            features: Features of n rows, (n, T).
+
+        Returns:
+            (n, T, H).
         """
         unused = "input_ids" if "inputs_embeds" in features else ""
         inputs = {key: features[key] for key in features if key in ENCODER_INPUTS - {unused}}
         return self.encoder(**inputs).last_hidden_state
 
     def embed(self, features: Features) -> Tensor:
-        """Return the vectors that are scored, (n, dim)."""
+        """Compute the vectors that are scored.
+
+        Args:
+            features: Features of n rows, (n, T).
+
+        Returns:
+            (n, dim).
+        """
         raise NotImplementedError(f"{self.name} defines no embed(features)")
 
     def forward(self, batch: Batch) -> Loss:
-        """Compute the loss of one batch, from :meth:`views` and :meth:`loss`.
+        """Compute the loss of one batch, from ``views`` and ``loss``.
 
         A method may override this in their place. Then its batch cannot be cut into chunks
         (``--chunk``).
+
+        Args:
+            batch: n rows of the corpus.
+
+        Returns:
+            The loss of the batch.
         """
         self.prepare(batch)
         return self.loss(self.views_of(batch), batch)
@@ -189,15 +249,23 @@ class TorchMethod(Method, nn.Module):
     def prepare(self, batch: Batch) -> None:
         """Change the method itself once before the views of a batch, such as by a momentum copy's
         step.
+
+        Args:
+            batch: n rows of the corpus.
         """
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return everything that :meth:`loss` needs from the rows: tensors with n rows, as the
-        batch has.
+        """Compute everything that ``loss`` needs from the rows.
 
         Row i of a view depends only on row i of the batch, on the parameters and on dropout, so
         that a batch can be cut. A mean over tokens or over other parts of rows is two views, (n,)
         sums and (n,) counts; labels are a view.
+
+        Args:
+            batch: n rows of the corpus, or of a chunk.
+
+        Returns:
+            Tensors with n rows, as the batch has.
         """
         raise NotImplementedError(
             f"{self.name} defines neither views(batch) and loss(views, batch) nor forward(batch)"
@@ -206,12 +274,27 @@ class TorchMethod(Method, nn.Module):
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         """Compute the loss from the views of the whole batch; here rows may meet.
 
-        It may read ``batch.step`` alone.
+        Args:
+            views: What ``views`` returned, for all rows of the batch.
+            batch: Only ``batch.step`` may be read.
+
+        Returns:
+            The loss of the batch, with its parts.
         """
         raise NotImplementedError(f"{self.name} defines no loss(views, batch)")
 
     def views_of(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Compute :meth:`views`, in slices of ``chunk`` rows if that is set."""
+        """Compute ``views``, in slices of ``chunk`` rows if that is set.
+
+        Args:
+            batch: n rows of the corpus.
+
+        Returns:
+            Tensors with n rows.
+
+        Raises:
+            PluginFailed: If ``views`` returned anything but tensors.
+        """
 
         def views(*columns: Features) -> tuple[Tensor, ...]:
             returned = self.views(batch.with_columns(columns))
@@ -231,21 +314,34 @@ class TorchMethod(Method, nn.Module):
     ) -> tuple[Tensor, ...]:
         """Compute ``function(*inputs)`` in slices of ``chunk`` rows if that is set.
 
-        It is for a ``loss`` with a second pass that works row by row. Inputs are tensors or
-        features, outputs tensors, all of n rows.
+        It is for a ``loss`` with a second pass that works row by row.
+
+        Args:
+            function: Turns inputs of some rows into tensors of these rows.
+            *inputs: Tensors or features, all of n rows.
+
+        Returns:
+            Tensors of n rows.
         """
         return by_rows(function, *inputs, chunk=self.chunk)
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return an optimiser of the parameters that train. Default: :func:`adamw`."""
+        """Return an optimiser of the parameters that train. Default: ``adamw``."""
         return adamw(self)
 
     def learning_rate(self, step: int, steps: int) -> float:
-        """Return the rate of the update after ``step`` of ``steps`` updates.
+        """Compute the rate of one update.
 
         Default: it rises over ``warmup_steps``, or ``warmup_ratio`` of all steps, then stays
         (``schedule`` "constant") or falls to 0 ("linear"). ``schedule_steps`` takes the place of
         ``steps``: a training may end in the middle of its schedule.
+
+        Args:
+            step: Updates that are done, from 0.
+            steps: Updates of the whole training.
+
+        Returns:
+            The learning rate.
         """
         peak: float = self.recipe.learning_rate
         steps = self.recipe.get("schedule_steps") or steps
@@ -257,13 +353,28 @@ class TorchMethod(Method, nn.Module):
         return peak * max(0.0, (steps - step) / max(1, steps - warmup))
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
-        """Return the score that selects the checkpoint; override it if dev vectors differ from test
-        vectors.
+        """Compute the score that selects the checkpoint.
+
+        Override it if dev vectors differ from test vectors.
+
+        Args:
+            score: Gives Spearman x 100 of a method's vectors on the dev set.
+
+        Returns:
+            Spearman x 100; the highest is kept.
         """
         return score(self)
 
     def fit(self, corpus: TokenisedCorpus, context: Context) -> TrainReport | None:
-        """Do nothing before the training loop, which does all of the training."""
+        """Do nothing before the training loop, which does all of the training.
+
+        Args:
+            corpus: The tokenised corpus.
+            context: Device, seed, folder of the run.
+
+        Returns:
+            None, because the training loop does the rest.
+        """
         return None
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:

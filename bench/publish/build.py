@@ -43,16 +43,21 @@ TEMPORARY = ".publishing-"
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The result of publishing."""
+    """The result of publishing.
 
-    # None if nothing changed since the last version; then ``board`` is the last version's again
+    Attributes:
+        folder: The folder of the version. None if nothing changed since the last version; then
+            ``board`` is the last version's again.
+        name: Of the new version, or of the last one.
+        board: The tables of the version.
+        refused: Lines on submissions that did not pass the checks.
+        own_data: Lines on own files and suites, if their gold values are in the version.
+    """
+
     folder: Path | None
-    # of the new version, or of the last one
     name: str
     board: Board
-    # lines on submissions that did not pass the checks
     refused: Sequence[str]
-    # lines on own files and suites, if their gold values are in the version
     own_data: Sequence[str] = ()
 
 

@@ -4,7 +4,11 @@ reference is made from the code.
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     "index",
     "tutorial",
+    "reference/method",
+    "reference/python",
+    "reference/suite",
     "why-numbers-differ",
     "reference/cli",
     "reference/schemas",
@@ -34,13 +41,17 @@ PAGES = (
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site with .ci/site, as the workflow of the pages does."""
     out = tmp_path_factory.mktemp("site") / "with a blank"
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(
-        [ROOT / ".ci" / "site", out], env=environment, capture_output=True, text=True, timeout=300
-    )
+    done = _build(ROOT / ".ci" / "site", out)
     assert done.returncode == 0, done.stdout + done.stderr
     return out
+
+
+def _build(script: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(
+        [script, out], env=environment, capture_output=True, text=True, timeout=300
+    )
 
 
 @pytest.mark.parametrize("name", make_reference.PAGES)
@@ -66,13 +77,55 @@ def test_the_site_has_the_boards_and_linked_files_of_the_repository(site: Path) 
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize(
+    "name", ["bench.train", "bench.method.TorchMethod", "bench.score.suites.Task"]
+)
+def test_a_public_name_has_its_docstring_on_the_site(site: Path, name: str) -> None:
+    page = {"bench": "python", "bench.method": "method", "bench.score.suites": "suite"}
+    place, _, last = name.rpartition(".")
+    text = (site / "reference" / f"{page[place]}.html").read_text(encoding="utf-8")
+    said = inspect.getdoc(getattr(importlib.import_module(place), last))
+    assert said is not None
+    first = text.split(f'id="{name}"')[1].split("<p>")[1].split("</p>")[0]
+    words = re.findall(r"\w+", re.sub(r"<[^>]+>", "", first))
+    assert words == re.findall(r"\w+", said.split("\n\n")[0])
+
+
+@pytest.mark.nightly
+@pytest.mark.slow(seconds=20)
+def test_a_broken_link_and_a_wrong_docstring_fail_the_build(tmp_path: Path) -> None:
+    for folder in (".ci", "docs", "odd"):
+        (tmp_path / folder).mkdir()
+    script = shutil.copy(ROOT / ".ci" / "site", tmp_path / ".ci" / "site")
+    (tmp_path / "leaderboards").symlink_to(ROOT / "leaderboards")
+    (tmp_path / "mkdocs.yml").write_text(
+        "site_name: odd\nplugins:\n  - mkdocstrings:\n      handlers:\n"
+        "        python: {paths: [.], options: {docstring_style: google}}\n"
+    )
+    page, code = tmp_path / "docs" / "index.md", tmp_path / "odd" / "__init__.py"
+    page.write_text("::: odd.say\n")
+    code.write_text(
+        'def say(text: str) -> None:\n    """Say it.\n\n    Args:\n        text: Words.\n    """\n'
+    )
+    done = _build(script, tmp_path / "site")
+    assert done.returncode == 0, done.stdout + done.stderr
+    page.write_text("::: odd.say\n\n[lost](lost.md)\n")
+    done = _build(script, tmp_path / "site")
+    assert done.returncode != 0 and "lost.md" in done.stderr
+    page.write_text("::: odd.say\n")
+    code.write_text(code.read_text().replace("say(text", "say(word"))
+    done = _build(script, tmp_path / "site")
+    assert done.returncode != 0 and "Parameter 'text' does not appear" in done.stderr
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 def test_it_reads_from_a_disk_light_and_dark_and_asks_for_nothing_else(
     site: Path, chromium: Browser, size: tuple[int, int]
 ) -> None:
     grounds = set()
     for dark in (False, True):
-        names = PAGES if size == PHONE and not dark else PAGES[:2]
+        names = PAGES if size == PHONE and not dark else PAGES[:3]
         for name in names:
             with visit(chromium, (site / f"{name}.html").as_uri(), size, dark=dark) as seen:
                 assert seen.outside(site.as_uri()) == [] and seen.troubles == []

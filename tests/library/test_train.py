@@ -239,20 +239,6 @@ def test_the_hint_of_an_error_is_in_its_text() -> None:
     assert str(BenchError("no run")) == "no run"
 
 
-def test_every_argument_has_a_type_and_a_word_of_documentation() -> None:
-    for name in bench.__all__:
-        function = getattr(bench, name)
-        if not inspect.isfunction(function):
-            continue
-        said = inspect.getdoc(function) or ""
-        for parameter in inspect.signature(function).parameters.values():
-            assert parameter.annotation is not parameter.empty, (name, parameter)
-            if parameter.kind is parameter.VAR_KEYWORD:
-                assert "Every other keyword" in said or "Every other argument" in said
-            elif "Every other argument is as in" not in said and "Everything else is" not in said:
-                assert f"``{parameter.name}``" in said, (name, parameter.name)
-
-
 def test_import_bench_loads_nothing_and_no_function_has_the_name_of_a_package() -> None:
     code = (
         "import bench, sys; print(sorted({'click', 'torch', 'numpy', 'rich'} & set(sys.modules)))"

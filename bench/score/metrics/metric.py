@@ -32,35 +32,39 @@ CORRELATION = (-100.0, 100.0)
 class Metric:
     """How the scores of a task are shown, compared and checked.
 
-    A suite of your own gives one to its tasks::
-
         SHARE = Metric(name="share-right", label="share of right answers in %", bounds=(0, 100))
         TASK = Task(metric=SHARE, by_item=True, ...)
+
+    Shapes: N items, R repetitions of one run (k-means seeds, draws of few examples).
+
+    Attributes:
+        name: Name in records and files.
+        label: Words for readers of tables; the name if empty.
+        decimals: Decimals that tables print. Values that are printed alike share a mark.
+        higher_is_better: False if less is better: then tables do not rank their rows by it.
+        bounds: Lowest and highest possible value, on the scale of the scores (x 100 for shares).
+        ranked: True if the score depends only on the order of a run's predictions.
+        answers: True if predictions are classes, and right if they equal the gold value.
+        by_query: True if predictions have an array with the query of each pair, and all queries
+            weigh the same. The recorded value is a mean over draws of one pair for each query.
+        dimensions: How many dimensions the predictions of one run may have: 1 for (N,), 2 for (N,
+            R).
+        influence: Computes how far each item moves the score: tables have intervals and tests by
+            it. Without it they have them if ``by_item`` of the task is True, by leaving items out.
+        exact: True if the values of ``influence`` are the recorded ones, up to rounding within
+            folds.
     """
 
-    # Name in records and files.
     name: str
-    # Words for readers of tables; the name if empty.
     label: str = ""
-    # Decimals that tables print. Values that are printed alike share a mark.
     decimals: int = 2
-    # False if less is better: then tables do not rank their rows by it.
     higher_is_better: bool = True
-    # Lowest and highest possible value, on the scale of the scores (x 100 for shares).
     bounds: tuple[float, float] = (-math.inf, math.inf)
-    # True if the score depends only on the order of a run's predictions.
     ranked: bool = False
-    # True if predictions are classes, and right if they equal the gold value.
     answers: bool = False
-    # True if predictions have an array with the query of each pair, and all queries weigh the
-    # same. The recorded value is a mean over draws of one pair for each query.
     by_query: bool = False
-    # How many dimensions the predictions of one run may have: 1 for (N,), 2 for (N, R).
     dimensions: tuple[int, ...] = (1,)
-    # Computes how far each item moves the score: tables have intervals and tests by it. Without
-    # it they have them if ``by_item`` of the task is True, by leaving items out.
     influence: Callable[[Predicted], Influence] | None = None
-    # True if the values of ``influence`` are the recorded ones, up to rounding within folds.
     exact: bool = True
 
     def __post_init__(self) -> None:
@@ -70,8 +74,16 @@ class Metric:
     def move(self, p: Predicted) -> Influence:
         """Compute how far each item moves the value of each seed.
 
-        Raises ValueError if the metric has no influence function, the predictions have other
-        dimensions than it takes, or a value is undefined (one side of a correlation is constant).
+        Args:
+            p: Predictions of several seeds.
+
+        Returns:
+            The value of each seed, and the influence of each item.
+
+        Raises:
+            ValueError: If the metric has no influence function, the predictions have other
+                dimensions than it takes, or a value is undefined (one side of a correlation is
+                constant).
         """
         if p.moved_SN is not None and p.score_S is not None:
             return Influence(p.score_S[:, None], p.moved_SN, even_weights(p.n_items))
@@ -81,7 +93,14 @@ class Metric:
         return self.influence(p)
 
     def check_dimensions(self, p: Predicted) -> None:
-        """Raise ValueError if predictions have other dimensions than the metric takes."""
+        """Check the dimensions of predictions.
+
+        Args:
+            p: Predictions of several seeds.
+
+        Raises:
+            ValueError: If they have other dimensions than the metric takes.
+        """
         shape = np.shape(p.prediction_SN)
         if len(shape) - 1 not in self.dimensions:
             for_whom = f"{len(p.seeds)} seeds and {p.n_items} items"

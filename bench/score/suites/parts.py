@@ -1,7 +1,4 @@
-"""Suites with parts: each part has tasks, a protocol and an average of its own.
-
-SUITE = SuiteOfParts(..., average=None, parts={"my-protocol/1": Part(("a", "b"), "both tasks")})
-"""
+"""Suites with parts: each part has tasks, a protocol and an average of its own."""
 
 from __future__ import annotations
 
@@ -13,19 +10,27 @@ from bench.score.suites.task import Suite
 
 @dataclass(frozen=True)
 class Part:
-    """The tasks of one protocol; their mean is the average of their table."""
+    """The tasks of one protocol; their mean is the average of their table.
 
-    # names of tasks of the suite, all under the protocol
+    Attributes:
+        tasks: Names of tasks of the suite, all under the protocol.
+        holds: The tasks of the mean in words: "the ten translations of STS-B".
+    """
+
     tasks: tuple[str, ...]
-    # the tasks of the mean in words: "the ten translations of STS-B"
     holds: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteOfParts(Suite):
-    """A suite with an average for each of its protocols."""
+    """A suite with an average for each of its protocols.
 
-    # protocol -> the tasks of its average
+        SuiteOfParts(..., average=None, parts={"my-protocol/1": Part(("a", "b"), "both tasks")})
+
+    Attributes:
+        parts: Protocol -> the tasks of its average.
+    """
+
     parts: Mapping[str, Part]
 
 

@@ -29,23 +29,32 @@ Vectors = Callable[[Sequence[str]], np.ndarray]
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
-    """The score of one task as a run's record keeps it, and the predictions that give it."""
+    """The score of one task as a run's record keeps it, and the predictions that give it.
+
+    Attributes:
+        suite: Name of the suite.
+        task: Name of the task.
+        protocol: Name and version of the protocol: two numbers compare only under one.
+        metric: Name of the metric.
+        value: The headline number, on the papers' scale (correlation and accuracy x 100).
+        n: Items scored.
+        std: None unless the protocol itself repeats something (bootstrap, seeds of k-means).
+        detail: Plain JSON; sub-datasets under "subsets".
+        predictions: "prediction", "gold", "subset" (one row per item, in the data's order), and
+            further arrays that the suite needs to score again.
+        reduced_sha256: Hash of the predictions in their reduced form (``Task.reduced``). None if
+            they have none.
+    """
 
     suite: str
     task: str
     protocol: str
     metric: str
-    # the headline number, on the papers' scale (correlation and accuracy x 100)
     value: float
-    # items scored
     n: int
-    # None unless the protocol itself repeats something (bootstrap, seeds of k-means)
     std: float | None = None
     detail: dict[str, Any] = {}
-    # "prediction", "gold", "subset" (one row per item, in the data's order), and further arrays
-    # that the suite needs to score again
     predictions: dict[str, np.ndarray] = {}
-    # hash of the predictions in their reduced form (``Task.reduced``); None if they have none
     reduced_sha256: str | None = None
 
     @property
@@ -55,7 +64,14 @@ class TaskResult(Struct, frozen=True, kw_only=True):
 
 
 class TaskScore(Struct, frozen=True):
-    """The part of a ``TaskResult`` that a verifier computes again from the predictions."""
+    """The part of a ``TaskResult`` that a verifier computes again from the predictions.
+
+    Attributes:
+        value: The headline number, on the papers' scale (correlation and accuracy x 100).
+        n: Items scored.
+        std: None unless the protocol itself repeats something.
+        detail: Plain JSON; sub-datasets under "subsets".
+    """
 
     value: float
     n: int
@@ -67,35 +83,41 @@ class TaskScore(Struct, frozen=True):
 class Task:
     """A data set as a suite scores it under one protocol.
 
-    The example of docs/add-a-suite.md::
-
         Task(suite="odd", name="Odd", protocol="odd-cosine/1", metric="accuracy",
              n=4, read=read, rescore=score_predictions)
+
+    Attributes:
+        suite: Name of its suite.
+        name: Its name, different from those of all other suites' tasks.
+        protocol: Name and version of how the number is computed, and from which texts. If what the
+            number means changes, so does the version.
+        metric: How its score is shown, compared and tested. A name (a text) means the metric of
+            this package with that name, or one that has nothing but the name.
+        n: Number of items that are scored. 0 if it is not known without the data.
+        data: Sets of the manifest that ``read`` opens; one of them is enough. Empty if it reads
+            others.
+        subsets: Number of scored items of each sub-dataset, in the data's order.
+        read: Reads and checks the data: (task, data folder) -> the task with its data.
+        rescore: Computes the score from stored predictions and the task's name. None if they do not
+            give it.
+        by_item: True if ``rescore`` gives the score of some items from their rows alone. Then
+            tables have intervals and tests for a metric without an influence function.
+        needs: Arrays of the predictions that ``rescore`` takes the score from; the others are for
+            the detail. Empty if the suite does not say so: then all are kept.
     """
 
     suite: str
     name: str
     protocol: str
-    # How its score is shown, compared and tested. A name (a text) means the metric of this package
-    # with that name, or one that has nothing but the name.
     metric: Metric
-    # Number of items that are scored; 0 if it is not known without the data.
     n: int = 0
-    # Sets of the manifest that ``read`` opens; one of them is enough. Empty if it reads others.
     data: tuple[str, ...] = ()
-    # Number of scored items of each sub-dataset, in the data's order.
     subsets: Mapping[str, int] = field(default_factory=dict, hash=False)
-    # Reads and checks the data: (task, data folder) -> the task with its data.
     read: Callable[[Task, DataFolder], LoadedTask] = field(compare=False, repr=False)
-    # Computes the score from stored predictions and the task's name; None if they do not give it.
     rescore: Callable[[Arrays, str], TaskScore] | None = field(
         default=None, compare=False, repr=False
     )
-    # True if ``rescore`` gives the score of some items from their rows alone. Then tables have
-    # intervals and tests for a metric without an influence function.
     by_item: bool = False
-    # Arrays of the predictions that ``rescore`` takes the score from; the others are for the
-    # detail. Empty if the suite does not say so: then all are kept.
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -103,10 +125,14 @@ class Task:
             object.__setattr__(self, "metric", metric_named(self.metric))
 
     def reduced(self, predictions: Arrays) -> dict[str, np.ndarray] | None:
-        """Return the smallest arrays that reproduce the score exactly, or None if the suite names
-        none.
+        """Choose the smallest arrays that reproduce the score exactly.
 
-        For a metric by ranks they have dense ranks (N,), shifted by half their number to fit int16.
+        Args:
+            predictions: All arrays of one run, (N,) or (N, R).
+
+        Returns:
+            The arrays that ``needs`` names; for a metric by ranks with dense ranks (N,), shifted by
+            half their number to fit int16. None if the suite names none.
         """
         if not self.needs:
             return None
@@ -119,7 +145,16 @@ class Task:
     def load(self, data: DataFolder) -> LoadedTask:
         """Read and check the data.
 
-        Raises DataMissing, DataDamaged, or PluginFailed if the ``read`` of a plugin does not work.
+        Args:
+            data: The folder with evaluation data.
+
+        Returns:
+            The task with its data.
+
+        Raises:
+            DataMissing: If a file is not there; other tasks go on.
+            DataDamaged: If a file is not what it should be; then nothing is run.
+            PluginFailed: If the ``read`` of a plugin does not work.
         """
         with plugin_code(f"the suite {self.suite}, {self.name}"):
             loaded = self.read(self, data)
@@ -146,23 +181,32 @@ class LoadedData(Protocol):
 
 @dataclass(frozen=True)
 class RunPlace:
-    """The run that is scored, and its folder, for a task that writes files there."""
+    """The run that is scored, and its folder, for a task that writes files there.
+
+    Attributes:
+        name: The run's name.
+        revision: Names the checkpoint.
+        folder: The run's folder.
+    """
 
     name: str
-    # names the checkpoint
     revision: str
     folder: Path
 
 
 class LoadedTask(ABC):
-    """A task with its data, read and checked.
+    """A task with its data, read and checked: define ``sentences`` and ``score``.
 
     Hash and size come from ``data``, unless a class overrides them.
+
+    Attributes:
+        task: The task.
+        data: Its data, with a sha256 and a length.
+        notes: Facts about the data that a user should know before anything is scored on it.
     """
 
     task: Task
     data: LoadedData
-    # facts about the data that a user should know before anything is scored on it
     notes: tuple[str, ...] = ()
 
     @property
@@ -181,26 +225,53 @@ class LoadedTask(ABC):
 
     @abstractmethod
     def score(self, vectors: Vectors) -> TaskResult:
-        """Score the task with these vectors.
+        """Score the task with vectors.
 
-        Raises RunFailed if they cannot be scored (not finite, wrong shape, all the same).
+        Args:
+            vectors: Gives the vectors of some of ``sentences``.
+
+        Returns:
+            The score, with a prediction for every item.
+
+        Raises:
+            RunFailed: If they cannot be scored (not finite, wrong shape, all the same).
         """
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
         """Score as ``score`` does, for a tool that keeps files in the run's folder.
 
         Such a tool may ask for sentences that ``sentences`` does not name.
+
+        Args:
+            place: The run and its folder.
+            vectors: Gives the vectors of sentences.
+
+        Returns:
+            The score, with a prediction for every item.
         """
         return self.score(vectors)
 
     def on(self, device: str) -> LoadedTask:
-        """Move the computation to the model's device ("cpu", "cuda:0"), if it uses torch."""
+        """Move the computation to the model's device, if it uses torch.
+
+        Args:
+            device: "cpu", "cuda:0".
+
+        Returns:
+            The task there.
+        """
         return self
 
     def result(self, predictions: dict[str, np.ndarray], **detail: Any) -> TaskResult:
-        """Score the task from predictions only.
+        """Score the task from predictions only, by its ``rescore``.
 
-        ``detail`` passes facts that they do not contain.
+        Args:
+            predictions: "prediction", "gold", "subset" (one row per item, in the data's order), and
+                what else the suite needs.
+            **detail: Facts that the predictions do not contain.
+
+        Returns:
+            The score, with the predictions.
         """
         task = self.task
         assert task.rescore is not None
@@ -223,35 +294,50 @@ class LoadedTask(ABC):
 class Suite:
     """A named set of tasks.
 
-    A file for ``--plugin`` defines one::
-
         SUITE = Suite(name="odd", title="Odd one out", description="Which of four ...?",
                       tasks=(TASK,), average=None, docs="add-a-suite.md")
+
+    Attributes:
+        name: As ``--suite`` names it.
+        title: Heading of its tables.
+        description: What it measures, one line.
+        tasks: The tasks that are scored if nothing else is said.
+        average: The tasks of the mean that papers print as "Avg.". None if they print none.
+        docs: The page about it, relative to docs/.
+        on_request: Tasks under protocols that are scored only if they are named:
+            "sts:senteval-all-raw/1".
+        extra_detail: Keys of its scores' detail that ``rescore`` cannot compute from predictions;
+            bench verify leaves them out.
+        earlier: Protocols of older records, on data that this package no longer has. Their
+            predictions are still scored in the same way.
+        stored_task: Finds the task of a stored score by name and protocol, if tasks are files that
+            need not exist.
+        choose_tasks: Builds the suite with the tasks in "name:TASKS", if they are more than those
+            in ``tasks``.
     """
 
     name: str
     title: str
     description: str
     tasks: tuple[Task, ...]
-    # The tasks of the mean that papers print as "Avg."; None if they print none.
     average: tuple[str, ...] | None
-    # The page about it, relative to docs/.
     docs: str
-    # Tasks under protocols that are scored only if they are named: "sts:senteval-all-raw/1".
     on_request: tuple[Task, ...] = ()
-    # Keys of its scores' detail that ``rescore`` cannot compute from predictions; bench verify
-    # leaves them out.
     extra_detail: tuple[str, ...] = ()
-    # Protocols of older records, on data that this package no longer has. Their predictions are
-    # still scored in the same way.
     earlier: tuple[str, ...] = ()
-    # Finds the task of a stored score by name and protocol, if tasks are files that need not exist.
     stored_task: Callable[[str, str], Task | None] | None = None
-    # Builds the suite with the tasks in "name:TASKS", if they are more than those in ``tasks``.
     choose_tasks: Callable[[str], Suite] | None = None
 
     def find(self, name: str, protocol: str) -> Task | None:
-        """Find the task with that name and protocol; None if the suite does not have it."""
+        """Find a task under a protocol.
+
+        Args:
+            name: Name of the task.
+            protocol: Name and version of the protocol.
+
+        Returns:
+            The task. None if the suite does not have it.
+        """
         if self.stored_task is not None:
             return self.stored_task(name, protocol)
         for task in (*self.tasks, *self.on_request):
@@ -260,7 +346,17 @@ class Suite:
         return None
 
     def task(self, name: str) -> Task:
-        """Return the task of that name. Raises UnknownName."""
+        """Find a task by its name.
+
+        Args:
+            name: Name of one of ``tasks``.
+
+        Returns:
+            The task.
+
+        Raises:
+            UnknownName: If the suite does not have it, with the nearest names.
+        """
         for task in self.tasks:
             if task.name == name:
                 return task

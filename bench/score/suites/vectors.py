@@ -20,7 +20,15 @@ def scoring(task: str, hint: str | None = None) -> Iterator[None]:
     """Turn a metric's ValueError into RunFailed, with the task's name: an undefined score fails a
     run.
 
-    ``hint`` is about the model. If gold values are the cause, the hint says so instead.
+        with scoring("Odd"):
+            value = spearman(prediction, gold)
+
+    Args:
+        task: Name of the task, for the message.
+        hint: What to do about the model. If gold values are the cause, the hint says so instead.
+
+    Raises:
+        RunFailed: In the place of a ValueError.
     """
     try:
         yield
@@ -31,9 +39,18 @@ def scoring(task: str, hint: str | None = None) -> Iterator[None]:
 
 
 def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
-    """Return the vectors as an (n, dim) array.
+    """Check shape, type and finiteness of vectors.
 
-    Raises RunFailed for a wrong shape or type, NaN or infinity, naming the first bad sentence.
+    Args:
+        vectors: Vectors of these sentences.
+        sentences: n texts.
+        task: Name of the task, for the message.
+
+    Returns:
+        The vectors as an (n, dim) array.
+
+    Raises:
+        RunFailed: For a wrong shape or type, NaN or infinity, naming the first bad sentence.
     """
     vectors_ND = np.asarray(vectors)
     if vectors_ND.ndim != 2 or len(vectors_ND) != len(sentences) or vectors_ND.shape[1] == 0:
@@ -55,14 +72,38 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
 
 
 def float32_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
-    """Check vectors in float32, in which a number that is too large is infinity."""
+    """Check vectors in float32, in which a number that is too large is infinity.
+
+    Args:
+        vectors: Vectors of these sentences.
+        sentences: n texts.
+        task: Name of the task, for the message.
+
+    Returns:
+        (n, dim) float32.
+
+    Raises:
+        RunFailed: As ``check_vectors`` does.
+    """
     checked_ND = check_vectors(vectors, sentences, task)
     with np.errstate(over="ignore"):
         return check_vectors(np.asarray(checked_ND, dtype=np.float32), sentences, task)
 
 
 def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
-    """Return the vectors. Raises RunFailed if all are the same: then nothing can be scored."""
+    """Check that vectors are not all the same: then nothing can be scored.
+
+    Args:
+        vectors_ND: Vectors of these sentences.
+        sentences: n texts.
+        task: Name of the task, for the message.
+
+    Returns:
+        The vectors.
+
+    Raises:
+        RunFailed: If all are the same.
+    """
     if (vectors_ND == vectors_ND[0]).all():
         count, first = len(sentences), sentences[0][:60]
         raise RunFailed(
