@@ -294,7 +294,6 @@ def test_a_chunk_is_no_other_run(by_chunks: dict[str, Any]) -> None:
 
 
 @pytest.mark.promise(8, 28)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="bench.train trains with it in fp32")
 def test_a_precision_that_does_not_exist_is_refused(by_chunks: dict[str, Any]) -> None:
     said = by_chunks["fp8"].get("error", "")
     assert "fp8" in said, 'bench.train(precision="fp8") trains'
