@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
 from bench.base.errors import BenchError, UnknownName
-from bench.base.typed import Count
+from bench.base.typed import Count, convert_typed
 
 ON_EXAMPLE = (
     "--on torchrun:4, --on local:8, --on slurm:partition=gpu,gpus=1,time=4:00:00, or --on commands"
@@ -56,18 +56,19 @@ def parse_target(text: str) -> Target:
         rest = f"gpus={rest}"
     if name == "local" and first.isdigit():
         rest = f"parallel={rest}"
+    kinds = get_type_hints(Target, include_extras=True)
     values: dict[str, Any] = {}
     options = []
     parts = re.split(r",(?=[\w-]+=)", rest) if rest else []
     for part in parts:
         key, equals, value = part.partition("=")
         if key in KEYS[name]:
-            values[key] = value
+            try:
+                values[key] = convert_typed(value, kinds[key], strict=False)
+            except ValueError as error:
+                raise BenchError(f"--on {text}: {key}={value}: {error}", ON_EXAMPLE) from None
         elif name == "slurm" and equals:
             options.append((key.lstrip("-"), value))
         else:
             raise BenchError(f"--on {text}: {name} has no option {key}", ON_EXAMPLE)
-    try:
-        return msgspec.convert({"name": name, "options": options, **values}, Target, strict=False)
-    except msgspec.ValidationError as error:
-        raise BenchError(f"--on {text}: {error}", ON_EXAMPLE) from None
+    return Target(name=name, options=tuple(options), **values)

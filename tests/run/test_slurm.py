@@ -91,7 +91,7 @@ def test_a_plan_is_queued_listed_and_run_once(
     assert "#SBATCH --time=5\n#SBATCH --nice=3\n" in printed.stdout
     assert "--array=0-2%2" in printed.stdout and slurm.queue() == [] and not runs.exists()
     comment = 'slurm:time=5,comment=it\'s "me" \\ & $(touch hit) here'
-    assert "submitted 3 runs to slurm as job " in work.submit(on=comment)
+    assert "submitted 3 runs to Slurm as job " in work.submit(on=comment)
     assert "$(touch hit) here" in slurm.call("squeue", "-h", "-o", "%k")
     now = listed(runs)
     assert set(now) == set(work.quiet(*work.plan))
