@@ -9,7 +9,6 @@ again: a run on it is exported or scored again by commands without the option.
 from __future__ import annotations
 
 import zipfile
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from bench.backbones.folder import find_pickles, hash_files
 from bench.base.cache import default_cache
 from bench.base.errors import NotAModel
 
-SAFE_TORCH = (2, 10)
-"""The first torch that reads pickled weights safely."""
 ALLOW = "--allow-pickle reads the tensors in it and runs nothing"
 DENSE = "save the model with save_pretrained"
 
@@ -43,7 +40,6 @@ def check_pickles(path: Path, *, allow: bool) -> None:
         raise NotAModel(
             f"{path}: {pickles[0].relative_to(path)} is a pickle, which could run code", ALLOW
         )
-    _check_torch(pickles[0])
     if mark.is_file():
         return
     for file in pickles:
@@ -61,18 +57,6 @@ def check_pickles(path: Path, *, allow: bool) -> None:
 def _mark(path: Path, pickles: list[Path]) -> Path:
     """Return the empty file that says that these pickles were allowed."""
     return default_cache() / "allowed-pickles" / hash_files(path, pickles)
-
-
-def _check_torch(file: Path) -> None:
-    """Raise NotAModel if the torch that is installed does not read pickles safely."""
-    torch = version("torch")
-    major, minor = torch.split(".")[:2]
-    if (int(major), int(minor)) < SAFE_TORCH:
-        raise NotAModel(
-            f"{file} is not read: a pickle can corrupt the memory of torch {torch} "
-            "(CVE-2026-24747)",
-            "pip install 'torch>=2.10', or ask the model's owner for safetensors",
-        )
 
 
 def read_pickle(file: Path) -> dict[str, Any]:

@@ -120,14 +120,6 @@ def test_files_that_are_no_weights_are_not_read(folder: Path, tmp_path: Path, co
     assert not (tmp_path / "cache").exists(), "nothing is allowed"
 
 
-def test_a_torch_that_a_pickle_can_harm_reads_none(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bench.backbones.pickles.version", lambda name: "2.9.1+cu128")
-    with pytest.raises(NotAModel, match="CVE-2026-24747"):
-        resolve(str(folder), allow_pickle=True)
-
-
 @pytest.mark.filterwarnings("ignore:Sparse CSR:UserWarning")
 @pytest.mark.parametrize(
     ("change", "words"),

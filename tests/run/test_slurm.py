@@ -201,8 +201,8 @@ def test_a_time_limit_without_progress_fails(work: Work) -> None:
     from bench.records import RunsFolder
 
     plan = (*work.plan, "--seeds", "9", "--runs", work.runs)
-    planned = bench(*plan, "--precision", "fp32", "--device", "cpu", "--dry-run", "--json")
-    with RunsFolder(work.runs).lock(json.loads(planned.stdout)["run_id"]):
+    run_id = bench(*plan, "--on", "commands").stdout.split()[-1]
+    with RunsFolder(work.runs).lock(run_id):
         work.submit("--seeds", "9", on="slurm:time=1,signal=B:USR1@30")
         work.until(lambda: not work.slurm.queue(), 150)
     assert "the time limit came before anything new was saved" in logs(work.runs)
