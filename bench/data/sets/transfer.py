@@ -21,8 +21,6 @@ from bench.data.sets import (
     single_spaced,
 )
 
-TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
-
 QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 CLASSES = {
     **dict.fromkeys(("MR", "CR", "MPQA", "SST-2"), ("negative", "positive")),
@@ -68,8 +66,8 @@ def read_transfer(folder: DataFolder, task: str) -> LabelledTexts:
 
     Raises DataMissing, DataDamaged, UnknownName.
     """
-    if task not in TRANSFER_TASKS:
-        raise UnknownName("transfer task", task, TRANSFER_TASKS)
+    if task not in CLASSES:
+        raise UnknownName("transfer task", task, CLASSES)
     wanted = data_set(task)
     copy = folder.open(wanted)
     rows = [(*row, file.file.split) for file in copy.files for row in parse_texts(task, file)]

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from bench.data.sets import DataFolder, data_set
-from bench.data.sets.transfer import CLASSES, TRANSFER_TASKS, LabelledTexts, read_transfer
+from bench.data.sets.transfer import CLASSES, LabelledTexts, read_transfer
 from bench.score.metrics.fewshot import accuracies, draw, fit_predict
 from bench.score.metrics.metric import ACCURACY
 from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
@@ -23,6 +23,7 @@ from bench.score.suites.vectors import scoring
 
 FEWSHOT_PROTOCOL = "senteval-fewshot/1"
 SHOTS, DRAWS = 16, 10
+SETS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,9 @@ SUITE = Suite(
             n=items["test"] - (0 if "train" in items else SHOTS * len(CLASSES[name])),
             rescore=score_fewshot,
         )
-        for name, items in ((name, data_set(name).items) for name in TRANSFER_TASKS)
+        for name, items in ((name, data_set(name).items) for name in SETS)
     ),
-    average=tuple(f"{name}-{SHOTS}" for name in TRANSFER_TASKS),
+    average=tuple(f"{name}-{SHOTS}" for name in SETS),
     docs="suites.md#fewshot",
     extra_detail=("classes", "fits", "shots"),
 )

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from bench.data.sets.transfer import TRANSFER_TASKS, LabelledTexts
+from bench.data.sets.transfer import LabelledTexts
 from bench.score.metrics.probe import (
     stratified_folds,
 )
 from bench.score.suites.task import Suite
 from bench.score.suites.transfer import Classified, transfer_task
 
+SETS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 FOLDS, SEED = 5, 1111
 INVERSE_PENALTY, ITERATIONS = 0.01, 100
 
@@ -52,9 +53,9 @@ SUITE = Suite(
     ),
     tasks=tuple(
         transfer_task(name, f"{name}-quick", "transfer-quick", "logreg-probe/1", classify_quickly)
-        for name in TRANSFER_TASKS
+        for name in SETS
     ),
-    average=tuple(f"{name}-quick" for name in TRANSFER_TASKS),
+    average=tuple(f"{name}-quick" for name in SETS),
     docs="suites.md#transfer",
     extra_detail=("classes",),
 )

@@ -13,7 +13,7 @@ from make_manifest import update
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.data.sets import DataFolder, data_set
-from bench.data.sets.transfer import TRANSFER_TASKS, read_transfer
+from bench.data.sets.transfer import CLASSES, read_transfer
 
 # (split, items, items per class), as SentEval's readers count them
 COUNTS = {
@@ -56,7 +56,7 @@ def copy(shared, tmp_path):
     return copied
 
 
-@pytest.mark.parametrize("task", TRANSFER_TASKS)
+@pytest.mark.parametrize("task", CLASSES)
 def test_the_real_data_has_the_known_counts(folder, task):
     texts = read_transfer(folder, task)
     for split, n, per_class in COUNTS[task]:
