@@ -48,7 +48,7 @@ def _words(kind: inspect.Type) -> str:
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         return _number_in_words(kind)
     if isinstance(kind, inspect.VarTupleType | inspect.ListType):
-        return f"a list of which each is {_words(kind.item_type)}"
+        return f"a list in which each entry is {_words(kind.item_type)}"
     if isinstance(kind, inspect.BoolType):
         return "true or false"
     if isinstance(kind, inspect.StrType):

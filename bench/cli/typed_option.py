@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from bench.base.errors import BenchError
+from bench.base.typed import convert_typed
 
 
 class Typed(click.ParamType):
@@ -40,8 +41,6 @@ def typed(kind: Any) -> Typed:
     """Return the type of an option that has the values of a type of msgspec."""
 
     def parse(text: str) -> Any:
-        from bench.base.typed import convert_typed
-
         return convert_typed(text, kind, strict=False)
 
     choices = get_args(kind) if get_origin(kind) is Literal else ()

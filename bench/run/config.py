@@ -48,7 +48,7 @@ def seconds_between_states() -> float:
     try:
         return float(convert_typed(text, Seconds, strict=False))
     except ValueError as error:
-        raise BenchError(f"BENCH_SAVE_SECONDS={text}: {error}", "seconds") from None
+        raise BenchError(f"BENCH_SAVE_SECONDS={text}: {error}", "BENCH_SAVE_SECONDS=60") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +138,7 @@ class RunConfig:
         known = {"set", *FIELDS} - {"overrides"}
         unknown = options.keys() - known
         if unknown:
-            raise UnknownName("key", min(unknown), known, f"of a run in {plan}")
+            raise UnknownName("key", min(unknown), known, f"of a run in {plan or 'this call'}")
         values["overrides"] = {key: as_typed(value) for key, value in overrides.items()}
         kinds = get_type_hints(cls, include_extras=True)
         converted: dict[str, Any] = {}
