@@ -44,8 +44,8 @@ def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
 
         from bench.backbones import load, resolve, silence_transformers
         from bench.method import Context
+        from bench.method.recipes import merge_recipe
         from bench.methods.pretrained import Pretrained
-        from bench.run.recipes import merge_recipe
 
         silence_transformers()
         made = Pretrained()

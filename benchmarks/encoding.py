@@ -68,8 +68,8 @@ def ours(folder: str) -> Encode:
     """The method `pretrained` after loading, as `bench.run.execute` calls it."""
     from bench.backbones import resolve
     from bench.method import Context
+    from bench.method.recipes import merge_recipe
     from bench.methods.pretrained import Pretrained
-    from bench.run.recipes import merge_recipe
 
     method = Pretrained()
     method.context = Context(folder=Path(tempfile.gettempdir()))

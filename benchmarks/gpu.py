@@ -67,8 +67,8 @@ class Difference:
 def cases(folder: Path, only: str | None) -> Iterator[tuple[str, Any]]:
     """Yield the name and the case of every method, setting and variant that can be built here."""
     from bench.base.errors import BenchError
-    from bench.conformance.methods import Case, tiny_backbone
-    from bench.run.plugins import discover
+    from bench.method.plugins import discover
+    from bench.run.conformance.methods import Case, tiny_backbone
 
     backbone = tiny_backbone(folder / "tiny")
     registry = discover()
@@ -117,8 +117,8 @@ def loss_and_gradient(case: Any, device: str, seed: int) -> tuple[float, torch.T
 
 def compare_with_cpu(case: Any, device: str) -> Difference:
     """Compare a method's numbers on a device with those on the CPU."""
-    from bench.conformance.methods import SENTENCES
     from bench.method.passes import float32_products
+    from bench.run.conformance.methods import SENTENCES
 
     with float32_products(tf32=False):
         ours, theirs = (built_on(case, place).encode(SENTENCES) for place in (device, "cpu"))

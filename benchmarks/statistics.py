@@ -58,9 +58,9 @@ class Shape:
 
 @cache
 def shape_of_v4() -> Shape:
+    from bench.board.publish.versions import version_folders
     from bench.compare.judge import head_column
     from bench.compare.tables import TableOptions, make_tables
-    from bench.publish.versions import version_folders
     from bench.records.run import Run
     from bench.records.store import RunsFolder
 

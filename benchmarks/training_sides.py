@@ -327,8 +327,8 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from bench.data.corpora import open_corpus_file
     from bench.data.corpora.token_cache import tokenise
     from bench.method import Context, seed_for
+    from bench.method.recipes import merge_recipe
     from bench.methods.simcse import SimCSE
-    from bench.run.recipes import merge_recipe
     from bench.training.loop import train_method
 
     clock = Clock(setup.now, setup.device)

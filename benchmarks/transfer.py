@@ -52,8 +52,8 @@ def minilm(sentences: list[str]) -> np.ndarray:
 
     from bench.backbones import load, resolve
     from bench.method import Context
+    from bench.method.recipes import merge_recipe
     from bench.methods.pretrained import Pretrained
-    from bench.run.recipes import merge_recipe
 
     method = Pretrained()
     method.context = Context(folder=Path(tempfile.gettempdir()))

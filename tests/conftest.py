@@ -94,7 +94,7 @@ def reference(shared: Path) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the folder of a random BERT: 2 layers, 32 wide, the built-in vocabulary."""
-    from bench.conformance.methods import tiny_backbone
+    from bench.run.conformance.methods import tiny_backbone
 
     return tiny_backbone(tmp_path_factory.mktemp("models") / "tiny")
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.board.publish.versions import version_folders
 from bench.compare.formatting import signed_number
 from bench.compare.tables import TableOptions, make_tables
-from bench.publish.versions import version_folders
+from bench.papers import results
 from bench.records import Run, RunsFolder
-from bench.references import results
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "claims.md"

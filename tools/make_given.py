@@ -21,13 +21,13 @@ import numpy as np
 from bench.base.errors import DataMissing
 from bench.base.files import write_whole
 from bench.base.hashes import values_sha256
+from bench.board.verify.scores import SCHEMA
 from bench.data.sets import DataFolder
 from bench.records.names import data_key
 from bench.records.selection import known_sets
 from bench.score.suites import GIVEN, LoadedTask, Task, suite, suite_names
 from bench.score.suites.check import CHECK_DEV, check_dev_task
 from bench.score.suites.sts import CLEAN_DEV, clean_dev_task, dev_task, find_test_sets
-from bench.verify.scores import SCHEMA
 
 STSB_DEV = "STS-B dev"  # as a training names it
 TEXTS = ("tokenised", "raw")

@@ -14,15 +14,15 @@ from typing import Any
 
 import click
 
-from bench.references import contents
+from bench.papers import contents
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference"
 MADE = "<!-- made by tools/make_reference.py -->\n"
 SCHEMAS = {
     "Run record, `runs/RUN/run.json`": "bench/records/schema/run-5.schema.json",
-    "Comparison, `bench compare --format json`": "bench/show/tables/schema/compare-3.schema.json",
-    "Tables of a published version, `vN/tables.json`": "bench/publish/schema/board-3.schema.json",
+    "Comparison, `bench compare --format json`": "bench/compare/forms/schema/compare-3.schema.json",
+    "Tables of a published version, `vN/tables.json`": "bench/board/publish/schema/board-3.schema.json",
 }
 
 

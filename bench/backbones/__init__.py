@@ -1,13 +1,15 @@
 """Pretrained encoders by name: ``builtin``, a folder, a run, or a model of the Hugging Face hub.
 
-:func:`resolve` finds the files and the revision of a name without importing torch (the plan and the
-fingerprint need no more); :func:`load` reads the encoder and the tokenizer.
+Not here: a loss, pooling or prompt; what a method makes of an encoder is the method's.
+:func:`resolve` finds the files and the revision of a name without importing torch (a plan needs no
+more); :func:`load` reads the encoder and the tokenizer.
 
     backbone = load(resolve("bert-base-uncased"))
     backbone.encoder, backbone.tokenizer, backbone.revision
 """
 
-from bench.backbones.hub import describe_pending, fetch_backbone
+from bench.backbones.fetching import fetch_backbone
+from bench.backbones.hub import describe_pending
 from bench.backbones.loading import (
     check_stored_prefix,
     load,

@@ -14,6 +14,7 @@ from bench.backbones.adapted import put_on_adapters
 from bench.backbones.dropout import check_dropout_arrived, set_dropout
 from bench.backbones.encoder_class import encoder_class, without_pooling_layer
 from bench.backbones.families import BUFFERS, family_title, without_base
+from bench.backbones.fetching import fetch_backbone
 from bench.backbones.folder import (
     VOCABULARIES,
     has_transformer,
@@ -23,7 +24,6 @@ from bench.backbones.folder import (
 )
 from bench.backbones.four_bit import four_bit_options, in_four_bits, prepare_layers
 from bench.backbones.heads import is_head
-from bench.backbones.hub import fetch_backbone
 from bench.backbones.load_failures import damaged_weights, explain_failure, lacking_weights
 from bench.backbones.reference import Reference, resolve
 from bench.backbones.refusals import ADAPTER, module_types

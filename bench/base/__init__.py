@@ -1,4 +1,7 @@
-"""The foundation of every other room: errors, files, hashes, the cache, devices, plugins' code."""
+"""What has no subject: errors, files, hashes, locks, devices, typed values, tables to print.
+
+Not here: anything that knows a method, a data set, a run or a paper.
+"""
 
 from __future__ import annotations
 

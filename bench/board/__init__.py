@@ -1,2 +1,4 @@
-"""The content of a version of the leaderboards: rows, verdicts, the answer, and what changed.
-Pure data, before any page is drawn."""
+"""A published version: its content, pages and figures, written by publish, checked by verify.
+
+Not here: a verdict or a sentence that ``bench compare`` does not give, too.
+"""

@@ -23,12 +23,12 @@ from bench.compare.gain_sizes import SpreadOfRow, row_spreads
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
 from bench.compare.statistics.table import Cell, Row, Table
+from bench.papers import ReferenceResult, results, rows, tables
 from bench.records.names import text_of, with_text
 from bench.records.packed import NAME
 from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.records.searches import Search
-from bench.references import ReferenceResult, results, rows, tables
 
 PREVIEW = "preview"
 """Stands in for a version's name before anything is published."""
@@ -56,7 +56,7 @@ class MethodDescription:
     about: str
     # variant -> recipe values that it changes
     variants: Mapping[str, Mapping[str, Any]]
-    # a bench.run.recipe_files.RecipeFile: recipes, disagreements
+    # a bench.method.recipe_files.RecipeFile: recipes, disagreements
     file: Any
 
 

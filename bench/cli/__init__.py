@@ -1,6 +1,6 @@
 """The command line: one file per verb, loaded when it is called.
 
-``bench --help`` imports click and nothing else.
+Not here: anything but parsing and printing. ``bench --help`` imports click and nothing else.
 """
 
 from __future__ import annotations

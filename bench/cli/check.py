@@ -13,12 +13,12 @@ from bench.base.findings import Finding
 from bench.base.terminal import warn
 from bench.cli.options import data_option, json_option, print_findings, print_json
 from bench.data.sets import DataFolder
+from bench.method.plugins import discover
+from bench.method.recipe_checks import check_values
+from bench.method.recipe_files import read_custom
 from bench.run.config import Plan
-from bench.run.plugins import discover
-from bench.run.recipe_checks import check_values
-from bench.run.recipe_files import read_custom
+from bench.run.values import parse_overrides
 from bench.score.suites import suite, suite_names, suite_plugin, use_files
-from bench.session.values import parse_overrides
 
 
 @click.command()
@@ -58,8 +58,8 @@ def _findings_by_name(
     name: str, overrides: Mapping[str, str], data: Path | None
 ) -> dict[str, list[Finding]]:
     """Check each method and suite that a file defines, or the one with that name."""
-    from bench.conformance.methods import check_method
-    from bench.conformance.suites import check_suite
+    from bench.run.conformance.methods import check_method
+    from bench.run.conformance.suites import check_suite
 
     if name.endswith(".py") and not Path(name).is_file():
         raise BenchError(

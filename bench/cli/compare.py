@@ -13,6 +13,8 @@ from bench.base.collector import no_collection
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.base.typed import Count
+from bench.board.pages.board import comparison
+from bench.board.publish.versions import main_budget_of
 from bench.cli.compare_output import (
     print_all_tables,
     print_first_table,
@@ -22,12 +24,10 @@ from bench.cli.compare_output import (
 from bench.cli.options import data_option, runs_option, suite_file_option
 from bench.cli.selection import name_files_by_protocol, select_runs, select_scores
 from bench.cli.typed_option import typed
+from bench.compare.forms.forms import format_tables
 from bench.compare.tables import TableOptions, make_tables
-from bench.publish.versions import main_budget_of
 from bench.records.run import Run
-from bench.session.values import comma_list
-from bench.show.pages.board import comparison
-from bench.show.tables.forms import format_tables
+from bench.run.values import comma_list
 
 
 @click.command()

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from bench.base.errors import BenchError
+from bench.base.printing import print_grid
 from bench.base.text import list_names
 from bench.board.board import board_headline
 from bench.board.tables import board_tables, judged_tables
@@ -17,12 +18,7 @@ from bench.cli.options import json_text, print_columns, say
 from bench.compare.answer import table_answer
 from bench.compare.finding import describe_finding
 from bench.compare.footnotes import refuse_footnotes
-from bench.compare.items import disagreements, read_texts
-from bench.compare.statistics.table import Table
-from bench.records.record import RunRecord
-from bench.records.run import Run
-from bench.score.suites import Task
-from bench.show.tables.first_screen import (
+from bench.compare.forms.first_screen import (
     best_words,
     briefest_name,
     table_names,
@@ -32,10 +28,14 @@ from bench.show.tables.first_screen import (
     verdict_grid,
     verdict_legend,
 )
-from bench.show.tables.forms import print_score_tables
-from bench.show.tables.items import items_data, items_grid
-from bench.show.tables.row_notes import note_rows
-from bench.show.terminal import print_grid
+from bench.compare.forms.forms import print_score_tables
+from bench.compare.forms.items import items_data, items_grid
+from bench.compare.forms.row_notes import note_rows
+from bench.compare.items import disagreements, read_texts
+from bench.compare.statistics.table import Table
+from bench.records.record import RunRecord
+from bench.records.run import Run
+from bench.score.suites import Task
 
 UNTRAINED_NOTE = "encoder not trained: "
 """Begins a table's note that :func:`untrained_line` says in its place."""

@@ -10,6 +10,8 @@ import click
 
 from bench.base.errors import BenchError, DataDamaged, UnknownName
 from bench.base.findings import DIFFERS, Finding
+from bench.base.grid import GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.terminal import warn
 from bench.base.text import format_bytes, plural
 from bench.cli.data_overlap import overlap
@@ -36,9 +38,7 @@ from bench.data.sets import (
     sources_of,
 )
 from bench.data.sets.fetch import Fetcher
-from bench.session.needs import announce_fetches
-from bench.show.grid import GridColumn, grid
-from bench.show.terminal import print_grid
+from bench.run.needs import announce_fetches
 
 
 @click.group(cls=HelpfulGroup)

@@ -11,8 +11,10 @@ import click
 
 from bench.base.errors import BenchError, DataMissing
 from bench.base.files import write_or_fail
+from bench.base.printing import print_grid
 from bench.base.text import plural
 from bench.cli.options import data_option, json_option, json_text, say
+from bench.compare.forms.run_report import overlap_grid
 from bench.data.overlap import (
     Match,
     ScoredSentences,
@@ -23,10 +25,8 @@ from bench.data.overlap import (
 from bench.data.sets import DataFolder
 from bench.records.names import text_of
 from bench.run.corpora import open_corpus
+from bench.run.progress import RunReporter
 from bench.score.suites import expand_suites, split_names, suite
-from bench.session.progress import RunReporter
-from bench.show.tables.run_report import overlap_grid
-from bench.show.terminal import print_grid
 
 
 @click.command(short_help="Count test sentences that a training text contains.")

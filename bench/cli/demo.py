@@ -12,6 +12,7 @@ import click
 from bench.base.collector import no_collection
 from bench.base.files import write_or_fail
 from bench.base.typed import Count
+from bench.board.pages.board import comparison
 from bench.cli.compare_output import print_verdicts
 from bench.cli.options import plain_option, say
 from bench.cli.run_output import execute_and_report
@@ -20,10 +21,9 @@ from bench.compare.tables import TableOptions, make_tables
 from bench.data.corpora import open_corpus_file
 from bench.records import Run, RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
+from bench.run.progress import terminal_reporter
 from bench.run.seeds import parse_seeds
-from bench.session.progress import terminal_reporter
-from bench.session.session import Session
-from bench.show.pages.board import comparison
+from bench.run.session import Session
 
 BATCH = 32
 

@@ -30,8 +30,8 @@ from bench.cli.options import (
     runs_option,
 )
 from bench.data.sets import DataFolder, data_sets
+from bench.method.plugins import discover
 from bench.records import RunsFolder
-from bench.run.plugins import discover
 from bench.score.suites import suite, suite_names
 
 EXTRAS = {

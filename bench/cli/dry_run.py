@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from bench.base.grid import Grid, GridCell, GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.text import plural, seed_ranges
 from bench.cli.options import print_columns, print_json, say
 from bench.cli.plan_facts import (
@@ -23,16 +25,14 @@ from bench.cli.plan_facts import (
     total_text,
 )
 from bench.cli.plan_rows import PlanRow, name_of, plan_rows
+from bench.compare.forms.scores import short_count
 from bench.data.sets import Pending
 from bench.method.recipe import Value
+from bench.method.recipes import merge_recipe
 from bench.records.record import SET, is_given_by_user
+from bench.run.needs import PreparedRuns, pending_grid
 from bench.run.planned import PlannedRun, learns
-from bench.run.recipes import merge_recipe
-from bench.session.needs import PreparedRuns, pending_grid
-from bench.session.session import Session
-from bench.show.grid import Grid, GridCell, GridColumn, grid
-from bench.show.tables.scores import short_count
-from bench.show.terminal import print_grid
+from bench.run.session import Session
 
 FEW = "20steps"
 """The budget of the command that measures the time of a step."""

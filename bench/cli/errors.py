@@ -70,7 +70,7 @@ def usage_error(error: click.UsageError) -> BenchError:
     of_command = f"of {context.command_path}"
     hint = f"{context.command_path} --help"
     if isinstance(error, click.NoSuchOption) and "--set" in options:
-        from bench.run.recipe_checks import setter
+        from bench.method.recipe_checks import setter
 
         command = setter(error.option_name)
         if command.partition(" ")[0] in options:

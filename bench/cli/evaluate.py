@@ -26,16 +26,16 @@ from bench.cli.run_options import (
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
 from bench.data.reading import SUFFIXES, format_of
 from bench.data.sets import DataFolder, Pending
-from bench.external import check_model, check_prompts, find_model, plan_model
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import RunConfig
+from bench.run.external import check_model, check_prompts, find_model, plan_model
+from bench.run.needs import PreparedRuns
+from bench.run.options import plan_from_options
 from bench.run.planned import PlannedRun
+from bench.run.progress import terminal_reporter
 from bench.run.scored_tasks import scored_sentences_of
-from bench.session.needs import PreparedRuns
-from bench.session.options import plan_from_options
-from bench.session.progress import terminal_reporter
-from bench.session.session import Session
-from bench.session.values import comma_list
+from bench.run.session import Session
+from bench.run.values import comma_list
 
 
 @click.command(

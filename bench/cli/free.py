@@ -7,13 +7,13 @@ import sys
 import click
 
 from bench.base.errors import BenchError
+from bench.base.grid import Grid, GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.terminal import warn
 from bench.base.text import format_bytes, plural
 from bench.cli.options import say
 from bench.records.sizes import RunSize, measure_runs, remove_vectors
 from bench.records.store import RunsFolder
-from bench.show.grid import Grid, GridColumn, grid
-from bench.show.terminal import print_grid
 
 SHOWN = 20
 """Runs that are listed; the others share one line."""

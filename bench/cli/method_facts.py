@@ -8,12 +8,12 @@ from types import ModuleType
 from typing import Any
 
 from bench.method import Method
-from bench.references import results
+from bench.method.plugins import Plugin
+from bench.method.recipe_defaults import HELP, TRAINING
+from bench.method.recipe_files import Entry, read_recipes
+from bench.method.recipes import merge_recipe, variants_of, whole_entry
+from bench.papers import results
 from bench.run.planned import learns
-from bench.run.plugins import Plugin
-from bench.run.recipe_defaults import HELP, TRAINING
-from bench.run.recipe_files import Entry, read_recipes
-from bench.run.recipes import merge_recipe, variants_of, whole_entry
 
 
 def describe_method(plugin: Plugin) -> dict[str, Any]:

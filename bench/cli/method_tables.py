@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from bench.base.foreign_text import printable_lines
+from bench.base.grid import Grid, GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.text import plural, value_text
 from bench.cli.options import print_facts, say
-from bench.show.grid import Grid, GridColumn, grid
-from bench.show.terminal import print_grid
 
 Facts = Mapping[str, Any]
 """A method, as :func:`bench.cli.method_facts.describe_method` describes it; or a part of that."""

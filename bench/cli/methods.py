@@ -10,18 +10,18 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
+from bench.base.grid import Grid, GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.terminal import terminal_width
 from bench.base.text import plural
 from bench.cli.method_facts import describe_method
 from bench.cli.method_tables import print_method
 from bench.cli.options import json_option, json_text, plugin_option, say
+from bench.method.plugins import Registry
+from bench.method.recipe_files import read_recipes
+from bench.method.recipes import check_variant, variants_of
 from bench.run.config import split_variant
-from bench.run.plugins import Registry
-from bench.run.recipe_files import read_recipes
-from bench.run.recipes import check_variant, variants_of
-from bench.session.session import known_methods
-from bench.show.grid import Grid, GridColumn, grid
-from bench.show.terminal import print_grid
+from bench.run.session import known_methods
 
 OTHER_FAMILY = "other"
 """Of methods that name no family."""

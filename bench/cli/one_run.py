@@ -10,16 +10,16 @@ import click
 from msgspec.structs import replace
 
 from bench.base.foreign_text import make_visible
+from bench.base.printing import print_grid
 from bench.base.text import value_text
 from bench.board.repeat import repeat
 from bench.cli.options import json_text, print_columns, print_facts, say
 from bench.compare.formatting import suite_scores
+from bench.compare.forms import run_report
 from bench.records.record import RunRecord, read_record
 from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.run.batch import ClusterJob
-from bench.show.tables import run_report
-from bench.show.terminal import print_grid
 
 RUNNING = "running"
 """The status of a run that a process works on; no record stores it."""

@@ -18,10 +18,10 @@ from rich.text import Text
 from bench.base.errors import UnknownName
 from bench.base.findings import UNCHECKED, Finding
 from bench.base.foreign_text import encodable, printable_lines
+from bench.base.grid import GridColumn, grid
+from bench.base.printing import make_console, print_grid
 from bench.base.terminal import terminal_width
-from bench.session.values import comma_list
-from bench.show.grid import GridColumn, grid
-from bench.show.terminal import make_console, print_grid
+from bench.run.values import comma_list
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from bench.data.sets import Pending, data_sets
 from bench.method.budget import budget_of
 from bench.records.names import RAW, text_of
 from bench.run.memory import texts_of_row
+from bench.run.needs import pending_size
 from bench.run.planned import PlannedRun
-from bench.session.needs import pending_size
 
 CHOSEN_SETTING = "(no --setting was given)"
 """Ends the note of a plan that chose the setting; the first sentence says it."""

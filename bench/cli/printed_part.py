@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 import click
 
+from bench.base.grid import GridCell, GridColumn, grid
+from bench.base.printing import print_grid
 from bench.cli.options import say
-from bench.references import PrintedRow, ReferenceResult, released_for
-from bench.references.audit import remarks
-from bench.references.remark import format_printed
-from bench.show.grid import GridCell, GridColumn, grid
-from bench.show.terminal import print_grid
+from bench.papers import PrintedRow, ReferenceResult, released_for
+from bench.papers.audit import remarks
+from bench.papers.remark import format_printed
 
 COPIED = "c"
 RELEASED = "r"

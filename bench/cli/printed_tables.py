@@ -7,10 +7,12 @@ from dataclasses import asdict
 
 import click
 
+from bench.base.grid import Grid, GridCell, GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.text import list_names, plural
 from bench.cli.options import check_known_names, print_facts, print_json, say
 from bench.cli.printed_part import PrintedLetters, cell_text, print_letters, print_part
-from bench.references import (
+from bench.papers import (
     BY_MTEB,
     PAPERS,
     Checkpoint,
@@ -22,11 +24,9 @@ from bench.references import (
     scored_from,
     tables,
 )
-from bench.references.audit import remarks
-from bench.references.checkpoints import released_checkpoints
-from bench.references.remark import KINDS, Remark, as_data
-from bench.show.grid import Grid, GridCell, GridColumn, grid
-from bench.show.terminal import print_grid
+from bench.papers.audit import remarks
+from bench.papers.checkpoints import released_checkpoints
+from bench.papers.remark import KINDS, Remark, as_data
 
 COMPUTED = ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
 """Beginnings of the recorded notes that the audit computes as well."""

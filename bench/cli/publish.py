@@ -15,8 +15,11 @@ from rich.text import Text
 from bench.base.collector import no_collection
 from bench.base.errors import printable
 from bench.base.foreign_text import make_visible
+from bench.base.printing import print_grid
 from bench.base.terminal import warn
 from bench.base.text import plural
+from bench.board.publish import build
+from bench.board.verify.verified import report_grids
 from bench.cli.options import (
     data_option,
     json_option,
@@ -26,9 +29,6 @@ from bench.cli.options import (
     runs_option,
 )
 from bench.data.sets import DataFolder
-from bench.publish import build
-from bench.show.tables.verified import report_grids
-from bench.show.terminal import print_grid
 
 SHOWN = 20
 """Lines about runs that are left out."""
@@ -180,7 +180,7 @@ def _print_outcome(outcome: build.Outcome) -> None:
 
 def _check_versions(out: Path, as_json: bool) -> int:
     """Compare every file of every version with its manifest; returns the exit code."""
-    from bench.publish.versions import check_versions
+    from bench.board.publish.versions import check_versions
 
     reports = check_versions(out)
     if as_json:

@@ -15,9 +15,9 @@ from bench.cli.printed_tables import (
     print_papers,
     print_printed_tables,
 )
-from bench.references import ReferenceResult, meaning, results, split_name
-from bench.references.audit import remarks
-from bench.session.values import comma_list
+from bench.papers import ReferenceResult, meaning, results, split_name
+from bench.papers.audit import remarks
+from bench.run.values import comma_list
 
 
 @click.command()

@@ -11,7 +11,10 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError, FetchFailed
+from bench.base.grid import GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.terminal import warn
+from bench.board.figures import missing_library
 from bench.cli.dry_run import print_plan
 from bench.cli.errors import show_error
 from bench.cli.method_facts import describe_method
@@ -33,21 +36,18 @@ from bench.cli.run_options import (
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets
 from bench.cli.typed_option import Typed
-from bench.references import NO, RECIPES, SCORES, TEMPLATES, PaperPart, contents, find_part
+from bench.method.plugins import Registry
+from bench.papers import NO, RECIPES, SCORES, TEMPLATES, PaperPart, contents, find_part
 from bench.run.config import Plan, RunConfig
-from bench.run.plugins import Registry
+from bench.run.needs import PreparedRuns
+from bench.run.options import plan_from_options
 from bench.run.printed_runs import runs_of
+from bench.run.progress import terminal_reporter
 from bench.run.reproduce import plan_table_runs, runs_in_order, seeds_of, with_set
 from bench.run.seeds import parse_seeds
+from bench.run.session import FOR_EVER, Session, known_methods
 from bench.run.table_run import TableRun
-from bench.session.needs import PreparedRuns
-from bench.session.options import plan_from_options
-from bench.session.progress import terminal_reporter
-from bench.session.session import FOR_EVER, Session, known_methods
-from bench.session.values import comma_list
-from bench.show.figures import missing_library
-from bench.show.grid import GridColumn, grid
-from bench.show.terminal import print_grid
+from bench.run.values import comma_list
 
 COMMAND = "bench reproduce"
 

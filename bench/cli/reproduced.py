@@ -10,14 +10,14 @@ import click
 
 from bench.base.files import write_or_fail
 from bench.base.text import seed_ranges
+from bench.board.pages.reproduced import paper_figure, render_reproduced
 from bench.cli.options import print_columns, print_json, say
 from bench.compare.consistency import verdict_text
 from bench.compare.printed import Beside, Reproduced, judge_rows
+from bench.papers import SCORES, PaperPart, ReferenceResult
 from bench.records import RunsFolder
-from bench.references import SCORES, PaperPart, ReferenceResult
 from bench.run.reproduce import finished_runs_of
 from bench.run.table_run import TableRun
-from bench.show.pages.reproduced import paper_figure, render_reproduced
 
 
 def print_printed_rows(order: Sequence[TableRun]) -> None:

@@ -27,19 +27,19 @@ from bench.cli.run_output import (
     print_whole_times,
 )
 from bench.run.config import Plan
-from bench.run.planned import PlannedRun
-from bench.run.slurm import check_slurm
-from bench.run.workers import find_planned, stop_with_parent
-from bench.session.elsewhere import (
+from bench.run.elsewhere import (
     preview_jobs,
     run_locally,
     submit_jobs,
     write_commands,
 )
-from bench.session.options import plan_from_options
-from bench.session.progress import terminal_reporter
-from bench.session.ranks import launch, rank_process
-from bench.session.session import FOR_EVER, Session
+from bench.run.options import plan_from_options
+from bench.run.planned import PlannedRun
+from bench.run.progress import terminal_reporter
+from bench.run.ranks import launch, rank_process
+from bench.run.session import FOR_EVER, Session
+from bench.run.slurm import check_slurm
+from bench.run.workers import find_planned, stop_with_parent
 
 
 @click.command(cls=GroupedCommand)

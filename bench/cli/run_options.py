@@ -12,7 +12,7 @@ from bench.base.devices import Precision
 from bench.base.typed import Count
 from bench.cli.typed_option import Typed, typed
 from bench.run.seeds import parse_seeds
-from bench.session.values import comma_list
+from bench.run.values import comma_list
 
 WHAT = "What is run"
 HOW = "How it is run"

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import click
 
 from bench.base.errors import RunFailed
+from bench.base.grid import GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.text import format_duration
 from bench.cli.errors import show_error
 from bench.cli.options import print_json
@@ -15,12 +17,10 @@ from bench.compare.formatting import suite_scores
 from bench.method.budget import STEPS, budget_of
 from bench.records import RunRecord, RunsFolder
 from bench.records.record import AVERAGE
+from bench.run.needs import missing_sets
 from bench.run.planned import PlannedRun
+from bench.run.session import Session
 from bench.score.suites import name_average
-from bench.session.needs import missing_sets
-from bench.session.session import Session
-from bench.show.grid import GridColumn, grid
-from bench.show.terminal import print_grid
 
 
 def print_missing_sets(runs: Sequence[PlannedRun]) -> int:

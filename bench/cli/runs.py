@@ -11,6 +11,8 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
+from bench.base.grid import Grid, GridCell, GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.terminal import warn
 from bench.base.text import list_names
 from bench.cli.free import free_space
@@ -26,9 +28,7 @@ from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
 from bench.records.store import RunsFolder
 from bench.run.batch import JOBS_FOLDER, ClusterJob, EngineSilent
 from bench.run.jobs import queued_jobs, submitted_batches
-from bench.session.values import comma_list
-from bench.show.grid import Grid, GridCell, GridColumn, grid
-from bench.show.terminal import print_grid
+from bench.run.values import comma_list
 
 NEWEST = 30
 """Runs that are listed without --all."""

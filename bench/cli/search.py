@@ -10,7 +10,9 @@ from typing import Any
 import click
 from msgspec import to_builtins
 
+from bench.base.printing import print_grid
 from bench.base.terminal import warn
+from bench.board.figures import missing_library, write_figures
 from bench.cli.options import print_columns, print_json, say
 from bench.cli.run_options import (
     HOW,
@@ -30,6 +32,9 @@ from bench.records.searches import (
     expected_best,
 )
 from bench.run.config import Plan
+from bench.run.needs import pending_grid
+from bench.run.options import plan_from_options
+from bench.run.progress import terminal_reporter
 from bench.run.search.found import search_facts
 from bench.run.search.prepare import (
     PlannedSearch,
@@ -42,12 +47,7 @@ from bench.run.search.space import short_value
 from bench.run.search.study import Pruner, Sampler, Trials, TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.run.seeds import parse_seeds
-from bench.session.needs import pending_grid
-from bench.session.options import plan_from_options
-from bench.session.progress import terminal_reporter
-from bench.session.session import Session
-from bench.show.figures import missing_library, write_figures
-from bench.show.terminal import print_grid
+from bench.run.session import Session
 
 
 @click.command(

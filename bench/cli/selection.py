@@ -16,8 +16,8 @@ from bench.records.copies import distinct_runs
 from bench.records.record import Score, read_record
 from bench.records.run import Run
 from bench.records.store import RunsFolder
+from bench.run.values import comma_list
 from bench.score.suites import OWN, Task, split_names, suite
-from bench.session.values import comma_list
 
 FIELDS = {
     "backbone": ("backbone", "backbone_name"),

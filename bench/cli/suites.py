@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
+from bench.base.grid import GridColumn, grid
+from bench.base.printing import print_grid
 from bench.base.terminal import warn
 from bench.base.text import list_names
 from bench.cli.options import (
@@ -18,8 +20,6 @@ from bench.cli.options import (
     print_json,
 )
 from bench.score.suites import Suite, SuiteOfParts, suite, suite_names, suite_plugin
-from bench.show.grid import GridColumn, grid
-from bench.show.terminal import print_grid
 
 
 @click.command()

@@ -10,8 +10,13 @@ from rich.console import Console
 from rich.progress import track
 
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED
+from bench.base.printing import print_grid
 from bench.base.terminal import shows_bars, warn
 from bench.base.text import plural
+from bench.board.verify import runs_below
+from bench.board.verify.findings import RunReport
+from bench.board.verify.places import MANIFEST, compare_encoded, find_folders, verify_folders
+from bench.board.verify.verified import report_grids
 from bench.cli.options import (
     data_option,
     json_option,
@@ -21,11 +26,6 @@ from bench.cli.options import (
 )
 from bench.data.sets import DataFolder
 from bench.records import RunsFolder
-from bench.show.tables.verified import report_grids
-from bench.show.terminal import print_grid
-from bench.verify import runs_below
-from bench.verify.findings import RunReport
-from bench.verify.places import MANIFEST, compare_encoded, find_folders, verify_folders
 
 
 @click.command()

@@ -1,2 +1,4 @@
-"""Everything that ``bench compare`` adds to means: how sure they are, what papers printed, what
-they cost, and what must not be compared."""
+"""From records to tables and verdicts: rows, intervals, the rule, and the words for all of them.
+
+Not here: a model, or a page; what it makes is printed by any command and drawn by the board.
+"""

@@ -22,7 +22,7 @@ from bench.records.packed import has_predictions
 from bench.records.predictions import Predicted, read_predicted, same_items
 from bench.records.record import RunRecord, Score
 from bench.records.run import Run
-from bench.score.influence import Influence, influences
+from bench.score.influences import Influence, influences
 from bench.score.metrics.metric import Metric
 from bench.score.suites import find_metric
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import variance
 
-from bench.references import (
+from bench.papers import (
     UNKNOWN,
     ReferenceResult,
 )
-from bench.references.bounds import half_unit
+from bench.papers.bounds import half_unit
 from bench.score.metrics.metric import metric_named
 
 LEVEL = 0.95

@@ -22,9 +22,7 @@ from bench.base.text import list_names
 from bench.compare.consistency import CONSISTENT, NOT_TESTED, PrintVerdict, judge_print, pooled_sd
 from bench.compare.statistics.table import Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
-from bench.records.names import text_of
-from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
-from bench.references import (
+from bench.papers import (
     AVERAGE,
     DEV,
     SUITES,
@@ -36,7 +34,9 @@ from bench.references import (
     find_printed,
     meaning,
 )
-from bench.references.audit import remarks
+from bench.papers.audit import remarks
+from bench.records.names import text_of
+from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
 from bench.score.metrics.metric import metric_named
 
 DEV_SET = "STS-B dev"

@@ -1,1 +1,4 @@
-"""Evaluation sets and training text: finding, fetching, reading and checking them."""
+"""Evaluation sets, training text and people's own files: found, fetched, read and checked.
+
+Not here: a model, or how a text is scored.
+"""

@@ -1,4 +1,7 @@
-"""A run's model as a folder that other people's tools load."""
+"""A run's model as a folder that other people's tools load.
+
+Not here: a way to score it; the tools have their own.
+"""
 
 from bench.export.exported import Exported
 from bench.export.stored import FORMS, ModelExport, describe_export, write_model

@@ -10,12 +10,12 @@ import jinja2
 
 from bench.backbones.bidirectional import SINCE
 from bench.base.foreign_text import escape_markdown
+from bench.compare.forms.run_report import run_in_words
 from bench.export.card_tables import licence_table, origin_table, recipe_table, scores_table
 from bench.export.exported import Exported
 from bench.export.mteb_folder import hub_backbone
 from bench.records import Run, RunRecord
 from bench.run.finished import TrainedRun
-from bench.show.tables.run_report import run_in_words
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 LOAD = """from sentence_transformers import SentenceTransformer

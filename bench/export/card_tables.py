@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bench.base.grid import GridCell, GridColumn, grid
+from bench.base.markup import as_markdown
 from bench.base.text import value_text
 from bench.compare.formatting import metric_words
 from bench.data.sets import data_sets
 from bench.export.cells import scored_cells
 from bench.records import Run, RunRecord
 from bench.run.finished import TrainedRun
-from bench.show.grid import GridCell, GridColumn, grid
-from bench.show.markup import as_markdown
 
 BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
 

@@ -1,8 +1,7 @@
 """The functions of ``import bench``, a module for each, and the classes that they return.
 
-Each function does the same as the verb of its name on the command line, with the same code, records
-and messages: a user's mistake is a :class:`bench.base.errors.BenchError` of one line, which ends
-with what to do.
+Not here: anything that the command line cannot do, too; both call the same rooms below.
+A user's mistake is a :class:`bench.base.errors.BenchError` of one line, which ends with what to do.
 """
 
 from __future__ import annotations

@@ -14,11 +14,11 @@ from bench.base.typed import convert_typed
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import Method
+from bench.method.plugins import Plugin, discover, from_file, register_class
+from bench.method.recipe_checks import OF_ENCODERS, OTHER_NAMES, plain_key
+from bench.method.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
+from bench.method.recipe_files import read_custom
 from bench.run.config import RunConfig, as_typed, split_variant
-from bench.run.plugins import Plugin, discover, from_file, register_class
-from bench.run.recipe_checks import OF_ENCODERS, OTHER_NAMES, plain_key
-from bench.run.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
-from bench.run.recipe_files import read_custom
 from bench.score.suites import split_names, use_files
 
 PathLike = str | os.PathLike[str]

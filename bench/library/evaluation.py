@@ -10,15 +10,6 @@ from functools import partial
 from typing import Any
 
 from bench.base.paths import recorded_word
-from bench.external import (
-    Model,
-    check_model,
-    check_prompts,
-    find_model,
-    plan_model,
-)
-from bench.external.identity import tell_apart
-from bench.external.planning import doubt_about
 from bench.library.arguments import (
     PathLike,
     Plugins,
@@ -33,10 +24,19 @@ from bench.library.arguments import (
 from bench.library.results import Result
 from bench.library.running import choose_reporter, collect_results
 from bench.library.terms import in_python_terms
+from bench.method.plugins import discover
 from bench.records.store import RunsFolder
 from bench.run.config import Plan, RunConfig
-from bench.run.plugins import discover
-from bench.session.session import Session
+from bench.run.external import (
+    Model,
+    check_model,
+    check_prompts,
+    find_model,
+    plan_model,
+)
+from bench.run.external.identity import tell_apart
+from bench.run.external.planning import doubt_about
+from bench.run.session import Session
 
 
 @in_python_terms

@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from bench.session.progress import RunReporter
+from bench.run.progress import RunReporter
 
 REDRAW = 0.25
 """Seconds between two drawings, at least."""

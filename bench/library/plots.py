@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
+from bench.board.figures.lines import draw_lines, search_lines
+from bench.board.figures.rows import FigureRows, draw_rows
+from bench.board.figures.sheet import STYLE
 from bench.compare.formatting import setting_words
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Row, Table
 from bench.library.libraries import import_pyplot
 from bench.records.searches import Trial
-from bench.show.figures.lines import draw_lines, search_lines
-from bench.show.figures.rows import FigureRows, draw_rows
-from bench.show.figures.sheet import STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

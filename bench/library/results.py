@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from bench.base.errors import DataMissing, UnknownName
+from bench.base.markup import as_html
+from bench.base.printing import draw_grids, drawn_text
+from bench.compare.forms.data import HEADING, cell_rows
+from bench.compare.forms.forms import format_tables
+from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.library.libraries import import_pandas
 from bench.library.plots import plot_tables
+from bench.method.recipe_checks import plain_key
 from bench.records.copies import distinct_runs
 from bench.records.record import AVERAGE, RunRecord, Score
 from bench.records.run import Run
 from bench.records.tidy import COLUMNS, tidy_rows
-from bench.run.recipe_checks import plain_key
-from bench.show.markup import as_html
-from bench.show.tables.data import HEADING, cell_rows
-from bench.show.tables.forms import format_tables
-from bench.show.tables.scores import score_grid
-from bench.show.terminal import draw_grids, drawn_text
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from bench.base.errors import BenchError
 from bench.library.notebook import NotebookReporter, in_notebook
 from bench.library.results import Result
+from bench.run.needs import missing_sets
 from bench.run.planned import PlannedRun
-from bench.session.needs import missing_sets
-from bench.session.progress import QuietReporter, RunReporter, terminal_reporter
-from bench.session.session import Session
+from bench.run.progress import QuietReporter, RunReporter, terminal_reporter
+from bench.run.session import Session
 
 
 def choose_reporter(progress: bool) -> RunReporter | QuietReporter:

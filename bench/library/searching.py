@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
+from bench.base.grid import Grid, GridColumn, grid
+from bench.base.markup import as_html
+from bench.base.printing import draw_grid
 from bench.library.arguments import (
     Methods,
     PathLike,
@@ -37,10 +40,7 @@ from bench.run.config import Plan, with_recipes
 from bench.run.search.prepare import SearchOptions, check_optuna, plan_search, search_options
 from bench.run.search.study import Pruner, Sampler, Trials, TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
-from bench.session.session import Session
-from bench.show.grid import Grid, GridColumn, grid
-from bench.show.markup import as_html
-from bench.show.terminal import draw_grid
+from bench.run.session import Session
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,7 +28,7 @@ from bench.library.results import Results
 from bench.library.running import choose_reporter, collect_results
 from bench.library.terms import in_python_terms
 from bench.run.config import Plan, with_recipes
-from bench.session.session import Session
+from bench.run.session import Session
 
 Setting = Literal["unsupervised", "supervised", "none"]
 

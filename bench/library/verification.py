@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from bench.base.findings import UNCHECKED, Finding
+from bench.base.markup import as_html
+from bench.base.printing import draw_grids
+from bench.board.verify.findings import RunReport
+from bench.board.verify.places import compare_encoded, find_folders, verify_folders
+from bench.board.verify.verified import report_grids
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.library.libraries import import_pandas
 from bench.library.results import STYLE, Result, print_to_text
 from bench.library.terms import in_python_terms
 from bench.records.store import RunsFolder
-from bench.show.markup import as_html
-from bench.show.tables.verified import report_grids
-from bench.show.terminal import draw_grids
-from bench.verify.findings import RunReport
-from bench.verify.places import compare_encoded, find_folders, verify_folders
 
 if TYPE_CHECKING:
     import pandas as pd

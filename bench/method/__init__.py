@@ -1,5 +1,7 @@
 """The contract of a method: the only module of ``bench`` that a plugin imports.
 
+Not here: a method (``methods/``), a suite, or the loop; recipes and plugins are found here.
+
 A method is anything that turns sentences into vectors. Two layers:
 
 * :class:`Method` needs a name and ``encode``; it may use torch or not.
@@ -48,8 +50,8 @@ if TYPE_CHECKING:
     from bench.method.answers import COMPANY, ask_probe
     from bench.method.batch import Batch, Loss
     from bench.method.features import Features, Ids, constant, join, pad, widened
-    from bench.method.optimizer import UncorrectedAdamW, adamw
-    from bench.method.torch_method import TorchMethod
+    from bench.method.optimizer import UncorrectedAdamW
+    from bench.method.torch_method import TorchMethod, adamw
     from bench.method.whole_texts import encode_whole
 
 __all__ = [
@@ -130,8 +132,8 @@ LAZY = {
     "bench.method.answers": ("COMPANY", "ask_probe"),
     "bench.method.batch": ("Batch", "Loss"),
     "bench.method.features": ("Features", "Ids", "constant", "join", "pad", "widened"),
-    "bench.method.optimizer": ("UncorrectedAdamW", "adamw"),
-    "bench.method.torch_method": ("TorchMethod",),
+    "bench.method.optimizer": ("UncorrectedAdamW",),
+    "bench.method.torch_method": ("TorchMethod", "adamw"),
     "bench.method.whole_texts": ("encode_whole",),
 }
 

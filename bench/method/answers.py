@@ -39,7 +39,7 @@ PROBE = (
     "said of most.",
 )
 """An object that says nothing about itself is identified by its answers to these; see also
-``bench/external/identity.py``.
+``bench/run/external/identity.py``.
 """
 
 ROUNDING = 1e-4

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
 
-from bench.base.errors import PluginFailed
-from bench.base.user_code import place_of_code
 from bench.method.features import Features
-
-if TYPE_CHECKING:
-    from bench.method.torch_method import TorchMethod
 
 
 @dataclass
@@ -66,26 +60,3 @@ class Loss:
 
     total: Tensor
     parts: Mapping[str, Tensor] = field(default_factory=dict)
-
-
-def checked_loss(method: TorchMethod, returned: Any) -> Loss:
-    """Return the value that a method returned as its loss, after checks.
-
-    Raises PluginFailed, with the place in the method's code, unless it is a Loss of tensors with
-    one number as its total.
-    """
-    place = place_of_code(type(method).loss if method.is_split() else type(method).forward)
-    if not isinstance(returned, Loss):
-        raise PluginFailed(f"{place}: returned {type(returned).__name__}; return Loss(tensor)")
-    for name, value in {"total": returned.total, **returned.parts}.items():
-        if not isinstance(value, Tensor):
-            raise PluginFailed(
-                f"{place}: '{name}' of the loss is {type(value).__name__}; expected a Tensor"
-            )
-    if returned.total.numel() != 1:
-        raise PluginFailed(
-            f"{place}: expected one finite number as the loss, "
-            f"found a tensor of shape {tuple(returned.total.shape)}",
-            "Loss(total.mean()), or its sum",
-        )
-    return returned

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.method.contract import Method
     from bench.method.ranks import Alone
 
 
@@ -62,7 +61,7 @@ class Context:
     precision: str = "fp32"
     seed: int = 42
     folder: Path = Path(".")
-    dev_score: Callable[[Method], float] | None = None
+    dev_score: Callable[[Any], float] | None = None
     reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = lambda: False
     offline: bool = False

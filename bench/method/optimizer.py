@@ -6,14 +6,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-
-from bench.base.errors import RunFailed
-
-if TYPE_CHECKING:
-    from bench.method.torch_method import TorchMethod
 
 
 class UncorrectedAdamW(torch.optim.AdamW):
@@ -56,38 +51,3 @@ class UncorrectedAdamW(torch.optim.AdamW):
         finally:
             for group, (rate, eps, decay) in zip(self.param_groups, before, strict=True):
                 group.update(lr=rate, eps=eps, weight_decay=decay)
-
-
-def adamw(
-    method: TorchMethod,
-    betas: tuple[float, float] = (0.9, 0.999),
-    eps: float = 1e-8,
-    *,
-    bias_correction: bool = True,
-) -> torch.optim.AdamW:
-    """Build AdamW with the rate and decay of the method's recipe; no decay on biases and layer
-    norms.
-
-    Args:
-        method: The method, whose parameters with ``requires_grad`` train.
-        betas: Decay of the two running means.
-        eps: Added to the root in the denominator.
-        bias_correction: False as in BERT's code, where the first updates are larger.
-
-    Returns:
-        The optimiser.
-
-    Raises:
-        RunFailed: If no parameter trains.
-    """
-    recipe = method.recipe
-    trained = [p for p in method.parameters() if p.requires_grad]
-    if not trained:
-        raise RunFailed(f"{method.name} has no parameter that trains")
-    groups = [
-        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": recipe.weight_decay},
-        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    filled = [group for group in groups if group["params"]]
-    kind = torch.optim.AdamW if bias_correction else UncorrectedAdamW
-    return kind(filled, lr=recipe.learning_rate, betas=betas, eps=eps, fused=True)

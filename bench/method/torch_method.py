@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from bench.backbones.adapters import KEY, has_adapters
 from bench.backbones.model import Backbone
-from bench.base.errors import BenchError, Interrupted, PluginFailed
+from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
 from bench.base.paths import recorded_path
 from bench.base.user_code import place_of_code
 from bench.data.corpora.token_cache import TokenisedCorpus
@@ -34,7 +34,7 @@ from bench.method.features import (
     widened,
 )
 from bench.method.json_files import read_run_json
-from bench.method.optimizer import adamw
+from bench.method.optimizer import UncorrectedAdamW
 from bench.method.passes import by_rows, compute_exactly
 from bench.method.ranks import ALONE, Alone
 from bench.method.recipe import Recipe
@@ -515,3 +515,38 @@ class TorchMethod(Method, nn.Module):
                 f"the first is {different[0]}"
             )
         self.load_state_dict(state, strict=False)
+
+
+def adamw(
+    method: TorchMethod,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    *,
+    bias_correction: bool = True,
+) -> torch.optim.AdamW:
+    """Build AdamW with the rate and decay of the method's recipe; no decay on biases and layer
+    norms.
+
+    Args:
+        method: The method, whose parameters with ``requires_grad`` train.
+        betas: Decay of the two running means.
+        eps: Added to the root in the denominator.
+        bias_correction: False as in BERT's code, where the first updates are larger.
+
+    Returns:
+        The optimiser.
+
+    Raises:
+        RunFailed: If no parameter trains.
+    """
+    recipe = method.recipe
+    trained = [p for p in method.parameters() if p.requires_grad]
+    if not trained:
+        raise RunFailed(f"{method.name} has no parameter that trains")
+    groups = [
+        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": recipe.weight_decay},
+        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    filled = [group for group in groups if group["params"]]
+    kind = torch.optim.AdamW if bias_correction else UncorrectedAdamW
+    return kind(filled, lr=recipe.learning_rate, betas=betas, eps=eps, fused=True)

@@ -1,4 +1,7 @@
-"""Run records and the folder that holds them."""
+"""The record of a run, its predictions, and the folder that holds them: written whole, read checked.
+
+Not here: how a score is computed, or which runs may be compared.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""From a request to records: methods, recipes, plans, execution, and tables of papers."""
+"""From a request to records: options, plans, sessions, execution here or elsewhere, searches.
+
+Not here: a comparison of runs, and how anything looks.
+"""

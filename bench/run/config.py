@@ -34,7 +34,7 @@ from bench.base.devices import Precision
 from bench.base.errors import BenchError, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.typed import Count, convert_typed
-from bench.run.recipe_files import read_custom
+from bench.method.recipe_files import read_custom
 from bench.run.seeds import parse_seeds
 from bench.run.target import Target, parse_target
 

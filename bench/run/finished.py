@@ -14,13 +14,13 @@ from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.method.context import Context, Reporter, SilentReporter
 from bench.method.contract import Method
+from bench.method.plugins import Plugin, discover
 from bench.method.recipe import Recipe, Value
 from bench.records.damage import AGAIN, AGAIN_FRESH, UNREADABLE, checkpoint_problem
 from bench.records.names import CHECKPOINT
 from bench.records.record import RunRecord, read_record
 from bench.records.store import RunsFolder
 from bench.run.planned import learns
-from bench.run.plugins import Plugin, discover
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from bench.base.errors import BenchError
 from bench.data.corpora import Corpus
 from bench.method.checks import check_noise
 from bench.method.contract import Method
+from bench.method.plugins import Plugin
 from bench.method.recipe import Recipe
-from bench.run.plugins import Plugin
 
 
 def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:

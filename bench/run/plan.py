@@ -16,15 +16,15 @@ from bench.base.user_code import plugin_code
 from bench.data.sets import (
     DataFolder,
 )
+from bench.method.plugins import Plugin, Registry
 from bench.method.recipe import Recipe
+from bench.method.recipe_checks import check_overrides
+from bench.method.recipe_files import read_custom
 from bench.records.record import RunRecord
 from bench.run.config import RunConfig, combinations_of
 from bench.run.languages import language_notes
 from bench.run.planned import PlannedRun, learns
 from bench.run.planner import Planner
-from bench.run.plugins import Plugin, Registry
-from bench.run.recipe_checks import check_overrides
-from bench.run.recipe_files import read_custom
 from bench.run.scored_tasks import ScoredTasks, find_scored_tasks
 from bench.score.suites import check_suite_name, expand_suites
 

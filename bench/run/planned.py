@@ -10,10 +10,10 @@ from bench.backbones import Reference
 from bench.base.errors import DataMissing
 from bench.data.corpora import Corpus
 from bench.method.contract import Method
+from bench.method.plugins import Plugin
 from bench.method.recipe import Recipe
+from bench.method.recipe_files import CustomRecipe
 from bench.records.fingerprint import fingerprint_of
-from bench.run.plugins import Plugin
-from bench.run.recipe_files import CustomRecipe
 from bench.score.suites import KnownTask, Task
 
 NOT_TRAINED = "none"

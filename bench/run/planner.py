@@ -18,8 +18,13 @@ from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_last_batch
 from bench.method.contract import Method
+from bench.method.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.method.encoder_values import BOTH_WAYS, check_encoder_values
+from bench.method.plugins import Plugin
 from bench.method.recipe import Recipe, Value
+from bench.method.recipe_checks import check_entries, check_values
+from bench.method.recipe_files import CustomRecipe, Entry, read_recipes
+from bench.method.recipes import merge_recipe, settings_with_recipe, whole_entry
 from bench.records.record import BUDGET, CORPUS_PARTS, SET
 from bench.run.config import RunConfig
 from bench.run.corpora import (
@@ -30,15 +35,10 @@ from bench.run.corpora import (
     open_corpus,
 )
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
-from bench.run.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.run.fit import check_dropout, check_kind, ranks_matter
 from bench.run.languages import language_notes
 from bench.run.length import known_steps, length_notes, with_typed_length
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
-from bench.run.plugins import Plugin
-from bench.run.recipe_checks import check_entries, check_values
-from bench.run.recipe_files import CustomRecipe, Entry, read_recipes
-from bench.run.recipes import merge_recipe, settings_with_recipe, whole_entry
 from bench.run.scored_tasks import ScoredTasks
 from bench.score.suites import KnownTask
 

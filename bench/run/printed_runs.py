@@ -8,7 +8,8 @@ from itertools import product
 from pathlib import Path
 
 from bench.base.errors import BenchError
-from bench.references import (
+from bench.method.plugins import Registry
+from bench.papers import (
     SUITES,
     Checkpoint,
     FigureRuns,
@@ -26,7 +27,6 @@ from bench.references import (
 )
 from bench.run.config import combinations_of
 from bench.run.planned import NOT_TRAINED, learns
-from bench.run.plugins import Registry
 from bench.run.table_run import TableRun
 
 OPEN = ("not stated", "presumably", "inferred")

@@ -11,7 +11,7 @@ from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.compare.consistency import printed_runs
 from bench.compare.formatting import setting_words
-from bench.references import Checkpoint, PrintedRow, ReferenceResult
+from bench.papers import Checkpoint, PrintedRow, ReferenceResult
 from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun
 

@@ -20,9 +20,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, PluginFailed
+from bench.base.user_code import place_of_code
 from bench.method import Method
-from bench.method.batch import Batch, checked_loss
+from bench.method.batch import Batch, Loss
 from bench.method.torch_method import TorchMethod
 from bench.training.spread import leaves_of, own_gradients, same_draws
 
@@ -98,3 +99,26 @@ def check_chunk(method: Method | type[Method]) -> None:
             "omit --chunk, or define views(batch) and loss(views, batch) instead: "
             "docs/add-a-method.md",
         )
+
+
+def checked_loss(method: TorchMethod, returned: Any) -> Loss:
+    """Return the value that a method returned as its loss, after checks.
+
+    Raises PluginFailed, with the place in the method's code, unless it is a Loss of tensors with
+    one number as its total.
+    """
+    place = place_of_code(type(method).loss if method.is_split() else type(method).forward)
+    if not isinstance(returned, Loss):
+        raise PluginFailed(f"{place}: returned {type(returned).__name__}; return Loss(tensor)")
+    for name, value in {"total": returned.total, **returned.parts}.items():
+        if not isinstance(value, Tensor):
+            raise PluginFailed(
+                f"{place}: '{name}' of the loss is {type(value).__name__}; expected a Tensor"
+            )
+    if returned.total.numel() != 1:
+        raise PluginFailed(
+            f"{place}: expected one finite number as the loss, "
+            f"found a tensor of shape {tuple(returned.total.shape)}",
+            "Loss(total.mean()), or its sum",
+        )
+    return returned

@@ -19,8 +19,8 @@ from tiny import SCORED, SENTENCES
 from bench.backbones import load, resolve
 from bench.method import Batch, Context, Recipe, TorchMethod, Value
 from bench.method.ranks import Ranks
+from bench.method.recipes import merge_recipe
 from bench.methods import masking
-from bench.run.recipes import merge_recipe
 from bench.training.gradient import backward
 
 RECIPE: dict[str, Any] = {

@@ -23,12 +23,12 @@ from bench.export.vectors import compare_vectors
 from bench.method import Context, Recipe
 from bench.method.building import build_method
 from bench.method.checks import check_direction
+from bench.method.recipes import merge_recipe
 from bench.methods.focal_infonce import FocalInfoNCE
 from bench.methods.mirror_bert import MirrorBert
 from bench.methods.pooling import POOLERS, last_token
 from bench.methods.prefix import check_prompt
 from bench.methods.simcse import SimCSE
-from bench.run.recipes import merge_recipe
 
 
 @pytest.fixture(scope="module", params=["llama", "qwen"])
@@ -60,9 +60,9 @@ def test_a_first_token_that_sees_no_other_is_refused_with_the_values_to_set(
 
 def test_a_plan_refuses_a_causal_backbone_before_anything_is_loaded(folder: str) -> None:
     from bench.data.sets import DataFolder
+    from bench.method.plugins import discover
     from bench.run.config import RunConfig
     from bench.run.plan import plan_config
-    from bench.run.plugins import discover
 
     for method in ("simcse", "promcse", "cls", "esimcse"):
         request = RunConfig(methods=(method,), backbones=(folder,), suites=("check",))

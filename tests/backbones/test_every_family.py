@@ -217,7 +217,7 @@ def test_a_first_token_that_sees_no_other_is_refused(
     name: str, models: Models, tmp_path: Path
 ) -> None:
     from bench.method.building import build_method
-    from bench.run.recipes import merge_recipe
+    from bench.method.recipes import merge_recipe
 
     recipe = merge_recipe(SimCSE, None, "", {"dropout": "0.1"}, trained=True)
     reference, context = resolve(models(name)), Context(folder=tmp_path)

@@ -13,9 +13,9 @@ from made_runs import made_runs
 
 from bench.cli import VERBS
 from bench.cli.methods import year_of
-from bench.conformance.methods import SENTENCES
-from bench.run.plugins import discover
-from bench.run.recipes import variants_of
+from bench.method.plugins import discover
+from bench.method.recipes import variants_of
+from bench.run.conformance.methods import SENTENCES
 from bench.run.seeds import parse_seeds
 from bench.score.suites import suite_names
 
@@ -114,7 +114,8 @@ def test_a_plugin_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert all(finding["outcome"] == "agrees" for finding in report["findings"])
     file.write_text(PLUGIN.replace("[:, 0]", ".mean(1)"))
     monkeypatch.setattr(  # another process was started above
-        "bench.conformance.methods.encode_elsewhere", lambda case: case.build().encode(SENTENCES)
+        "bench.run.conformance.methods.encode_elsewhere",
+        lambda case: case.build().encode(SENTENCES),
     )
     done = bench("check", file)
     assert done.exit_code == 1 and done.stdout.splitlines()[-1] == "1 failed"

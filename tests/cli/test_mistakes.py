@@ -173,9 +173,9 @@ def test_methods_and_files_need_no_option(
     ],
 )
 def test_a_series_stays_a_series(key: str, values: str) -> None:
+    from bench.method.plugins import discover
+    from bench.method.recipe_checks import check_overrides
     from bench.run.config import combinations_of
-    from bench.run.plugins import discover
-    from bench.run.recipe_checks import check_overrides
 
     check_overrides({key: values}, [discover()["simcse"].cls], True)
     assert [overrides[key] for overrides in combinations_of({key: values})] == values.split(",")

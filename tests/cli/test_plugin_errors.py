@@ -11,10 +11,10 @@ import pytest
 from commands import argv, bench, error_line
 
 from bench.base.findings import AGREES, DIFFERS, Finding
-from bench.conformance import methods as conformance
-from bench.conformance import once_each
-from bench.conformance.methods import SENTENCES, check_method
-from bench.run.plugins import from_file
+from bench.method.plugins import from_file
+from bench.run.conformance import methods as conformance
+from bench.run.conformance import once_each
+from bench.run.conformance.methods import SENTENCES, check_method
 
 METHOD = """
 import torch

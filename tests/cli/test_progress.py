@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from bench.session.progress import RunReporter, terminal_reporter
+from bench.run.progress import RunReporter, terminal_reporter
 
 
 def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(

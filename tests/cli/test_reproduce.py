@@ -15,8 +15,8 @@ from hub import send_requests_to
 from models import sentences
 from syrupy.assertion import SnapshotAssertion
 
+from bench.method.plugins import discover
 from bench.records import RunsFolder
-from bench.run.plugins import discover
 
 Trial = tuple[str | Path, ...]
 

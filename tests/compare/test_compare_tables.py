@@ -13,14 +13,14 @@ from compared_runs import printed_text, row_named, runs_in
 from predicted_runs import N, cosines, family, gold_of
 from syrupy.assertion import SnapshotAssertion
 
-from bench import show
+from bench.compare import forms
 from bench.compare.answer import comparison_of, verdict_of
+from bench.compare.forms.forms import format_tables
 from bench.compare.statistics.table import Table
 from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, make_tables
 from bench.records import Run
 from bench.score.metrics.correlation import spearman
-from bench.show.tables.forms import format_tables
 
 NOISES = {"sure": 0.1, "good": 0.32, "alike": 0.33, "weak": 1.5}
 SEEDS = (1, 2, 3, 4, 5)
@@ -108,7 +108,7 @@ def test_the_terminal(table: Table, width: int, snapshot: SnapshotAssertion) -> 
 
 
 def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
-    file = Path(show.__file__).parent / "tables" / "schema" / "compare-3.schema.json"
+    file = Path(forms.__file__).parent / "schema" / "compare-3.schema.json"
     schema = json.loads(file.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)

@@ -11,7 +11,7 @@ import recomputed
 from made_runs import made_run, made_runs
 
 from bench.board.board import build_board
-from bench.publish.version_files import board_json
+from bench.board.publish.version_files import board_json
 from bench.records import Run
 
 

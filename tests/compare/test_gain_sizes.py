@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from bench.compare.gain_sizes import MOST_SEEDS, seeds_for_gain, smallest_gain
-from bench.references import FILE, claimed_gain, noise_of_single_runs, reported_sd
+from bench.papers import FILE, claimed_gain, noise_of_single_runs, reported_sd
 
 BERT = "bert-base-uncased"
 

@@ -13,9 +13,9 @@ from scipy.stats import t as student
 
 from bench.compare.consistency import best_of, judge_print, pooled_sd, printed_runs, verdict_text
 from bench.compare.printed import Beside, Reproduced, judge_rows, score_of
+from bench.method.plugins import discover
+from bench.papers import ReferenceResult, find_part, results
 from bench.records import RunRecord, Score
-from bench.references import ReferenceResult, find_part, results
-from bench.run.plugins import discover
 from bench.run.printed_runs import runs_of
 
 REGISTRY = discover()

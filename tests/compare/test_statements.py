@@ -11,8 +11,8 @@ from judged_rows import judged_row as row
 from judged_rows import judged_table as table
 
 from bench.compare.answer import table_answer
+from bench.compare.forms.legend import sign_legend
 from bench.compare.statistics.table import Row, Table
-from bench.show.tables.legend import sign_legend
 
 A = row("a", 62.0)
 B = row("b", 61.0)

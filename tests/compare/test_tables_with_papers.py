@@ -11,8 +11,8 @@ from msgspec import structs
 from predicted_runs import family
 
 from bench.base.errors import BenchError
+from bench.compare.forms.forms import format_tables
 from bench.compare.tables import TableOptions, make_tables
-from bench.show.tables.forms import format_tables
 
 
 def test_the_printed_value_is_shown_with_ours(tmp_path: Path) -> None:

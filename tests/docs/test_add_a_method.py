@@ -20,7 +20,7 @@ from commands import argv
 from commands import bench as command_line
 from pages import code_blocks
 
-from bench.conformance.methods import SENTENCES
+from bench.run.conformance.methods import SENTENCES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "add-a-method.md"
@@ -45,7 +45,7 @@ def written(tmp_path: Path, short_check: None, monkeypatch: pytest.MonkeyPatch) 
 
 
 def loaded(file: Path) -> Any:
-    from bench.run.plugins import discover
+    from bench.method.plugins import discover
 
     return discover([file])["dcl"].cls
 
@@ -99,7 +99,8 @@ def test_the_commands_of_another_loss_check_train_and_compare_it(
 def test_the_example_keeps_the_contract(written: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands of the page encode in another process; here that is not done again."""
     monkeypatch.setattr(
-        "bench.conformance.methods.encode_elsewhere", lambda case: case.build().encode(SENTENCES)
+        "bench.run.conformance.methods.encode_elsewhere",
+        lambda case: case.build().encode(SENTENCES),
     )
     done = written("check", "my_method.py")
     assert done.exit_code == 0, done.stdout + done.stderr

@@ -55,7 +55,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"mteb:": "mteb is slow to import; tests/score/suites/test_mteb.py",
     r"^bench verify leaderboards/v\d+": "hundreds of runs; tests/golden/test_version.py",
     r"--retrain-free|--items|^bench data check": (
-        "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py"
+        "evaluation data or a checkpoint; tests/board/verify, tests/cli/test_compare_items.py"
     ),
     r"--submissions|--predictions-url": (
         "a run of somebody else, a server; tests/publish, tests/project/test_workflows.py"

@@ -15,7 +15,7 @@ import published_rows
 import pytest
 from test_commands import PAGES
 
-from bench.references import results
+from bench.papers import results
 
 ROOT = Path(__file__).resolve().parents[2]
 SCORE = re.compile(r"(?<![\d.])[1-9]\d\.\d\d(?!\.?\d)")
@@ -57,7 +57,7 @@ def table(page: str, name: str) -> list[list[str]]:
 
 
 def test_printed_numbers_of_methods_equal_the_papers() -> None:
-    """docs/methods.md against bench.references; its remarks hold, too."""
+    """docs/methods.md against bench.papers; its remarks hold, too."""
     page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
     every = [one for one in results() if one.task == "Avg." and not one.variant]
 

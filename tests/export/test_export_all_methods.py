@@ -16,10 +16,10 @@ from exports import CASES, FOLDER, REGISTRY, TEXTS, Case, make, outside
 from outside import SAVED_AGAIN
 
 from bench.base.errors import BenchError
-from bench.conformance.methods import tiny_backbone
 from bench.export.st_folder import write_st
 from bench.export.vectors import relative_difference
 from bench.method import TorchMethod
+from bench.run.conformance.methods import tiny_backbone
 
 pytestmark = pytest.mark.nightly  # over 60 models are written, and loaded by another process
 

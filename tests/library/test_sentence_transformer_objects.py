@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from st_folders import bert_folder, st_folder, word_tokenizer
 
-from bench.external.objects import object_plugin
+from bench.run.external.objects import object_plugin
 
 
 def test_word_vectors_have_no_longest_text() -> None:

@@ -16,8 +16,8 @@ from bags import Bag, bag
 from st_folders import bert_folder, st_folder
 
 import bench
-from bench.external.objects import ObjectModel, object_plugin
 from bench.method.answers import PROBE
+from bench.run.external.objects import ObjectModel, object_plugin
 
 CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
 CHANGES = "get other vectors at each call"
@@ -126,7 +126,7 @@ def test_an_encoder_that_gives_a_sentence_several_vectors_is_named(
     model: Any, said: str | None
 ) -> None:
     if isinstance(model, dict):
-        from bench.external.stored import table_plugin
+        from bench.run.external.stored import table_plugin
 
         doubt = table_plugin(model, "mine").cls.doubt()  # type: ignore[attr-defined]
     else:

@@ -18,7 +18,7 @@ import pytest
 import bench
 from bench.base.errors import BenchError, UnknownName
 from bench.library.arguments import find_methods, recipe_texts
-from bench.run import plugins as known
+from bench.method import plugins as known
 from bench.run.seeds import parse_seeds
 
 CLASS = """

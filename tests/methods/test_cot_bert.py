@@ -18,9 +18,9 @@ from test_templates import tokens, vocabulary
 from torch import Tensor
 
 from bench import methods
+from bench.method.recipe_files import read_recipes
 from bench.methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
 from bench.methods.templates import Template, empty, wrap_sentences
-from bench.run.recipe_files import read_recipes
 
 MEANS = "means {m} , so it can be summarized as {m} ."
 ROBERTA = ("The sentence of ' {s} ' ", "The sentence : ' {s} ' ")

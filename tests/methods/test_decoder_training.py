@@ -14,6 +14,9 @@ from models import built, sentences
 
 from bench.base.errors import BenchError
 from bench.method import Recipe, Value
+from bench.method.plugins import discover
+from bench.method.recipe_files import read_recipes
+from bench.method.recipes import choose_entry, merge_recipe
 from bench.methods.angle import complex_similarity, in_batch
 from bench.methods.angle_llama import AnglELLaMA
 from bench.methods.cosent import order_loss, pair_cosines
@@ -21,9 +24,6 @@ from bench.methods.mntp import MNTP
 from bench.methods.pcc_tuning import PccTuning, correlation
 from bench.methods.simcse import SimCSE
 from bench.run.length import length_notes
-from bench.run.plugins import discover
-from bench.run.recipe_files import read_recipes
-from bench.run.recipes import choose_entry, merge_recipe
 
 SCORES = [0.0, 0.5, 1.0, 0.2]
 

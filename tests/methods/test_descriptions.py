@@ -13,7 +13,7 @@ import click
 import pytest
 
 from bench.cli import main
-from bench.run.plugins import discover
+from bench.method.plugins import discover
 
 REGISTRY = discover()
 EVERY = pytest.mark.parametrize("name", list(REGISTRY))

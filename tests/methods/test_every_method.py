@@ -2,7 +2,7 @@
 gathering, refusals, sizes.
 
 The conformance suite checks the same contract on other sentences
-(tests/conformance/test_conformance.py).
+(tests/run/conformance/test_conformance.py).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from harness import TEXTS, batch_of, counts, focal, hinge, info_nce, training, v
 from models import built, sentences
 
 from bench.method import BenchError, TorchMethod
-from bench.run.plugins import discover
-from bench.run.recipes import merge_recipe
+from bench.method.plugins import discover
+from bench.method.recipes import merge_recipe
 
 U, S = "unsupervised", "supervised"
 LAST_BIAS = "layer.1.output.LayerNorm.bias"  # it cancels if a template's bias is subtracted

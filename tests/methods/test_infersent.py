@@ -17,8 +17,8 @@ from models import WORDS, sentences
 
 from bench.backbones import Reference
 from bench.method import Batch, Context, Recipe, Value
+from bench.method.recipes import merge_recipe
 from bench.methods.infersent import InferSent
-from bench.run.recipes import merge_recipe
 
 KNOWN = sorted(set(WORDS))[2:]  # two words have no vector
 

@@ -21,12 +21,12 @@ import pytest
 from bench.data.corpora import open_corpus_file
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
+from bench.method.plugins import discover
+from bench.method.recipes import merge_recipe
 from bench.records import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.execute import execute
 from bench.run.plan import plan_config
-from bench.run.plugins import discover
-from bench.run.recipes import merge_recipe
 from bench.run.vectors import dev_score
 from bench.run.weights import build_for_run
 from bench.score.suites import LoadedTask

@@ -16,11 +16,11 @@ import pytest
 
 from bench import methods
 from bench.method import Method, Value
-from bench.references import meaning, results
+from bench.method.recipe_defaults import TRAINING
+from bench.method.recipe_files import NO_SOURCE, Entry, read_recipes
+from bench.method.recipes import merge_recipe, variants_of
+from bench.papers import meaning, results
 from bench.run.planner import vectors_named
-from bench.run.recipe_defaults import TRAINING
-from bench.run.recipe_files import NO_SOURCE, Entry, read_recipes
-from bench.run.recipes import merge_recipe, variants_of
 
 FOLDER = Path(methods.__file__).parent
 

@@ -16,8 +16,8 @@ from models import built, sentences
 from test_simcse import head_outputs
 
 from bench.method import Batch
+from bench.method.plugins import discover
 from bench.methods.losses import energy_hinge, info_nce
-from bench.run.plugins import discover
 
 TEXTS = [
     sentences(6, seed=seed, longest=9) for seed in range(1, 6)

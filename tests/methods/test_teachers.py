@@ -10,9 +10,9 @@ from harness import batch_of, training
 from models import built, sentences
 
 from bench.method import BenchError
+from bench.method.recipes import merge_recipe
 from bench.methods.guided_simcse import GuidedSimCSE
 from bench.methods.rankcse import RankCSE
-from bench.run.recipes import merge_recipe
 
 U, S = "unsupervised", "supervised"
 

@@ -67,6 +67,6 @@ def test_answers_are_places_and_names_that_they_define() -> None:
 def test_contributing_names_what_the_code_defines() -> None:
     """CONTRIBUTING says in which files a suite, a figure and a format are added."""
     assert "BUILT_IN" in defined_names(ROOT / "bench/score/suites/registry.py")
-    assert "board_figures" in defined_names(ROOT / "bench/show/figures/__init__.py")
+    assert "board_figures" in defined_names(ROOT / "bench/board/figures/__init__.py")
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert "`BUILT_IN`" in text and "`board_figures()`" in text

@@ -46,14 +46,14 @@ ALL = of_bench() | of_methods()
 
 
 def imports(path: Path, *, at_import_only: bool = False) -> set[str]:
-    """Return the imports of a file as "a.b" and, for ``from a import b``, as "a.b" too.
-
-    Imports for type checkers only are left out.
+    """Return the imports of a file as "a.b" and, for ``from a import b``, as "a.b" too, also those for
+    type checkers; ``at_import_only`` leaves these and those of functions out.
     """
     found: set[str] = set()
 
     def walk(node: ast.AST) -> None:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if at_import_only and for_types:
             return
         if at_import_only and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             return
@@ -97,7 +97,7 @@ def test_bench_names_no_method_in_its_code() -> None:
     """Neither as an import nor as a special case: a string that equals a method's name is allowed
     only in an example for the user.
     """
-    from bench.run.plugins import discover
+    from bench.method.plugins import discover
 
     names = {n for n in discover() if n not in {"cls"}}
     for name, path in of_bench().items():
@@ -125,9 +125,9 @@ def test_methods_know_the_contract_and_each_others_parts_only() -> None:
 
 def keys_of_methods() -> set[str]:
     """Recipe keys that methods define and the harness does not."""
-    from bench.external.external import ExternalModel
-    from bench.run.plugins import discover
-    from bench.run.recipe_defaults import ON_REQUEST, TRAINING
+    from bench.method.plugins import discover
+    from bench.method.recipe_defaults import ON_REQUEST, TRAINING
+    from bench.run.external.external import ExternalModel
 
     registry = discover()
     keys = set()
@@ -188,7 +188,7 @@ def test_bench_reads_no_recipe_key_of_a_method() -> None:
 
 ROOMS = (
     "base",
-    "references",
+    "papers",
     "data",
     "backbones",
     "records",
@@ -197,14 +197,8 @@ ROOMS = (
     "compare",
     "training",
     "run",
-    "external",
-    "conformance",
-    "verify",
     "board",
-    "show",
-    "publish",
     "export",
-    "session",
     "library",
     "cli",
 )
@@ -213,17 +207,14 @@ those before it.
 """
 LIGHT = (
     "bench.base",
-    "bench.references",
+    "bench.papers",
     "bench.data",
     "bench.records",
     "bench.compare",
     "bench.board",
-    "bench.verify",
-    "bench.publish",
-    "bench.show",
     "bench.score.encoding",
     "bench.run.plan",
-    "bench.run.recipes",
+    "bench.method.recipes",
     "bench.run.reproduce",
 )
 """Parts that never need a model: none of them imports what is heavy, not even when it is called."""
@@ -231,7 +222,7 @@ OTHERS_FILES = {"bench.base.devices"}  # about what torch can do here
 MAY_NOT = {
     "bench.data.corpora": ("bench.data.sets",),
     "bench.data.sets": ("bench.data.corpora",),
-    "bench.method": ("bench.data.sets", "bench.records", "bench.score.suites"),
+    "bench.method": ("bench.data.sets", "bench.records.store", "bench.score.suites"),
     "bench.training": (
         "bench.data.sets",
         "bench.records.record",
@@ -239,16 +230,15 @@ MAY_NOT = {
         "bench.score.metrics",
     ),
     "bench.run.plan": ("bench.run.execute", "bench.training"),
-    "bench.verify": ("bench.training",),
-    "bench.session": ("click",),
+    "bench.board.verify": ("bench.training",),
+    "bench.run": ("click",),
     "bench.library": ("click",),
     "bench.cli": ("bench.library",),
-    "bench.show": (
+    "bench.board.pages": (
         "bench.run.plan",
-        "bench.run.plugins",
+        "bench.method.plugins",
         "bench.run.execute",
         "bench.training",
-        "bench.method",
         "bench.backbones",
     ),
 }
@@ -303,8 +293,8 @@ def rooms_in_paths(tree: ast.AST) -> set[str]:
 
 
 def test_files_of_a_room_above_are_not_read() -> None:
-    assert rooms_in_paths(ast.parse("Path(__file__).parents[1] / 'verify' / 'given.json'")) == {
-        "verify"
+    assert rooms_in_paths(ast.parse("Path(__file__).parents[1] / 'board' / 'given.json'")) == {
+        "board"
     }
     up = set()
     for name, path in of_bench().items():
@@ -336,16 +326,16 @@ def test_a_part_does_not_know_what_it_may_not_know(package: str) -> None:
 @pytest.mark.parametrize(
     ("package", "allowed"),
     [
-        ("bench.score.metrics", ("bench.score.influence",)),
-        ("bench.score.influence", ()),
+        ("bench.score.metrics", ("bench.score.influence", "bench.records.predictions")),
+        ("bench.score.influence", ("bench.records.predictions",)),
         (
             "bench.compare.statistics",
             (
-                *("bench.records.names", "bench.records.predictions"),
+                *("bench.records.names", "bench.records.predictions", "bench.records.record"),
                 *("bench.score.influence", "bench.score.suites"),
             ),
         ),
-        ("bench.references", ("bench.base.errors", "bench.base.findings")),
+        ("bench.papers", ("bench.base.errors", "bench.base.findings")),
     ],
 )
 def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
@@ -376,7 +366,7 @@ TORCH_ONLY = (
     "bench.method.torch_method",
     "bench.method.whole_texts",
     "bench.training",
-    "bench.conformance",
+    "bench.run.conformance",
     "bench.export.both_ways",  # a module of exports, which is copied into them
     "bench.methods",
 )

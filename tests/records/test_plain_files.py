@@ -27,11 +27,11 @@ from bench.base.reading import (
     read_plain_file,
     refuse_links,
 )
+from bench.board.verify import check_manifest
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
 from bench.records.curve import read_curve
 from bench.records.packed import Packed
-from bench.verify import check_manifest
 
 
 def test_a_regular_file_is_read_and_a_link_above_its_folder_is_followed(tmp_path: Path) -> None:

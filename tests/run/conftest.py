@@ -13,7 +13,7 @@ from finished_runs import finished
 from models import sentences
 from slurm_cluster import SlurmCluster, why_not
 
-from bench.run.plugins import Registry, discover
+from bench.method.plugins import Registry, discover
 
 
 @pytest.fixture(scope="module")

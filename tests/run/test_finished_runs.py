@@ -22,12 +22,12 @@ from three_tasks import LoadedRatings, suite_of
 
 import bench
 from bench.base.errors import BenchError, RunFailed
+from bench.board.publish.gather import gather
+from bench.board.verify import verify_run
 from bench.library import Result
-from bench.publish.gather import gather
 from bench.records import RunsFolder
 from bench.score.encoding import VectorStore
 from bench.score.suites import SuitePlugin, registry
-from bench.verify import verify_run
 
 ORDER = ("First", "Second", "YesNo")
 

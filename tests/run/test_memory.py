@@ -14,12 +14,12 @@ from transformers import AutoConfig
 
 from bench.backbones import Reference, resolve
 from bench.data.corpora import open_corpus_file
+from bench.method.plugins import discover
+from bench.method.recipes import merge_recipe
 from bench.run import memory
 from bench.run.config import as_typed
 from bench.run.memory import Held, fitting_chunk, held_by, memory_of
 from bench.run.planned import PlannedRun
-from bench.run.plugins import discover
-from bench.run.recipes import merge_recipe
 
 REGISTRY = discover()
 SIZES: dict[str, dict[str, Any]] = {

@@ -11,7 +11,11 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.method import Recipe
-from bench.references import (
+from bench.method.plugins import discover
+from bench.method.recipe_files import read_recipes
+from bench.method.recipe_types import parse_value
+from bench.method.recipes import merge_recipe, whole_entry
+from bench.papers import (
     FigureRuns,
     PaperPart,
     PrintedRow,
@@ -23,11 +27,7 @@ from bench.references import (
 )
 from bench.run.config import RunConfig
 from bench.run.planned import learns
-from bench.run.plugins import discover
 from bench.run.printed_runs import merge_runs, runs_of
-from bench.run.recipe_files import read_recipes
-from bench.run.recipe_types import parse_value
-from bench.run.recipes import merge_recipe, whole_entry
 from bench.run.reproduce import runs_in_order, seeds_of, with_set
 from bench.run.table_run import TableRun
 

@@ -13,9 +13,9 @@ from models import sentences
 from msgspec.structs import replace
 
 from bench.base.errors import NotAModel
+from bench.method.plugins import discover
 from bench.records import BackboneUsed, RunsFolder
 from bench.run.finished import backbone_of, find_run, load_finished_run
-from bench.run.plugins import discover
 
 
 @pytest.mark.slow

@@ -15,13 +15,13 @@ from commands import bench
 
 from bench.base.errors import BenchError, CorpusError, DataMissing
 from bench.data.sets import DataFolder, Later
+from bench.method.plugins import Registry
 from bench.records.fingerprint import record_fingerprint
 from bench.records.record import CORPUS_PARTS, read_record
 from bench.run.config import RunConfig
 from bench.run.corpora import corpus_arguments, name_with_content, open_corpus
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun
-from bench.run.plugins import Registry
 
 NO_DATA = DataFolder(None)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.base.printing import draw_grids, drawn_text
+from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Row, Table
 from bench.records import Run, RunRecord
-from bench.show.tables.scores import score_grid
-from bench.show.terminal import draw_grids, drawn_text
 
 
 def runs_in(runs: Path, records: list[RunRecord]) -> list[Run]:

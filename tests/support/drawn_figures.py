@@ -10,10 +10,10 @@ import pytest
 from matplotlib.figure import Figure as Sheet
 
 from bench.board.board import Board
+from bench.board.figures import Figure, board_figures
+from bench.board.figures.sheet import BAR
 from bench.board.tables import BoardTable
 from bench.compare.statistics.table import Table
-from bench.show.figures import Figure, board_figures
-from bench.show.figures.sheet import BAR
 
 LENGTHS = (1, 4, 16)
 SEEDS = 3  # seeds of a method with its own recipe

@@ -17,7 +17,7 @@ from models import built, sentences
 
 from bench.export.vectors import SENTENCES
 from bench.method import Method
-from bench.run.plugins import discover
+from bench.method.plugins import discover
 
 TEXTS = [*SENTENCES, *sentences(20, seed=3)]
 REGISTRY = discover()

@@ -15,7 +15,7 @@ from torch import nn
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from bench.method import Backbone, Batch, Context, Features, TorchMethod
-from bench.run.recipes import merge_recipe
+from bench.method.recipes import merge_recipe
 from bench.run.record_of import parameter_counts
 
 TEXTS = [sentences(6, seed=seed, longest=longest) for seed, longest in ((1, 12), (2, 5), (3, 9))]

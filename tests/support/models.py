@@ -15,10 +15,10 @@ from torch import nn
 from bench.backbones import resolve
 from bench.method import Context, Method, Recipe, Value, seed_for
 from bench.method.batch import Batch, Loss
+from bench.method.recipe_defaults import TRAINING
+from bench.method.recipes import merge_recipe
 from bench.method.torch_method import TorchMethod
 from bench.run.planned import learns
-from bench.run.recipe_defaults import TRAINING
-from bench.run.recipes import merge_recipe
 
 TEXT = (
     "a man plays the guitar woman reads book in park dog runs fast over green grass "

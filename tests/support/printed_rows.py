@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bench.references import PrintedRow, ReferenceResult
-from bench.references.checks import CHECKS
-from bench.references.remark import Remark
+from bench.papers import PrintedRow, ReferenceResult
+from bench.papers.checks import CHECKS
+from bench.papers.remark import Remark
 
 NAMED = {"paper": "promcse", "table": "1", "label": "X", "setting": "unsupervised", "method": "x"}
 NAMED |= {"backbone": "b", "variant": "", "task": "STS12", "metric": "spearman", "runs": ""}

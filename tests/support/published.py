@@ -12,8 +12,8 @@ import pytest
 from commands import bench
 from made_runs import HOSTILE, damaged_run, hostile_run, hostile_scores, made_runs, whole_folder
 
-from bench.publish import build
-from bench.publish.build import Outcome
+from bench.board.publish import build
+from bench.board.publish.build import Outcome
 
 SUB_PATH = "some/where else"
 """Where the site lies on its host, with a space, for links must be quoted."""

@@ -25,9 +25,9 @@ from models import built, sentences
 from torch import Tensor, nn
 
 from bench.method import Batch, BenchError, Context, Loss, TorchMethod, seed_for
+from bench.method.plugins import discover
 from bench.method.ranks import Ranks
 from bench.run.planned import NOT_TRAINED, learns
-from bench.run.plugins import discover
 from bench.training.batches import part_of
 from bench.training.gradient import backward
 

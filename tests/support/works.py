@@ -19,8 +19,8 @@ import torch
 
 from bench.backbones.families import FAMILIES, check_mlm_head
 from bench.base.errors import BenchError
-from bench.conformance.methods import SENTENCES, TOLERANCE, Case
-from bench.run.plugins import discover
+from bench.method.plugins import discover
+from bench.run.conformance.methods import SENTENCES, TOLERANCE, Case
 
 NO_DEBIAS = {"debias_train": "false", "debias_at_dev": "false", "debias_at_test": "false"}
 MLM_TRANSFORM = NO_DEBIAS | {"head": "mlm-transform"}
@@ -90,9 +90,9 @@ def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
     """Return the method's refusal of the backbone before anything is loaded: ``check``, as a plan
     calls it.
     """
+    from bench.method.recipe_files import read_recipes
+    from bench.method.recipes import choose_entry, merge_recipe
     from bench.run.planned import learns
-    from bench.run.recipe_files import read_recipes
-    from bench.run.recipes import choose_entry, merge_recipe
 
     one = case(row, backbone, folder)
     entry = choose_entry(

@@ -14,8 +14,8 @@ from bench.backbones import resolve
 from bench.base.errors import Interrupted
 from bench.method import Context, Recipe, Value
 from bench.method.building import build_method
+from bench.method.recipes import merge_recipe
 from bench.methods.simcse import SimCSE
-from bench.run.recipes import merge_recipe
 from bench.training.gradient import backward
 from bench.training.loop import run_loop
 

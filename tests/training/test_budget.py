@@ -19,9 +19,9 @@ from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical_budget, parse_budget, total_steps
+from bench.method.recipe_files import Entry
+from bench.method.recipes import merge_recipe
 from bench.records.curve import read_curve
-from bench.run.recipe_files import Entry
-from bench.run.recipes import merge_recipe
 from bench.training import states, trainer
 from bench.training.batches import row_order
 from bench.training.loop import run_loop

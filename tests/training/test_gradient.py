@@ -19,9 +19,9 @@ from torch import Tensor
 from bench.base.errors import BenchError
 from bench.method import Batch, Loss, TorchMethod, features, passes
 from bench.method.features import Features
+from bench.method.plugins import discover
+from bench.method.recipes import merge_recipe
 from bench.run.planned import learns
-from bench.run.plugins import discover
-from bench.run.recipes import merge_recipe
 from bench.training.gradient import backward
 
 REGISTRY = discover()

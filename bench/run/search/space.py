@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from bench.base.errors import BenchError, UnknownName
+from bench.method.plugins import Plugin
 from bench.method.recipe import Recipe, Value
-from bench.run.plugins import Plugin
-from bench.run.recipe_defaults import BACKBONES
-from bench.run.recipe_files import fits_selector, read_recipes
-from bench.run.recipe_types import WHOLE, parse_value, wrong_kind
+from bench.method.recipe_defaults import BACKBONES
+from bench.method.recipe_files import fits_selector, read_recipes
+from bench.method.recipe_types import WHOLE, parse_value, wrong_kind
 
 NOT_SEARCHED = (
     "select_on",

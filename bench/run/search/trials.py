@@ -15,7 +15,7 @@ from bench.run.search.worker import SearchWorker
 
 
 class TrialReporter(Reporter, Protocol):
-    """Shows the progress of trials: with a :class:`bench.session.progress.RunReporter`, or not at
+    """Shows the progress of trials: with a :class:`bench.run.progress.RunReporter`, or not at
     all.
     """
 

@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from bench.compare.statistics.items import Items
 from bench.records.predictions import Predicted
-from bench.score.influence import AT_ONCE, influences
+from bench.score.influences import AT_ONCE, influences
 from bench.score.metrics.metric import ACCURACY, SPEARMAN, SPEARMAN_BOOTSTRAP
 
 

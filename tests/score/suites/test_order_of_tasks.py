@@ -16,9 +16,10 @@ from three_tasks import SETS, suite_of, task_of
 
 from bench.base.errors import BenchError
 from bench.base.findings import AGREES, Finding
-from bench.conformance.suites import check_suite, stand_in
+from bench.board.verify.scores import check_scores
 from bench.data.sets import DataFolder
 from bench.records import Run, RunRecord, RunsFolder, Score
+from bench.run.conformance.suites import check_suite, stand_in
 from bench.run.scoring import merge_scores
 from bench.score import suites
 from bench.score.suites import (
@@ -29,7 +30,6 @@ from bench.score.suites import (
     rescore,
 )
 from bench.score.suites.definition import check_average
-from bench.verify.scores import check_scores
 
 
 @pytest.fixture

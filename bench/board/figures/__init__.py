@@ -1,0 +1,49 @@
+"""Figures of a version, made from its records alone: SVG with direct labels, a static caption, and
+their data.
+
+list(board_figures(board))  # those that the records have data for; printed gains against noise
+first
+
+A new figure is a function from a group of tables to a :class:`Figure` or None, and a line in
+:func:`board_figures`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bench.board.addresses import unused_name
+from bench.board.board import Board
+from bench.board.figures.ablations import ablations
+from bench.board.figures.groups import table_groups
+from bench.board.figures.lines import frequent, learning, rescaling, spectrum, write_figures
+from bench.board.figures.points import geometry, quality_against_cost, shift
+from bench.board.figures.rows import few_shot, gains, paper_gains
+from bench.board.figures.sheet import Figure, missing_library
+
+__all__ = ["Figure", "board_figures", "missing_library", "rescaling", "write_figures"]
+
+
+def board_figures(board: Board) -> list[Figure]:
+    """Make the figures of a version, group by group, each with a name that no other has."""
+    groups = table_groups(board)
+    made = [paper_gains(group) for group in groups[:1]]
+    for group in groups:
+        made += [
+            gains(group),
+            quality_against_cost(group, "cost"),
+            shift(group),
+            learning(group),
+            geometry(group),
+            spectrum(group),
+            quality_against_cost(group, "parameters"),
+            frequent(group),
+            few_shot(group),
+            *ablations(group),
+        ]
+    named: dict[str, Figure] = {}
+    for figure in made:
+        if figure is not None:
+            name = unused_name(figure.name, named)  # two folders may have one name
+            named[name] = replace(figure, name=name)
+    return list(named.values())

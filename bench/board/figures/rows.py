@@ -1,0 +1,186 @@
+"""Figures in which a method is a row: gains that papers print next to what seeds alone do, gains
+over the baseline, few labelled examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from bench.base.text import list_names
+from bench.board.figures.groups import Group
+from bench.board.figures.sheet import ACCENT, QUIET, DataRow, Figure, draw_mark, rounded
+from bench.compare.formatting import signed_number
+from bench.compare.statistics.table import BETTER, WORSE, Against
+from bench.papers import (
+    BASE,
+    REPORTED,
+    noise_of_single_runs,
+    printed_gains,
+    reported_sd,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FAR = 20
+"""Points of a gain that is not drawn to scale: one outlier would squeeze all others."""
+MOST_GAINS = 40
+"""Rows of the figure of gains over the baseline."""
+MOST_METHODS = 4
+"""Methods of the figure of few labelled examples."""
+FigureRows = Sequence[tuple[str, float, Sequence[float], bool]]
+"""Name, value, ends of its bar, and whether it is coloured; the first at the top."""
+
+
+def sheet_height(rows: Sequence[object]) -> float:
+    """Return the height of a sheet with so many rows, in points."""
+    return 56.0 + 20.0 * len(rows)
+
+
+def draw_rows(axes: Axes, rows: FigureRows, across: str, gains_over: float | None = None) -> None:
+    """Draw row i at the height i.
+
+    ``gains_over``: the values are gains, with a line at that one. A row that is far away has its
+    number in its name, and no point.
+    """
+    names = [name for name, *_ in rows]
+    for i, (name, value, bar, strong) in enumerate(rows):
+        if gains_over is None or abs(value) <= FAR:
+            draw_mark(axes, value, i, ACCENT if strong else QUIET, bar)
+        else:
+            names[i] = f"{name} ({signed_number(value).replace('-', '−')})"
+    if gains_over is not None:
+        axes.axvline(gains_over, color=ACCENT, linestyle="--")
+        axes.text(gains_over, -0.7, f"{gains_over:.3g}", ha="center", va="bottom", size=10)
+    axes.set_yticks(range(len(rows)), names)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
+    axes.locator_params(axis="x", nbins=6)
+    axes.set_xlabel(across)
+
+
+def paper_gains(group: Group) -> Figure | None:
+    """Draw the gains that papers report over SimCSE against the noise of single runs; None if the
+    group has no row of simcse on STS."""
+    if not any(point.row.method == BASE for point in group.points("sts")):
+        return None
+    printed = printed_gains()
+    sd = reported_sd()
+    line = noise_of_single_runs(sd)
+    above = sum(gain.gain > line for gain in printed)
+    count = Counter(gain.label for gain in printed)
+    rows = []
+    data: list[DataRow] = []
+    for gain in printed:
+        first = gain.first
+        name = gain.label
+        if count[name] > 1:
+            name += f", {first.backbone.removesuffix('-uncased')}"
+        rows.append((name, gain.gain, (), gain.gain > line))
+        data.append(
+            (
+                gain.label,
+                f"{first.paper}:{first.table}",
+                f"{first.setting}, {first.backbone}",
+                *rounded(gain.base, gain.gain, line),
+            )
+        )
+    reports = [f"{value:.2f} by {source}" for source, value in REPORTED.items()]
+    figure = group.figure(
+        "printed-gains",
+        "Papers' claimed gains against measured noise",
+        f"{above} of {len(printed)} gains over SimCSE that papers report are above the line of "
+        f"noise, {line:.1f} points. Two single runs of one method differ by less in 95 of 100 "
+        "pairs, if runs spread like the averages of SimCSE on unsupervised BERT-base that "
+        f"{len(REPORTED)} parties report ({list_names(reports, len(reports))}: SD {sd:.2f}, in "
+        "which code and hardware differ, too; line: 1.96 × √2 × SD). Gains: on the STS average, "
+        "where the paper ran SimCSE itself in the same setting and on the same backbone; single "
+        "runs, or the paper does not say how many. For other backbones and settings no such "
+        "reports are known; the same line is laid on them.",
+        data,
+        plot=partial(draw_rows, rows=rows, across="points of the STS average", gains_over=line),
+        height=sheet_height(rows),
+        header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", "line"),
+    )
+    if figure is None:
+        return None
+    # the data are the papers' own, of other backbones than the group's
+    return replace(figure, title="Papers' claimed gains against measured noise")
+
+
+def gains(group: Group) -> Figure | None:
+    """Draw the rows that were compared with the baseline, the largest gain first; None if there is
+    none."""
+    suite = min(group.tables, key=lambda suite: (suite != "sts", suite))
+    table = group.tables[suite]
+    compared: list[tuple[str, Against]] = []
+    for point in group.methods(suite):
+        against = point.cell.against
+        if against is not None and against.verdict is not None:
+            compared.append((point.label, against))
+    compared.sort(key=lambda gain: -gain[1].difference)
+    rows = []
+    for label, against in compared[:MOST_GAINS]:
+        ends = [end for end in (against.ci_low, against.ci_high) if end is not None]
+        rows.append((label, against.difference, ends, against.verdict in (BETTER, WORSE)))
+    data: list[DataRow] = []
+    for label, against in compared:
+        numbers = rounded(against.difference, against.ci_low, against.ci_high, against.ci_level)
+        data.append((label, *numbers, str(against.verdict)))
+    return group.figure(
+        "gains",
+        f"Gains over {table.baseline}",
+        "Each row minus the baseline. Bar: the confidence interval of the difference, at the level "
+        "given in the table. Coloured: better or worse than the baseline; grey: inconclusive. Rows "
+        "more than 20 points away are not drawn; their difference is in brackets. "
+        f"At most {MOST_GAINS} rows, the highest.",
+        data,
+        fewest=1,
+        plot=partial(
+            draw_rows,
+            rows=rows,
+            across=f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}",
+            gains_over=0.0,
+        ),
+        height=sheet_height(rows),
+        suites=(suite,),
+        header=("method", "gain", "low", "high", "level of the interval", "verdict"),
+    )
+
+
+def few_shot(group: Group) -> Figure | None:
+    """Draw accuracies from few labelled examples (ConPVP, Figure 7); None if fewer than two methods
+    have them."""
+    data: list[DataRow] = []
+    rows = []
+    table = group.tables.get("fewshot")
+    tasks = table.columns[:-1] if table else ()
+    for task in tasks:
+        points = group.methods("fewshot", task)[:MOST_METHODS]
+        best = max((point.cell.mean for point in points), default=0.0)
+        for point in points:
+            scores = [group.score(run, "fewshot", task) for run in point.row.runs]
+            spread = fmean(score.std or 0.0 for score in scores if score)
+            mean = point.cell.mean
+            bar = (mean - spread, mean + spread)
+            data.append((point.label, task, *rounded(mean, *bar)))
+            rows.append((f"{task}, {point.label}", mean, bar, mean == best))
+    return group.figure(
+        "few-shot",
+        "From 16 examples per class",
+        "Accuracy from 16 examples per class, a mean over draws of the examples and over seeds; "
+        "bar: "
+        "one standard deviation over draws each way. All methods have the same draws. Coloured: "
+        "the "
+        "highest. At most four methods are drawn, the first four of the table.",
+        data,
+        plot=partial(draw_rows, rows=rows, across="accuracy, %"),
+        height=sheet_height(rows),
+        suites=("fewshot",),
+        paper_figure="ConPVP, Figure 7",
+        header=("method", "task", "mean", "mean - sd", "mean + sd"),
+    )

@@ -1,0 +1,158 @@
+"""The main page of a version: one sentence that answers, the tables, figures, printed numbers, how
+it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from bench.base.foreign_text import make_visible
+from bench.base.grid import SIGNS
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
+from bench.board.figures import Figure
+from bench.board.finding import board_finding
+from bench.board.pages.citations import row_anchors
+from bench.board.pages.engine import render_template
+from bench.board.pages.gain_sizes import gain_sizes_grid
+from bench.board.pages.intervals import drawn_rows, level_text, versus_heading
+from bench.board.pages.new_row import plan_to_copy
+from bench.board.pages.panel import as_script, panel_data
+from bench.board.pages.printed import printed_papers
+from bench.board.pages.row_letters import letters_grid, row_letters, table_letters
+from bench.board.pages.run_page import remarks_on, run_facts, sentences
+from bench.board.pages.small_grids import changes_grid, data_grid, methods_grid
+from bench.board.pages.words import plain_text
+from bench.board.tables import BoardTable, board_tables
+from bench.compare.formatting import SEVERAL, setting_words, variant_words
+from bench.compare.forms.scores import COSTS, cost_texts, legend
+from bench.compare.statistics.table import BETTER, Row, Table
+from bench.papers import PAPERS
+from bench.records.run import Run
+
+
+def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
+    """Write the page as HTML; it links to board.css and board.js in ``assets/``."""
+    note = sentences(board.note or "")
+    return render_template(
+        "board.html",
+        board=board,
+        up=0,
+        finding=board_finding([shown.table for shown in board.tables]),
+        one_file=board.one_file,
+        preview=PREVIEW_NOTE if board.version == PREVIEW else "",
+        note=" ".join(note[:2]),
+        more_note=" ".join(note[2:]),
+        plan_to_copy=plan_to_copy(board),
+        switches=switches(board.tables),
+        several=SEVERAL,
+        head_first=head_first,
+        variant=variant_words,
+        trains=trains,
+        costs=known_costs,
+        cost_texts=cost_texts,
+        legend_items=legend_items,
+        row_letters=row_letters,
+        table_letters=table_letters,
+        letters_grid=letters_grid,
+        anchors=row_anchors(board),
+        plain_text=plain_text,
+        citations=PAPERS,
+        versus_heading=versus_heading,
+        level_text=level_text,
+        drawn_rows=drawn_rows,
+        remarks=partial(remarks_on, board),
+        figures=figures,
+        data_grid=data_grid,
+        gain_sizes=None if board.one_file else gain_sizes_grid(board),
+        methods=methods_grid(board),
+        papers=printed_papers(board),
+        changes=changes_grid(board),
+        about=partial(run_facts, board),
+        data=as_script(panel_data(board)),
+    )
+
+
+def comparison(
+    runs: Sequence[Run], tables: Sequence[Table], title: str = "Comparison", note: str | None = None
+) -> str:
+    """Write the main page of any runs and their tables as one file, with everything about each run;
+    no network.
+
+    The same runs make the same bytes.
+    """
+    in_rows: set[str] = set()
+    for table in tables:
+        in_rows.update(run for row in table.rows for run in row.runs)
+    shown = [run for run in runs if run.record.run_id in in_rows]
+    return render_board(
+        Board(
+            version=PREVIEW,
+            date=max((run.record.provenance.created for run in shown), default="")[:10],
+            title=title,
+            note=note,
+            answer=board_finding(tables).text,
+            runs=tuple(shown),
+            left_out=(),
+            tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
+            one_file=True,
+        )
+    )
+
+
+def legend_items(board: Board, shown: BoardTable) -> tuple[list[str], list[str]]:
+    """Return what must be known to read a table, and what may be known of it, a sentence each
+    without its full stop."""
+    table = shown.table
+    first: list[str] = []
+    more: list[str] = []
+    if len(table.rows) > 1:
+        first.append("bold: highest; underlined: second")
+    for text in legend(table, "shaded"):
+        is_sign = text.startswith(SIGNS[BETTER]) or text.startswith("difference from")
+        if not is_sign:  # the template says it, next to the drawn signs
+            if text.startswith(("shaded", "±", "signs together", "submitted rows")):
+                first.append(text)
+            else:
+                more.append(text)
+    for text in (shown.selection, shown.cost_note):
+        if text:
+            more.append(text.rstrip("."))
+    return first, more
+
+
+def head_first(table: Table, cells: Sequence[Any]) -> Sequence[Any]:
+    """Put the cell of the column that ranks before the others."""
+    return [*cells[-1:], *cells[:-1]] if table.head else cells
+
+
+def known_costs(table: Table) -> list[str]:
+    """Name the costs that some row of a table has."""
+    return [name for name in COSTS if any(cost_texts(row)[name][0] for row in table.rows)]
+
+
+def trains(board: Board, row: Row) -> str:
+    """Say if a row trains nothing, a part or the whole encoder; "" if that was not recorded."""
+    count = row.cost.trainable_parameters if row.cost else None
+    if row.setting == "none" or count == 0:
+        return "nothing"
+    total = board.records[row.runs[0]].cost.total_parameters
+    if count is None or total is None:
+        return ""
+    return "the whole encoder" if count >= total else "a part"
+
+
+def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return key -> value -> (as the reader sees it, id of the first table that has it), for keys
+    with several values."""
+    values_of: dict[str, dict[str, tuple[str, str]]] = {}
+    for shown in tables:
+        table = shown.table
+        values = {
+            "setting": (table.setting or "", setting_words(table.setting)),
+            "backbone": (table.backbone or SEVERAL, table.backbone or SEVERAL),
+            "suite": (table.suite, table.suite),
+        }
+        for key, (value, text) in values.items():
+            values_of.setdefault(key, {}).setdefault(make_visible(value), (text, shown.anchor))
+    return {key: options for key, options in values_of.items() if len(options) > 1}

@@ -1,0 +1,98 @@
+"""The address of each row on a board's page, and a text that cites it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bench.base.foreign_text import make_visible
+from bench.base.text import plural, slug
+from bench.board.addresses import unused_name
+from bench.board.board import Board
+from bench.board.pages.intervals import versus_heading
+from bench.board.tables import BoardTable
+from bench.compare.answer import name_column
+from bench.compare.formatting import SEVERAL, budget_words, setting_words
+from bench.compare.forms.scores import difference_text, spread_text
+from bench.compare.statistics.table import Row
+
+RowPlace = tuple[str, int]
+"""The anchor of a table, and the number of a row in it."""
+BIBTEX = {ord(sign): None for sign in "{}\\"}
+"""Characters that would end or change a field."""
+
+
+def row_anchors(board: Board) -> dict[RowPlace, str]:
+    """Return the id of each row on the page. It is made of the row's table and name, so that it is
+    the same in all versions."""
+    taken = {shown.anchor for shown in board.tables}
+    anchors = {}
+    for shown in board.tables:
+        for place, row in enumerate(shown.table.rows):
+            differs = [f"{key} {value}" for key, value in row.differs]
+            name = slug(row.label, row.variant, row.backbone, *differs, longest=80) or "row"
+            if shown.table.backbone:
+                name = slug(row.label, row.variant, *differs, longest=80) or "row"
+            anchor = unused_name(f"{shown.anchor}--{name}", taken)
+            taken.add(anchor)
+            anchors[shown.anchor, place] = anchor
+    return anchors
+
+
+def row_citations(board: Board, shown: BoardTable) -> list[str]:
+    """Return the BibTeX entry of each row of a table."""
+    anchors = row_anchors(board)
+    cited = []
+    for place, row in enumerate(shown.table.rows):
+        cited.append(row_citation(board, shown, row, anchors[shown.anchor, place]))
+    return cited
+
+
+def citation_of_run(board: Board, run_id: str) -> str:
+    """Return the BibTeX entry of the first row that a run is in; "" if it is in none."""
+    anchors = row_anchors(board)
+    for shown in board.tables:
+        for place, row in enumerate(shown.table.rows):
+            if run_id in row.runs:
+                return row_citation(board, shown, row, anchors[shown.anchor, place])
+    return ""
+
+
+def row_citation(board: Board, shown: BoardTable, row: Row, anchor: str) -> str:
+    """Write the BibTeX entry of a row: its number, its baseline, and its address if the board has
+    one.
+    """
+    table = shown.table
+    parts = [setting_words(table.setting), table.backbone or SEVERAL]
+    parts.append(budget_words(table.length))
+    parts += [table.protocol, plural(table.n(row), "seed")]
+    where = ", ".join(part for part in parts if part)
+    fields: Mapping[str, str] = {
+        "title": f"{row.name}: {_numbers(shown, row)}",
+        "howpublished": f"{board.title}, {board.version}: {where}",
+        "note": f"row {anchor}",
+        "year": board.date[:4],
+        "url": f"{board.address}{board.version}/index.html#{anchor}" if board.address else "",
+    }
+    key = slug("bench", board.version, row.label, row.variant) or "bench"
+    lines = [f"@misc{{{key},"]
+    for name, value in fields.items():
+        text = make_visible(value, limit=None).translate(BIBTEX)
+        if text:
+            lines.append(f"  {name} = {{{text}}},")
+    return "\n".join([*lines, "}"])
+
+
+def _numbers(shown: BoardTable, row: Row) -> str:
+    """Return "STS average 60.85 ±1.58, +0.18 [-0.75, +1.12] vs SimCSE"."""
+    table = shown.table
+    cell = row.cells[-1]
+    if table.head is None or cell is None:
+        return table.suite
+    half = spread_text(cell)
+    text = f"{name_column(table).removeprefix('the ')} {cell.mean:.{cell.decimals}f}"
+    if half:
+        text += f" ±{half}"
+    difference = difference_text(row)
+    if difference and not row.is_baseline:
+        text += f", {difference} {versus_heading(table)}"
+    return text

@@ -1,0 +1,188 @@
+"""The printed tables of papers, with the audit's remarks and our number for each cell that runs
+here have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from bench.base.grid import Grid, GridCell, GridColumn, GridRow, grid, indented
+from bench.base.text import plural, slug
+from bench.board.board import Board
+from bench.board.pages.links import method_link
+from bench.compare.consistency import DIFFERS, NOT_TESTED
+from bench.papers import (
+    README,
+    SUITES,
+    PrintedRow,
+    ReferenceResult,
+    meaning,
+    results,
+    rows,
+    tables,
+)
+from bench.papers.audit import remarks
+from bench.papers.remark import KINDS, Remark
+
+MAIN = "main"
+"""The name of a paper's only table of results, if its number is not known."""
+SIGNS = {DIFFERS: "outside", NOT_TESTED: "not tested"}
+
+
+class PrintedTable(NamedTuple):
+    """A printed table as pages show it."""
+
+    # "printed-promcse-1"
+    anchor: str
+    # "1"
+    table: str
+    # "sts, 24 rows, 3 remarks"
+    about: str
+    grid: Grid
+
+    @property
+    def name(self) -> str:
+        """Return "table 1"."""
+        return table_name(self.table)
+
+
+def printed_papers(
+    board: Board, method: str | None = None, up: int = 0
+) -> dict[str, list[PrintedTable]]:
+    """Return paper -> its tables, in the paper's order.
+
+    ``method``: only its rows, and the columns in which they have a number.
+    """
+    papers: dict[str, list[PrintedTable]] = {}
+    if board.one_file:
+        return papers
+    for paper, table in tables():
+        lines = [
+            row
+            for row in rows(results(paper=paper, table=table), by_metric=False)
+            if method in (None, method_of(row))
+        ]
+        if not lines:
+            continue
+        made = printed_grid(board, lines, up)
+        about = [
+            *dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells),
+            plural(len(lines), "row"),
+        ]
+        if made.footnotes:
+            about.append(plural(len(made.footnotes), "remark"))
+        papers.setdefault(paper, []).append(
+            PrintedTable(
+                anchor=f"printed-{slug(paper, table)}",
+                table=table,
+                about=", ".join(about),
+                grid=made,
+            )
+        )
+    return papers
+
+
+def table_name(table: str) -> str:
+    """Return "table 1"; "README of its repository" for numbers that no table of the paper has."""
+    if table == README:
+        return "README of its repository"
+    if table == MAIN:
+        return "main table"
+    return f"table {table}"
+
+
+def method_of(row: PrintedRow) -> str:
+    """Return the method behind a printed row, "" if it is none of ours."""
+    return meaning(row.first.method, row.first.variant, row.first.setting).method
+
+
+def printed_grid(board: Board, lines: Sequence[PrintedRow], up: int = 0) -> Grid:
+    """Lay out rows as printed, each with ours below it if runs have its method, backbone and
+    recipe."""
+    texts = remark_texts(lines)
+    tasks = dict.fromkeys(cell.task for row in lines for cell in row.cells)
+    made: list[GridRow | list[GridCell | str]] = []
+    for row in lines:
+        cells = {cell.task: cell for cell in row.cells}
+        ours = method_of(row)
+        of_row: list[Remark] = []
+        for cell in row.cells:
+            of_row += [remark for remark in remarks(cell) if not remark.task]
+        label = GridCell(
+            text=row.first.label,
+            link=method_link(board, ours) if ours in board.methods and up == 0 else "",
+            marks=_marks(of_row, texts),
+        )
+        made.append(
+            [
+                label,
+                row.first.backbone,
+                *(_number(cells.get(task), texts) for task in tasks),
+                _origin(row),
+            ]
+        )
+        here = [_ours(board, cells.get(task)) for task in tasks]
+        if any(cell.main for cell in here):
+            made.append(indented(["ours", "", *here, ""]))
+    return grid(
+        ["as published", "backbone", *(GridColumn(task, right=True) for task in tasks), "of"],
+        made,
+        footnotes=texts,
+    )
+
+
+def _origin(row: PrintedRow) -> str:
+    """Return "unsupervised; copied from simcse; one run"."""
+    first = row.first
+    facts = ["" if first.setting == "none" else first.setting]
+    facts += [cell.corpus for cell in row.cells]
+    for cell in row.cells:
+        if not cell.own_result:
+            facts.append(f"copied from {cell.source}".removesuffix(" from "))
+    facts += [cell.runs for cell in row.cells]
+    return "; ".join(dict.fromkeys(fact for fact in facts if fact))
+
+
+def remark_texts(lines: Sequence[PrintedRow]) -> list[str]:
+    """Return the audit's remarks on these rows, the gravest kinds first.
+
+    That a row is copied is said next to it.
+    """
+    kinds = list(KINDS)
+    ranked = set()
+    for row in lines:
+        for cell in row.cells:
+            for remark in remarks(cell):
+                if remark.kind != "copied":
+                    ranked.add((kinds.index(remark.kind), _text(remark)))
+    return [text for _, text in sorted(ranked)]
+
+
+def _text(remark: Remark) -> str:
+    return f"{KINDS[remark.kind]}: {remark.why}"
+
+
+def _marks(found: Iterable[Remark], texts: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers of these remarks."""
+    mine = {_text(remark) for remark in found}
+    return tuple(i for i, text in enumerate(texts, 1) if text in mine)
+
+
+def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> GridCell:
+    if cell is None:
+        return GridCell()
+    return GridCell(
+        text=cell.printed + ("" if cell.std is None else f" ±{cell.std:g}"),
+        marks=_marks([remark for remark in remarks(cell) if remark.task], texts),
+    )
+
+
+def _ours(board: Board, cell: ReferenceResult | None) -> GridCell:
+    """Return the mean of our runs with half of the prediction interval for as many runs as the
+    paper had."""
+    here = board.reproduced.get(cell) if cell else None
+    if here is None or here.mean is None:
+        return GridCell()
+    return GridCell(
+        number=here.mean, decimals=here.decimals, spread=here.half, sign=SIGNS.get(here.verdict, "")
+    )

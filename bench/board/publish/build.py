@@ -1,0 +1,336 @@
+"""Write a version: in a temporary folder first, then renamed to its place. A version that is there
+never changes.
+
+publish_version(Path("runs"), Path("leaderboards"))
+
+What its files contain (data, Markdown, HTML, figures) are pure functions of the board and of
+published versions: none of them reads a clock or the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench.base.errors import BenchError
+from bench.base.files import write_or_fail, writing
+from bench.base.reading import PLAN_BYTES, read_plain_file
+from bench.board.board import PREVIEW, Board, build_board
+from bench.board.changes import Changes, changes_since
+from bench.board.figures import board_figures, missing_library
+from bench.board.publish.asides import alone_in, folder_beside
+from bench.board.publish.described import with_descriptions
+from bench.board.publish.gather import Gathered, Report, gather
+from bench.board.publish.index import index_files
+from bench.board.publish.searches import find_searches
+from bench.board.publish.suites import own_data_lines
+from bench.board.publish.version_files import version_files
+from bench.board.publish.versions import PLANS, Version, refuse_altered, seal, versions
+from bench.compare.forms.data import table_data
+from bench.data.sets import DataFolder
+from bench.method.budget import canonical_budget
+from bench.records.packed import NAME, Packed
+from bench.records.paths import refuse_paths
+from bench.records.store import RunsFolder
+
+TITLE = "Sentence embeddings, compared"
+TEMPORARY = ".publishing-"
+"""The beginning of the name of a folder that a version is written in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The result of publishing.
+
+    Attributes:
+        folder: The folder of the version. None if nothing changed since the last version; then
+            ``board`` is the last version's again.
+        name: Of the new version, or of the last one.
+        board: The tables of the version.
+        refused: Lines on submissions that did not pass the checks.
+        own_data: Lines on own files and suites, if their gold values are in the version.
+    """
+
+    folder: Path | None
+    name: str
+    board: Board
+    refused: Sequence[str]
+    own_data: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions:
+    """The texts of a version, its addresses, and the suites that it leaves out."""
+
+    # heading of the pages; None: the last version's; "" is the default
+    title: str | None = None
+    # the first thing that readers should know; None: the last version's; "" is none
+    note: str | None = None
+    # the row that the others are compared with; None: simcse
+    baseline: str | None = None
+    # the length of training with the tables that come first: "1000steps"; None: as in the last
+    # version; "" is the length of most runs
+    main_budget: str | None = None
+    # write ``out``/preview, which the next preview replaces, and no version
+    preview: bool = False
+    # the future address of the predictions, if they are not in the version
+    predictions_url: str | None = None
+    # the future address of ``out``, for links that other sites show
+    address: str | None = None
+    # the address of the documentation, which pages link to
+    docs: str | None = None
+    # suites to publish neither scores nor predictions of
+    leave_out: Sequence[str] = ()
+    # files of methods, which say on the pages what they are
+    plugins: Sequence[Path] = ()
+
+
+DEFAULTS = PublishOptions()
+
+
+def publish_version(
+    runs: Path | None = None,
+    out: Path = Path("leaderboards"),
+    options: PublishOptions = DEFAULTS,
+    *,
+    submissions: Path | None = None,
+    data: DataFolder | None = None,
+    report: Report = lambda activity, done, of: None,
+) -> Outcome:
+    """Publish a version in ``out``, or a preview of one. Raises BenchError if that is impossible;
+    then nothing is written.
+
+    ``runs``: a runs folder; a version has one, too (leaderboards/v5/runs). ``submissions``:
+    a folder of further runs, each checked. ``data``: the folder with evaluation data, to check
+    them with. ``report`` gets an activity, how many of its things are done, and of how many.
+    """
+    _check_options(options)
+    with alone_in(out, TEMPORARY):
+        refuse_altered(out)
+        before = versions(out)
+        last = before[-1] if before else None
+        texts = _version_texts(options, last, out)
+
+        senders = last.senders if last else {}
+        gathered = gather(runs, submissions, data, report, senders, options.leave_out)
+        report("comparing", 0, 1)
+        made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
+        folder = None
+        if options.preview or _is_news(made, last):
+            folder = out / made.version
+            for run_id in made.records:
+                files |= gathered.files[run_id]
+            url = None if options.preview else options.predictions_url
+            _write_version(folder, files, gathered.predictions, url)
+        if not options.preview:
+            _write_index(out)
+    return _outcome(made, folder, last, gathered.refused)
+
+
+def _version_texts(options: PublishOptions, last: Version | None, out: Path) -> _Texts:
+    """Return the texts of the next version; None among the options is the last version's text."""
+    number = 1
+    title, note = options.title, options.note
+    if last is not None:
+        number = int(last.name[1:]) + 1
+        title = last.title if title is None else title
+        note = last.note if note is None else note
+    main_budget = options.main_budget
+    if main_budget is None and last is not None:
+        main_budget = last.main_budget
+    name = f"v{number}"
+    # a preview has its predictions in itself
+    predictions = NAME
+    if options.predictions_url and not options.preview:
+        predictions = options.predictions_url
+    address = ""
+    if options.address:
+        address = options.address.rstrip("/") + "/"
+    return _Texts(
+        version=PREVIEW if options.preview else name,
+        title=title or TITLE,
+        note=note or None,
+        baseline=options.baseline,
+        main_budget=canonical_budget(main_budget) if main_budget else "",
+        predictions=predictions,
+        address=address,
+        docs=options.docs or "",
+        plan=_read_plan(out / PLANS / f"{name}.md"),
+        plugins=options.plugins,
+    )
+
+
+def _outcome(
+    made: Board, folder: Path | None, last: Version | None, refused: Sequence[str]
+) -> Outcome:
+    """Return the result; ``folder`` is None if nothing was written."""
+    if folder is None:
+        name = made.version if last is None else last.name
+        return Outcome(folder=None, name=name, board=made, refused=refused)
+    own = [record for run_id, record in made.records.items() if run_id not in made.senders]
+    return Outcome(
+        folder=folder,
+        name=made.version,
+        board=made,
+        refused=refused,
+        own_data=own_data_lines(own),
+    )
+
+
+def _check_options(options: PublishOptions) -> None:
+    """Raise BenchError for a missing library, a bad address, and a text that gives a folder
+    away."""
+    missing = missing_library("bench publish")
+    if missing is not None:
+        raise missing
+    url = options.predictions_url
+    if url and not url.startswith(("https://", "http://")):
+        raise BenchError(f"--predictions-url {url}: expected https://...")
+    refuse_paths(options.title, "--title")
+    refuse_paths(options.note, "--note")
+    refuse_paths(options.baseline, "--baseline")
+    _check_address("--address", options.address)
+    _check_address("--docs", options.docs)
+
+
+def _check_address(option: str, text: str | None) -> None:
+    """Raise BenchError for anything but the address of a folder or a page on the web."""
+    if not text:
+        return
+    try:
+        parts = urlsplit(text)
+        is_web = parts.scheme in ("https", "http") and bool(parts.hostname)
+    except ValueError:
+        is_web = False
+    if not is_web or parts.query or parts.fragment or not text.isascii() or " " in text:
+        raise BenchError(
+            f"{option} {text}: expected the address of a folder on the web",
+            f"{option} https://example.org/leaderboards",
+        )
+
+
+def _is_news(made: Board, last: Version | None) -> bool:
+    """Say if runs, senders, title or note differ from the last version."""
+    if last is None:
+        return True
+    records = [run.record for run in made.runs]
+    senders = {run_id: made.senders.get(run_id) for run_id in made.records}
+    return (records, senders, made.title, made.note) != (
+        last.records(),
+        last.senders,
+        last.title,
+        last.note,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Texts:
+    """The name and the texts of a version, besides its runs."""
+
+    version: str
+    title: str
+    note: str | None
+    baseline: str | None
+    main_budget: str
+    predictions: str
+    address: str
+    docs: str
+    plan: bytes | None
+    plugins: Sequence[Path]
+
+
+def _draw(
+    gathered: Gathered, texts: _Texts, store: RunsFolder, last: Version | None, report: Report
+) -> tuple[Board, dict[str, bytes]]:
+    """Make the board of the gathered runs, and every file of its version except the runs' files."""
+    made = build_board(
+        gathered.runs,
+        version=texts.version,
+        title=texts.title,
+        note=texts.note,
+        senders=gathered.senders,
+        baseline=texts.baseline,
+        main_budget=texts.main_budget,
+    )
+    published, missing = find_searches(made, store, last)
+    lines = [f"{name}: this search is not published, {why}" for name, why in missing.items()]
+    made = replace(
+        with_descriptions(made, texts.plugins),
+        changes=None if last is None else _changes(made, last),
+        predictions=texts.predictions,
+        address=texts.address,
+        docs=texts.docs,
+        plan=texts.plan,
+        searches=tuple(published),
+        left_out=(*gathered.left_out, *made.left_out, *lines),
+    )
+    report("drawing figures and pages", 0, 1)
+    return made, version_files(made, board_figures(made))
+
+
+def _changes(made: Board, last: Version) -> Changes:
+    """Compare this version with the last one."""
+    records = {record.run_id: record for record in last.records()}
+    return changes_since(
+        last.name,
+        [shown["table"] for shown in last.tables],
+        [table_data(shown.table) for shown in made.tables],
+        {**records, **made.records},
+    )
+
+
+def _read_plan(file: Path) -> bytes | None:
+    """Return the plan that was written before the runs; None if there is none.
+
+    Raises BenchError for a plan that gives a folder away.
+    """
+    try:
+        content = read_plain_file(file, PLAN_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise BenchError(f"{file}: {error.strerror or error}", "write a plain file") from None
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        refuse_paths(line, f"{file}, line {number}")
+    return content
+
+
+def _write_version(
+    place: Path, files: Mapping[str, bytes], predictions: Packed, url: str | None
+) -> None:
+    """Write the version's folder, with a manifest of its files, next to its place, then rename it.
+
+    Only a preview takes the place of the one before.
+    """
+    out = place.parent
+    with (
+        folder_beside(out, TEMPORARY, "another folder: --out DIR") as aside,
+        writing(out, "another folder: --out DIR"),
+    ):
+        version = aside / "version"
+        for path, content in files.items():
+            (version / path).parent.mkdir(parents=True, exist_ok=True)
+            (version / path).write_bytes(content)
+        packed = (version if url is None else aside) / NAME
+        predictions.write(packed)
+        hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
+        seal(version, hashes, packed, url)
+        if place.name == PREVIEW and place.exists():
+            place.rename(aside / "old")
+        version.rename(place)
+        if url is not None:
+            packed.rename(out / f"{place.name}.{NAME}")
+
+
+def _write_index(out: Path) -> None:
+    """Write the files next to the versions; also those that a killed process left unwritten."""
+    for name, content in index_files(versions(out)).items():
+        try:
+            there = read_plain_file(out / name, len(content))
+        except OSError:  # nothing, a link, or a longer file
+            there = None
+        if there != content:
+            write_or_fail(out / name, content, hint="another folder: --out DIR")

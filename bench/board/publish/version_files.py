@@ -1,0 +1,138 @@
+"""The files of a version, but for runs, predictions and manifest: pages, Markdown, data,
+figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from bench.base.grid import csv_lines
+from bench.base.text import slug
+from bench.board.addresses import method_page, run_file, search_file
+from bench.board.board import Board
+from bench.board.figures import Figure
+from bench.board.pages.board import render_board
+from bench.board.pages.engine import ASSETS, TEMPLATES
+from bench.board.pages.method_page import render_method
+from bench.board.pages.run_page import render_run
+from bench.board.publish.readme import version_readme
+from bench.board.publish.versions import PLAN
+from bench.board.repeat import repeat
+from bench.compare.forms.data import table_data, tables_csv
+from bench.papers import results, tables
+from bench.papers.audit import remarks
+from bench.records.run import Run
+
+SCHEMA = "bench.board/3"
+"""The schema of tables.json: schema/board-3.schema.json."""
+
+
+def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
+    """Return path below the version's folder -> content of each of these files."""
+    texts = {"tables.json": board_json(board)}
+    for name, text in table_files(board).items():
+        texts[f"tables/{name}"] = text
+    for figure in figures:
+        texts[f"figures/{figure.name}.svg"] = figure.svg
+        texts[f"figures/{figure.name}.csv"] = figure.csv
+    texts["README.md"] = version_readme(board, figures)
+    texts["index.html"] = render_board(board, figures)
+    for run in board.paged:
+        texts[run_file(run.record.run_id, "index.html")] = render_run(board, run)
+    for method in board.methods:
+        texts[method_page(method)] = render_method(board, method)
+    files = {path: text.encode() for path, text in texts.items()}
+    for name in ASSETS:
+        files[f"assets/{name}"] = (TEMPLATES / name).read_bytes()
+    for search in board.searches:
+        files[search_file(search.name)] = search.encode()
+    if board.plan is not None:
+        files[PLAN] = board.plan
+    return files
+
+
+def board_json(board: Board) -> str:
+    """Write everything that the pages show but the recipes, which records have. On one line: it is
+    for programs."""
+    changes = None
+    if board.changes is not None:
+        rows = [row._asdict() for row in board.changes.rows]
+        changes = {"before": board.changes.before, "rows": rows}
+    addresses = {"address": board.address, "docs": board.docs}
+    content = {
+        "schema": SCHEMA,
+        "version": board.version,
+        "date": board.date,
+        "title": board.title,
+        "note": board.note,
+        "answer": board.answer,
+        "tables": [
+            {
+                "anchor": shown.anchor,
+                "selection": shown.selection,
+                "cost_note": shown.cost_note,
+                "table": table_data(shown.table),
+            }
+            for shown in board.tables
+        ],
+        "runs": [_run(run, board) for run in board.runs],
+        "left_out": list(board.left_out),
+        "made": board.made,
+        "changes": changes,
+        **{name: address for name, address in addresses.items() if address},
+    }
+    return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def table_files(board: Board) -> dict[str, str]:
+    """Return file name -> CSV: one file for each table of runs, one line per cell, and one for each
+    printed table."""
+    files = {f"{table.anchor}.csv": tables_csv([table.table]) for table in board.tables}
+    for paper, table in tables():
+        files[f"printed-{slug(paper, table)}.csv"] = _printed_csv(paper, table)
+    return files
+
+
+def _run(run: Run, board: Board) -> dict[str, Any]:
+    record = run.record
+    return {
+        "run_id": record.run_id,
+        "method": record.method,
+        "variant": record.variant,
+        "setting": record.setting,
+        "backbone": record.backbone_name,
+        "seed": record.seed,
+        "submitted_by": board.senders.get(record.run_id),
+        "created": record.provenance.created,
+        "command": repeat([run]),
+        "fingerprint": record.fingerprint,
+        "record": run_file(record.run_id, "run.json"),
+        "page": run_file(board.page_of[record.run_id], "index.html"),
+    }
+
+
+OF_A_CELL = ("task", "value", "printed", "std")
+"""The fields of a printed number that its row's other numbers do not share."""
+
+
+def _printed_csv(paper: str, table: str) -> str:
+    """Write one line for each printed row, with a column for each task: 78.49, or 77.37±0.88."""
+    cells = results(paper=paper, table=table)
+    facts = [field.name for field in fields(cells[0]) if field.name not in OF_A_CELL]
+    tasks = list(dict.fromkeys(cell.task for cell in cells))
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    said: dict[tuple[str, ...], dict[str, None]] = {}
+    for cell in cells:
+        shared = [getattr(cell, name) for name in facts]
+        key = tuple(map(str, shared))
+        row = rows.setdefault(key, dict(zip(facts, shared, strict=True)))
+        row[cell.task] = cell.value if cell.std is None else f"{cell.printed}±{cell.std:g}"
+        for remark in remarks(cell):
+            words = f"{remark.task}: {remark.why}" if remark.task else remark.why
+            said.setdefault(key, {})[words] = None
+    for key, row in rows.items():
+        row["remarks"] = "; ".join(said.get(key, ()))
+    columns = [*facts, *tasks, "remarks"]
+    return csv_lines(columns, ([row.get(name) for name in columns] for row in rows.values()))

@@ -1,0 +1,172 @@
+"""The versions that are published in a folder, oldest first; checks that they are as they were
+published.
+
+A version is a plain folder that never changes. ``MANIFEST.json`` lists every file with its sha256.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bench.base.errors import BenchError, DataDamaged, one_line
+from bench.base.findings import DIFFERS, Finding
+from bench.base.hashes import file_sha256
+from bench.base.reading import TABLES_BYTES, read_plain_file
+from bench.board.verify import check_manifest
+from bench.board.verify.findings import RunReport
+from bench.records.packed import MANIFEST, NAME
+from bench.records.record import RunRecord
+from bench.records.run import Run
+from bench.records.store import RunsFolder
+
+RUNS = "runs"
+"""The folder of a version's runs."""
+PLAN = "plan.md"
+"""The plan in a version: the question of the comparison, written before the runs."""
+PLANS = "plans"
+"""The folder of plans next to the versions: plans/vN.md."""
+_NAME = re.compile(r"v([1-9][0-9]{0,8})")
+
+
+class PublishedRow(Struct):
+    """A run in the tables.json of a version."""
+
+    run_id: str
+    method: str
+    # None: a run of the publisher
+    submitted_by: str | None
+
+
+class Version(Struct):
+    """A published version, as far as it is read from its ``tables.json``."""
+
+    # date of its newest own run: "2026-11-21"
+    date: str
+    title: str
+    note: str | None
+    answer: str
+    runs: list[PublishedRow]
+    left_out: list[str]
+    tables: list[dict[str, Any]] = []
+    # the address of the folder of all versions, with a slash at its end; "" if none was given
+    address: str = ""
+    folder: Path = Path()
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def senders(self) -> dict[str, str | None]:
+        """Run id -> who submitted it; None: the publisher's."""
+        return {run.run_id: run.submitted_by for run in self.runs}
+
+    @property
+    def methods(self) -> list[str]:
+        return sorted({run.method for run in self.runs})
+
+    @property
+    def main_budget(self) -> str:
+        """The budget of its first table; "" if that is the budget of most runs."""
+        if not self.tables:
+            return ""
+        return str(self.tables[0]["table"].get("budget") or "")
+
+    def records(self) -> list[RunRecord]:
+        """Read the records of its runs."""
+        store = RunsFolder(self.folder / RUNS)
+        return [store.read(run.run_id) for run in self.runs]
+
+
+def version_folders(out: Path) -> list[Path]:
+    """Return the folders "v1", "v2", ..., "v10" that have a manifest or tables."""
+    folders = []
+    for path in out.glob("v*"):
+        if not _NAME.fullmatch(path.name) or path.is_symlink():
+            continue
+        if (path / MANIFEST).is_file() or (path / "tables.json").is_file():
+            folders.append(path)
+    return sorted(folders, key=lambda path: int(path.name[1:]))
+
+
+def versions(out: Path) -> tuple[Version, ...]:
+    """Read all versions in ``out``, oldest first. Raises DataDamaged if one cannot be read."""
+    return tuple(map(read_version, version_folders(out)))
+
+
+def read_version(folder: Path) -> Version:
+    """Read the version in a folder. Raises DataDamaged."""
+    path = folder / "tables.json"
+    try:
+        version = msgspec.json.decode(read_plain_file(path, TABLES_BYTES), type=Version)
+    except (OSError, ValueError, msgspec.ValidationError, RecursionError) as error:
+        raise DataDamaged(
+            f"{path} cannot be read: {one_line(error)}",
+            "a published version never changes: restore it (git checkout)",
+        ) from None
+    version.folder = folder
+    return version
+
+
+def main_budget_of(runs: Sequence[Run]) -> str:
+    """Return the main budget of the version that all of these runs are in; "" if there is none."""
+    folders = {run.folder.parent for run in runs}
+    if len(folders) != 1:
+        return ""
+    folder = folders.pop()
+    if folder.name != RUNS:
+        return ""
+    try:
+        return read_version(folder.parent).main_budget
+    except DataDamaged:  # no version, or somebody's own tables.json
+        return ""
+
+
+def check_versions(out: Path) -> list[RunReport]:
+    """Compare every version with its manifest, one report each. Raises BenchError if nothing is
+    published in ``out``."""
+    folders = version_folders(out)
+    if not folders:
+        raise BenchError(f"no version in {out}", "bench publish, or another folder: --out DIR")
+    reports = []
+    for folder in folders:
+        report = check_manifest(folder)
+        if report is None:
+            missing = Finding("files", MANIFEST, DIFFERS, "missing")
+            report = RunReport("", [missing], "published")
+        reports.append(replace(report, name=folder.name))
+    return reports
+
+
+def refuse_altered(out: Path) -> None:
+    """Raise BenchError if a published version is not as it was: the next one would be compared with
+    it."""
+    if not version_folders(out):
+        return
+    for report in check_versions(out):
+        for difference in report.differences[:1]:
+            raise BenchError(
+                f"{report.name} has changed since it was published: "
+                f"{difference.what}: {difference.why}",
+                "bench publish --check names every file; restore it: git checkout",
+            )
+
+
+def seal(version: Path, hashes: Mapping[str, str], predictions: Path, url: str | None) -> None:
+    """Write ``MANIFEST.json``, which lists every file but itself; predictions that will be at
+    ``url`` by hash, size and address.
+    """
+    digest, size = file_sha256(predictions), predictions.stat().st_size
+    listed = hashes if url else {**hashes, NAME: digest}
+    content: dict[str, Any] = {"files": dict(sorted(listed.items()))}
+    if url is not None:
+        content["predictions_url"] = {"name": NAME, "url": url, "sha256": digest, "bytes": size}
+    (version / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,77 @@
+"""Finds the runs to verify, by a run's id, a folder or a published version, and reports on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from bench.base import devices
+from bench.base.errors import BenchError
+from bench.board.verify import More, check_manifest, fetch_predictions, runs_below, verify_run
+from bench.board.verify.findings import RunReport
+from bench.board.verify.reencode import encode_again
+from bench.data.sets import DataFolder
+from bench.method.plugins import discover
+from bench.records import RunsFolder
+
+PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
+
+
+def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
+    """Yield the folder of each place: of a run, of runs, or of a published version; without a
+    place, the runs folder.
+
+    Raises UnknownName for anything else.
+    """
+    for place in places or (str(store.path),):
+        if not places or Path(place).is_dir():
+            yield Path(place)
+        elif (PUBLISHED / place).is_dir():
+            yield PUBLISHED / place
+        else:
+            yield from (file.parent for file in store.record_files(place))
+
+
+def verify_folders(
+    folders: Sequence[Path], data: DataFolder | None, more: More | None, offline: bool
+) -> Iterator[RunReport]:
+    """Yield a report on the manifest of each version, then one on each run. Raises BenchError if a
+    folder has no run.
+    """
+    runs: dict[Path, None] = {}
+    for folder in folders:
+        manifest = check_manifest(folder)
+        if manifest is not None:
+            fetched = fetch_predictions(folder, offline=offline)
+            findings = [*manifest.findings]
+            if fetched:
+                findings.append(fetched)
+            yield RunReport(manifest.name, findings, manifest.status)
+        below = runs_below(folder)
+        if not below:
+            raise BenchError(f"no run in {folder}", "bench run ..., or another folder: --runs DIR")
+        runs |= dict.fromkeys(run.absolute() for run in below)
+    for run in runs:
+        yield verify_run(run, data, more)
+
+
+def compare_encoded(
+    data: DataFolder | None,
+    plugins: Sequence[Path],
+    device: str,
+    offline: bool,
+    say: Callable[[str], None],
+) -> More:
+    """Return the comparison of ``--retrain-free``, which encodes from checkpoints; ``say`` gets
+    what is wrong with installed plugins.
+    """
+    for warning in discover(plugins).warnings:
+        say(f"warning: {warning}")
+    return partial(
+        encode_again,
+        plugins=tuple(plugins),
+        data=data or DataFolder(None, offline=True),  # enough for the suite check
+        device=devices.choose_device(device),
+        offline=offline,
+    )

@@ -1,0 +1,113 @@
+"""Published versions: each file against the manifest, and predictions that are stored elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from bench.base.errors import DataDamaged, FetchFailed
+from bench.base.findings import DIFFERS, Finding
+from bench.base.hashes import file_sha256
+from bench.board.verify.findings import NotChecked, RunReport, make_finding
+from bench.data.fetching import download
+from bench.records.names import RECORD
+from bench.records.packed import MANIFEST, NAME, Elsewhere, cached, read_manifest
+
+
+def runs_below(folder: Path) -> list[Path]:
+    """Return the folders that hold a record, in alphabetical order: ``folder`` itself, or any below
+    it. Links are not followed.
+    """
+    if (folder / RECORD).is_file():
+        return [folder]
+    runs = []
+    for place, names, files in os.walk(folder):
+        if RECORD in files and (Path(place) / RECORD).is_file():
+            runs.append(Path(place))
+            names.clear()  # a run holds no runs
+        names[:] = [name for name in names if not name.startswith(".")]
+    return sorted(runs)
+
+
+def compare_files(folder: Path, listed: Mapping[str, str]) -> dict[str, str]:
+    """Path -> how a file in ``folder`` differs from its listed sha256, "" if it agrees; also for
+    files that are not listed."""
+    there = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    }
+    return {
+        name: _file_difference(folder, name, listed[name]) if name in listed else "not listed"
+        for name in sorted({*listed, *there})
+    }
+
+
+def _file_difference(folder: Path, name: str, sha256: str) -> str:
+    path = folder / name
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        return "leads out of the folder"
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return "a link or a pipe, not a file"
+    if not path.exists():
+        return "missing"
+    try:
+        return "" if file_sha256(path, inside=folder) == sha256 else "changed"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+MOST_DIFFERENCES = 10
+"""Files of a version that are named; the others are counted."""
+
+
+def check_manifest(version: Path) -> RunReport | None:
+    """Return every file of a published version against its manifest, and files that the manifest
+    does not list; None without a manifest.
+    """
+    try:
+        manifest = read_manifest(version)
+    except DataDamaged as error:
+        return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, error.message)], "damaged")
+    if manifest is None:
+        return None
+    differences = compare_files(version, manifest.files)
+    differences.pop(MANIFEST, None)
+    findings: list[Finding] = []
+    wrong = 0
+    for name, why in differences.items():
+        wrong += bool(why)
+        if not why or wrong <= MOST_DIFFERENCES:
+            findings.append(make_finding("files", name, str, why))
+    if wrong > MOST_DIFFERENCES:
+        more = f"and {wrong - MOST_DIFFERENCES:,} more files differ"
+        findings.append(Finding("files", "others", DIFFERS, more))
+    return RunReport(MANIFEST, findings, "published")
+
+
+def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None:
+    """Fetch predictions to the cache if the manifest of a version has their URL and sha256; None
+    if the version holds them.
+
+    The download stops at the size that the manifest names.
+    """
+    try:
+        manifest = read_manifest(version)
+    except DataDamaged:  # check_manifest reports it
+        return None
+    if manifest is None or manifest.predictions_url is None or (version / NAME).is_file():
+        return None
+    return make_finding("files", NAME, _fetched_difference, manifest.predictions_url, offline)
+
+
+def _fetched_difference(elsewhere: Elsewhere, offline: bool) -> str:
+    path = cached(elsewhere.sha256)
+    if not offline:
+        try:
+            download(elsewhere.url, path, sha256=elsewhere.sha256, most_bytes=elsewhere.bytes)
+        except FetchFailed as error:
+            raise NotChecked(f"{error.message}; no score was computed again") from None
+    elif not path.is_file() or file_sha256(path) != elsewhere.sha256:
+        raise NotChecked(f"it is at {elsewhere.url}; run again without --offline to fetch it")
+    return ""

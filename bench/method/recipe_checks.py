@@ -1,0 +1,117 @@
+"""Checks of recipe keys and values, with the nearest name in the message."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+
+from bench.base.errors import BenchError, UnknownName
+from bench.method.contract import Method
+from bench.method.encoder_recipe import encoder_keys
+from bench.method.recipe import Value
+from bench.method.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
+from bench.method.recipe_files import Entry
+from bench.method.recipe_types import FRACTIONS, wrong_kind
+from bench.method.recipes import sourced, variants_of
+
+
+def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
+    """Raise BenchError, naming the file, for a recipe with a setting or variant that the method
+    lacks, and for a wrong value.
+    """
+    for entry in recipes:
+        where = f"of {method.name} in {entry.file}"
+        if entry.setting not in method.settings:
+            raise UnknownName("setting", entry.setting, method.settings, where)
+        if entry.variant and entry.variant not in variants_of(method):
+            raise UnknownName("variant", entry.variant, variants_of(method), where)
+        check_values(
+            method,
+            entry.values,
+            f"{entry.file}: recipe for "
+            + ", ".join(filter(None, [entry.setting, entry.backbone, entry.variant])),
+        )
+
+
+def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
+    """Raise BenchError, beginning with ``where``, for a key without a default, or a value of the
+    wrong type or out of range.
+    """
+    defaults = sourced(
+        {**TRAINING, **ON_REQUEST, **ENCODER_VALUES, **method.defaults, **method.optional}, ""
+    )
+    for key, value in values.items():
+        if key not in defaults:
+            raise UnknownName("recipe key", key, defaults, f"of {method.name} in {where}")
+        wrong = wrong_kind(key, value.value, defaults[key].value)
+        if wrong:
+            raise BenchError(f"{where}: {key}: {wrong}", f"bench methods {method.name}")
+
+
+def check_overrides(
+    overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
+) -> None:
+    """Raise BenchError for a key of ``--set`` that no method has, and for a decimal comma."""
+    known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
+    for method in methods:
+        known |= encoder_keys(method, trained=trained)
+        known |= sourced({**method.defaults, **method.optional}, "")
+    for key, text in overrides.items():
+        if key not in known:
+            hint = setter(key)
+            if not hint or hint.startswith(f"--set {key}="):  # a key that only other methods have
+                hint = f"bench methods {methods[0].name}"
+            names = ", ".join(method.name for method in methods)
+            raise UnknownName("recipe key", key, known, f"of {names}", hint)
+        if (key in FRACTIONS or isinstance(known[key].value, float)) and re.fullmatch(
+            r"0,\d+|\d+,0\d*", text
+        ):
+            raise BenchError(
+                f"--set {key}={text}: a comma separates the values of a series; did you mean a "
+                "decimal point?",
+                f"--set {key}={text.replace(',', '.')}; in a series, write each number with a "
+                "point",
+            )
+
+
+OTHER_NAMES: Mapping[str, str] = {
+    "lr": "--set learning_rate=VALUE",
+    "bs": "--set batch_size=VALUE",
+    "steps": "--set max_steps=VALUE",
+    "maxlen": "--set max_seq_length=VALUE",
+    "wd": "--set weight_decay=VALUE",
+    "tau": "--set temperature=VALUE",
+    "seed": "--seeds N",
+    "model": "--backbone NAME",
+    "dataset": "--corpus FILE",
+    "fp16": "--precision bf16",
+    "gpus": "--on torchrun:N",
+    "outputdir": "--runs FOLDER",
+}
+"""The name in other tools, as :func:`plain_key` gives it -> what sets it here."""
+OF_ENCODERS = ("pooling", "padding", "max_length", "dtype")
+"""Keys of ``bench evaluate --set``: they say how a finished encoder is read, and belong to no
+method.
+"""
+
+
+def plain_key(key: str) -> str:
+    """Return a name without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and
+    ``learning_rate`` are the same.
+    """
+    return "".join(c for c in key.lower() if c.isalnum())
+
+
+def setter(name: str) -> str:
+    """Return the option for a name of another tool or a misspelled one: "--set
+    learning_rate=VALUE", "--seeds N"; "" if nothing is near.
+    """
+    known = {plain_key(key): key for key in (*TRAINING, *ON_REQUEST, *ENCODER_VALUES, *OF_ENCODERS)}
+    name = plain_key(name)
+    if name in OTHER_NAMES:
+        return OTHER_NAMES[name]
+    near = difflib.get_close_matches(name, known, 1, 0.8)
+    if near:
+        return f"--set {known[near[0]]}=VALUE"
+    return ""

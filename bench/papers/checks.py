@@ -1,0 +1,281 @@
+"""The checks of the audit: each is a function from all printed rows to remarks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+from bench.papers import (
+    UNKNOWN,
+    PrintedRow,
+    ReferenceResult,
+    meaning,
+    read_rows,
+)
+from bench.papers.bounds import (
+    LEAST_CELLS,
+    TINY,
+    coarse,
+    half_unit,
+    impossible_accuracy,
+    off_average,
+)
+from bench.papers.claims import TRAINED, claimed_gains, trained_shares
+from bench.papers.quoted import in_source
+from bench.papers.remark import Remark, format_printed, make_remark, name_cell
+
+
+def _averages(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    for row in every:
+        mean = None if row.average is None else off_average(row)
+        if row.average is not None and mean is not None:
+            by = row.average.value - mean
+            text = (
+                f"printed {row.average.printed}; the mean of its {len(row.parts)} cells is "
+                f"{format_printed(mean)} ({by:+.2f})"
+            )
+            if coarse(row) and abs(by) <= 0.05 + half_unit(row.average.printed) + TINY:
+                text += (
+                    "; each of its cells ends in 0, and rounding them to one decimal "
+                    "explains the difference"
+                )
+            yield make_remark("average", row.average, text)
+
+
+def _counts(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    for row in every:
+        for cell in row.parts:
+            reach = impossible_accuracy(cell, row)
+            if reach is not None:
+                items, repeats, near = reach
+                tested = f"{items:,} items"
+                if repeats > 1:
+                    tested += f" in {repeats} runs"
+                but = "" if cell.runs else ": not the score of one run"
+                nearest = " or ".join(dict.fromkeys(map(format_printed, near)))
+                yield make_remark(
+                    "impossible",
+                    cell,
+                    f"printed {cell.printed}; right answers among {tested} give {nearest}{but}",
+                )
+
+
+def _printed_elsewhere(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    """Yield different numbers that rows print for one run of the harness (method, variant, setting,
+    backbone, task, protocol).
+    """
+    groups: dict[tuple[object, ...], list[ReferenceResult]] = {}
+    for row in every:
+        for cell in row.cells:
+            means = meaning(cell.method, cell.variant, cell.setting)
+            groups.setdefault(
+                (
+                    _run_name(cell),
+                    tuple(means.set.items()),
+                    means.on,
+                    cell.setting,
+                    cell.backbone,
+                    cell.task,
+                    cell.metric,
+                    cell.protocol,
+                ),
+                [],
+            ).append(cell)
+    for cells in groups.values():
+        for cell in cells:
+            others: dict[float, list[ReferenceResult]] = {}
+            for other in cells:
+                if other.value != cell.value:
+                    others.setdefault(other.value, []).append(other)
+            text = f"printed {cell.printed}{_kind(cell)}"
+            for value, same in others.items():
+                places = dict.fromkeys(f"{other.paper} table {other.table}" for other in same)
+                text += (
+                    f"; {', '.join(places)}: {format_printed(value, cell.metric)}{_kind(same[0])}"
+                )
+            if others:
+                yield make_remark("differs", cell, text)
+
+
+def _kind(cell: ReferenceResult) -> str:
+    """Say how a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", "
+    (rerun)".
+    """
+    ours = (cell.method, meaning(cell.method, cell.variant, cell.setting).method)
+    if not cell.own_result:
+        origin = "copied"
+    elif cell.paper in ours:
+        origin = "own"
+    else:
+        origin = "rerun"
+    return f" ({', '.join(word for word in (origin, cell.runs) if word)})"
+
+
+def _same_numbers(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    """Remark on rows of different methods with the same cells, apart from the average.
+
+    A README's rows of released checkpoints do not count.
+    """
+    groups: dict[tuple[object, ...], list[PrintedRow]] = {}
+    for row in every:
+        cells = tuple((cell.task, cell.value) for cell in row.parts)
+        if len(cells) >= LEAST_CELLS and not row.first.variant.startswith("checkpoint"):
+            groups.setdefault((row.first.metric, row.first.backbone, cells), []).append(row)
+    for alike in groups.values():
+        for row in alike:
+            for other in alike:
+                if _run_name(row.first) != _run_name(other.first):
+                    yield make_remark("same", row.first, _same_text(row, other), row=True)
+
+
+def _run_name(cell: ReferenceResult) -> tuple[str, str]:
+    """Return method and variant by their names here, or by the table's names for others."""
+    means = meaning(cell.method, cell.variant, cell.setting)
+    return (means.method, means.variant) if means.method else (cell.method, cell.variant)
+
+
+def _same_text(row: PrintedRow, other: PrintedRow) -> str:
+    here = row.first.runs or "not said of what"
+    there = other.first.runs or "not said of what"
+    text = f"the same {len(row.parts)} cells as {name_cell(other.first)}"
+    if here != there:
+        text += f", there {there}, here {here}"
+    if row.average and other.average and row.average.value != other.average.value:
+        text += (
+            f"; the average is printed {row.average.printed} here and {other.average.printed} there"
+        )
+    return text
+
+
+def _quotations(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    for cell in chain.from_iterable(row.cells for row in every):
+        there = in_source(cell) if cell.source else None
+        if not there:
+            continue
+        table, value = there
+        if value != cell.value:
+            yield make_remark(
+                "quoted",
+                cell,
+                f"printed {cell.printed}; {cell.source}, table {table}: {format_printed(value)}",
+            )
+
+
+def _best_of(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    for row in every:
+        if not row.first.runs.startswith("best"):
+            continue
+        # how many runs a row is of -> labels of rows of the same table that are no best ones
+        others: dict[str, list[str]] = {}
+        for other in _neighbours(row, every):
+            first = other.first
+            if first.backbone == row.first.backbone and not first.runs.startswith("best"):
+                others.setdefault(first.runs or "not said what", []).append(first.label)
+        parts = []
+        for runs, labels in others.items():
+            parts.append(f"{', '.join(dict.fromkeys(labels))}: {runs}")
+        if parts:
+            text = f"{row.first.runs}; beside it {'; '.join(parts)}"
+            yield make_remark("best", row.first, text, row=True)
+
+
+def _other_conditions(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    for row in every:
+        others = [other.first for other in _neighbours(row, every)]
+        parts = []
+        for name, words in (("protocol", "protocol"), ("text", "text form")):
+            mine = getattr(row.first, name)
+            ((usual, _),) = Counter(
+                getattr(cell, name) for cell in (row.first, *others)
+            ).most_common(1)
+            if mine != usual:
+                parts.append(
+                    f"{words} {'not known' if mine == UNKNOWN else mine}, its neighbours' is "
+                    f"{usual}"
+                )
+            elif mine == UNKNOWN and name == "protocol":
+                parts.append("protocol not published, for the whole table")
+        if row.first.corpus:
+            parts.append(f"trained on {row.first.corpus}")
+        if parts:
+            yield make_remark("protocol", row.first, "; ".join(parts), row=True)
+
+
+def _neighbours(row: PrintedRow, every: Sequence[PrintedRow]) -> list[PrintedRow]:
+    """Return the other rows of the same table and metric."""
+    table = (row.first.paper, row.first.table, row.first.metric)
+    found = []
+    for other in every:
+        first = other.first
+        if other is not row and (first.paper, first.table, first.metric) == table:
+            found.append(other)
+    return found
+
+
+def _copied(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    return (
+        make_remark("copied", row.first, f"copied from {row.first.source}", row=True)
+        for row in every
+        if row.first.source
+    )
+
+
+def _claims(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    """Yield gains that a text claims (``claims.tsv``), if the two printed cells differ by more or
+    less than rounding explains."""
+    cells = chain.from_iterable(row.cells for row in every)
+    printed = {cell: place for place, cell in enumerate(cells)}
+    claims = [claim for claim in claimed_gains() if claim.cell in printed]
+    claims.sort(key=lambda claim: printed[claim.cell])
+    for claim in claims:
+        if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
+            cell = claim.cell
+            lower = claim.less
+            gain = format_printed(claim.gain, cell.metric)
+            yield make_remark(
+                "claim",
+                cell,
+                f"{claim.place} claims {claim.claimed} above {lower.label}; the printed "
+                f"{cell.printed} and {lower.printed} give {gain}",
+            )
+
+
+def _trained_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    """Yield shares of trained parameters that a text claims (``trained.tsv``), if the authors' code
+    trains a larger share."""
+    claims = {
+        (row["paper"], row["table"], row["setting"], row["label"]): row
+        for row in read_rows(TRAINED)
+    }
+    for row in every:
+        cell = row.first
+        claim = claims.get((cell.paper, cell.table, cell.setting, cell.label))
+        if claim is None:
+            continue
+        prompt, head, lm_head = trained_shares(
+            cell.backbone, int(claim["prompt_length"]), lm_head=bool(claim["lm_head"])
+        )
+        if prompt + head + lm_head > float(claim["claimed"]) + half_unit(claim["claimed"]):
+            text = (
+                f"{claim['place']} claims around {claim['claimed']} % trained parameters; the "
+                f"prompt has {prompt:.2f} %"
+                f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
+            )
+            if lm_head:
+                text += f", with the LM head {prompt + head + lm_head:.0f} %"
+            yield make_remark("claim", cell, text, row=True)
+
+
+CHECKS: tuple[Callable[[Sequence[PrintedRow]], Iterator[Remark]], ...] = (
+    _averages,
+    _counts,
+    _printed_elsewhere,
+    _same_numbers,
+    _claims,
+    _trained_shares,
+    _quotations,
+    _best_of,
+    _other_conditions,
+    _copied,
+)

@@ -1,0 +1,49 @@
+"""The numbers that quoted papers print themselves: of papers with tables here, and of
+``sources.tsv``, one row a line, for others."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from bench.papers import (
+    HERE,
+    WEIGHTED,
+    ReferenceResult,
+    read_rows,
+    read_scores,
+    results,
+)
+
+SOURCES_FILE = HERE / "sources.tsv"
+KEY = ("source", "metric", "setting", "method", "backbone", "variant")
+
+
+def in_source(cell: ReferenceResult) -> tuple[str, float] | None:
+    """Return (table, value) of a copied cell in the paper that it was copied from; None if that
+    table is not here.
+    """
+    return _cells().get((*(getattr(cell, name) for name in KEY), cell.task))
+
+
+SOURCES = {
+    "Gao et al. 2021": "simcse",
+    "Liu et al. 2023": "rankcse",
+    "Wu et al. 2022 (PCL)": "pcl",
+}
+"""The papers with tables here, as others name them."""
+
+
+@cache
+def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
+    found: dict[tuple[str, ...], tuple[str, float]] = {}
+    for source, paper in SOURCES.items():
+        for cell in results(paper=paper):
+            if cell.protocol != WEIGHTED:
+                names = [getattr(cell, name) for name in KEY[1:]]
+                # the first of two rows counts
+                found.setdefault((source, *names, cell.task), (cell.table, cell.value))
+    for row in read_rows(SOURCES_FILE):
+        names = [row[name] for name in KEY]
+        for task, _, value, _ in read_scores(row, SOURCES_FILE):
+            found[(*names, task)] = (row["table"], value)
+    return found

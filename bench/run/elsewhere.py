@@ -1,0 +1,149 @@
+"""Runs that workers do, on other machines or later: prepared here, and handed to Slurm."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.backbones import Reference, load
+from bench.base.files import write_or_fail
+from bench.base.signals import stop_signals
+from bench.base.terminal import warn
+from bench.data.corpora import Corpus
+from bench.records import RunsFolder
+from bench.run.batch import JOBS_FOLDER, JobBatch
+from bench.run.jobs import new_batch, to_submit
+from bench.run.local import (
+    cards_of,
+    check_memory,
+    cores_each,
+    order_by_importance,
+    process_limit,
+    work_off,
+)
+from bench.run.planned import PlannedRun
+from bench.run.session import Session
+from bench.run.slurm import slurm_script, submit_batch
+from bench.run.target import Target
+from bench.run.weights import tokenise_for
+from bench.run.workers import copy_plugins
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Runs that were handed to Slurm."""
+
+    batch: JobBatch | None
+    """The runs, with the files of their workers; None if no run was left to do."""
+
+    others: int
+    """Runs that are finished, queued or running."""
+
+    job_ids: tuple[str, ...] = ()
+    """Slurm's ids of the jobs."""
+
+
+def preview_jobs(session: Session, runs: Sequence[PlannedRun]) -> str:
+    """Return the scripts of Slurm and of its workers, without submitting them."""
+    batch = new_batch(session.store, [run.run_id for run in runs], session.config.target)
+    return f"{slurm_script(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
+
+
+def write_commands(session: Session, runs: Sequence[PlannedRun], command: str) -> str:
+    """Prepare workers, and return a command line for each run.
+
+    ``command``: what records say made the runs. The lines are also written into the file of the
+    target, if it names one. Raises BenchError if a file cannot be written.
+    """
+    batch = prepare_workers(session, runs, command)
+    lines = "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
+    file = session.config.target.file
+    if file is not None:
+        write_or_fail(Path(file), lines.encode(), "leave file= out to print them")
+    return lines
+
+
+def submit_jobs(session: Session, runs: Sequence[PlannedRun], command: str) -> Submission:
+    """Hand the runs that are not finished or queued yet to Slurm.
+
+    ``command``: what records say made the runs. Raises BenchError.
+    """
+    store = session.store
+    with RunsFolder(store.path / JOBS_FOLDER).lock("submission", wait_seconds=300):
+        remaining = to_submit(runs, store, session.config.fresh)
+        others = len(runs) - len(remaining)
+        if not remaining:
+            return Submission(None, others)
+        batch = prepare_workers(session, remaining, command)
+        return Submission(batch, others, tuple(submit_batch(batch)))
+
+
+def run_locally(
+    session: Session, runs: Sequence[PlannedRun], command: str, say: Callable[[str], None]
+) -> Counter[str]:
+    """Do runs in several processes on this machine; returns the counts of "finished", "failed" and
+    "cancelled".
+
+    ``command``: what records say made the runs. ``say`` gets a line when a run ends. The first
+    SIGINT or SIGTERM stops the runs, and each saves its state. Raises BenchError if the runs do not
+    fit into memory together.
+    """
+    config = session.config
+    remaining = to_submit(order_by_importance(runs), session.store, config.fresh)
+    finished = len(runs) - len(remaining)
+    if not remaining:
+        return Counter(finished=finished)
+    check_memory(remaining, config)
+    cards = cards_of(config.device)
+    count = min(process_limit(config.target, cards), len(remaining))
+    target = config.target
+    if target.cpus is None and "OMP_NUM_THREADS" not in os.environ:
+        target = replace(target, cpus=cores_each(count))
+    batch = prepare_workers(session, remaining, command, target)
+    with stop_signals(insistent=False) as should_stop:
+        ended = Counter(work_off(batch, config.device, say, should_stop).values())
+    ended["finished"] += finished
+    return ended
+
+
+def prepare_workers(
+    session: Session, runs: Sequence[PlannedRun], command: str, target: Target | None = None
+) -> JobBatch:
+    """Write the files of the workers that do these runs; ``command``: what records say made them.
+
+    ``target``: another than the session's. Corpora are tokenised here, so that no worker does it
+    while it holds a GPU.
+    """
+    for corpus, backbone in _corpora_to_tokenise(runs):
+        warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
+        tokenise_for(corpus, load(backbone, offline=True))
+    config = session.config
+    batch = new_batch(session.store, [run.run_id for run in runs], target or config.target)
+    gpus = config.target.gpus or 1
+    batch.write(
+        session.plan.with_values(
+            on=f"torchrun:{gpus}" if gpus > 1 else "here",
+            offline=True,
+            fresh=False,
+            plugins=copy_plugins(config.plugins, batch.folder / "plugins"),
+            command=command,
+        )
+    )
+    return batch
+
+
+def _corpora_to_tokenise(runs: Sequence[PlannedRun]) -> list[tuple[Corpus, Reference]]:
+    """Return each corpus that a run reads as token ids, once for each backbone."""
+    found = {}
+    for run in runs:
+        cls, corpus = run.plugin.cls, run.corpus
+        if corpus is None or getattr(cls, "trains_on", None) != "ids":
+            continue
+        if cls.own_backbone is None:
+            key = (corpus.sha256, corpus.columns, corpus.column, run.backbone.revision)
+            found[key] = (corpus, run.backbone)
+    return list(found.values())

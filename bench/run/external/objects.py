@@ -1,0 +1,173 @@
+"""Score an object or a function of this process, as a method."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
+from bench.base.user_code import place_of
+from bench.method import Recipe, prompted
+from bench.method.answers import ask_probe, hash_answers
+from bench.method.plugins import Plugin
+from bench.run.external.external import ExternalModel, as_vectors, external_plugin
+from bench.run.external.library_object import facts_of_library, hash_of_library
+
+BLOCK = 2048
+"""Sentences that are handed over at once; between two blocks the user sees progress or stops."""
+WEIGHTS = "weights"
+ANSWERS = "answers"
+CHANGES = "nothing: its answers change"
+"""The identity of an object that gives other vectors at each call."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The proof that an object is the same as before, and whether a sentence has one vector."""
+
+    # sha256; random if the object's answers change, so that every evaluation is another run
+    revision: str
+    # the things that were hashed: WEIGHTS, ANSWERS, "vectors", or CHANGES
+    by: str
+    # False: the same call gives other vectors each time
+    repeats: bool = True
+    # False: the vector of a sentence depends on the other sentences of the call
+    independent: bool = True
+
+
+def object_plugin(model: Any, name: str) -> Plugin:
+    """Make the method of one object.
+
+    Raises BenchError if it has no ``encode`` and cannot be called.
+    """
+    hint = "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name"
+    if isinstance(model, type):
+        raise BenchError(f"the class {model.__name__} is not a model", hint)
+    encodes = callable(getattr(model, "encode", None))
+    if not encodes and not callable(model):
+        raise BenchError(f"{type(model).__name__} is not a model", hint)
+    library = sys.modules.get("sentence_transformers")
+    whole = library is not None and isinstance(model, library.SentenceTransformer)
+    if not name and whole:
+        name = facts_of_library(model)["loaded_from"] or ""
+    if not name:
+        name = getattr(model, "__name__", type(model).__name__).replace("<lambda>", "function")
+    return external_plugin(
+        ObjectModel,
+        name,
+        model=staticmethod(model),
+        kind="object" if encodes else "function",
+        whole=whole,
+        identity=None,
+    )
+
+
+class ObjectModel(ExternalModel):
+    """The vectors of an object."""
+
+    name = "object"
+    summary = "an object or a function of a Python process"
+    model: ClassVar[Any]
+    # it is a SentenceTransformer, so everything about it is known
+    whole: ClassVar[bool]
+    # None until it is needed
+    identity: ClassVar[Identity | None]
+
+    @classmethod
+    def own_revision(cls, recipe: Recipe) -> str:
+        """Return the revision of its identity, see :meth:`identify`."""
+        return cls.identify().revision
+
+    @classmethod
+    def identify(cls) -> Identity:
+        """Return the identity of the object; fixed sentences are encoded the first time.
+
+        The revision is the sha256 of its weights and settings if they are known, else of its
+        answers.
+        """
+        if cls.identity is None:
+            answers = ask_probe(cls.ask)
+            if not answers.repeat:
+                revision, by = os.urandom(32).hex(), CHANGES
+            elif cls.whole:
+                revision, by = hash_of_library(cls.model), WEIGHTS
+            else:
+                revision, by = hash_answers(answers.vectors), ANSWERS
+            cls.identity = Identity(revision, by, answers.repeat, answers.independent)
+        return cls.identity
+
+    @classmethod
+    def doubt(cls) -> str | None:
+        """Return one line if a sentence has several vectors, else None."""
+        identity = cls.identify()
+        if not identity.repeats:
+            return (
+                f"{cls.own_backbone}: the same sentences get other vectors at each call, "
+                "so its scores will not repeat; if it is a torch model, call its .eval() first"
+            )
+        if not identity.independent:
+            return (
+                f"{cls.own_backbone}: the vector of a sentence depends on the other sentences "
+                "of the call, so its scores depend on how they are batched; "
+                "if it is a torch model, call its .eval() and mask the padding"
+            )
+        return None
+
+    @classmethod
+    def ask(
+        cls, texts: list[str], has_prompt: bool = False, dimension: int | None = None
+    ) -> np.ndarray:
+        """Return the checked vectors of these texts. Raises RunFailed, also for its own errors."""
+        options: dict[str, Any] = {}
+        if cls.whole:
+            # an empty prompt keeps the library from putting the model's own before ours
+            options = {"prompt": "" if has_prompt else None, "show_progress_bar": False}
+        encode = cls.model.encode if cls.kind == "object" else cls.model
+        try:
+            returned = encode(texts, **options)
+        except (BenchError, KeyboardInterrupt):
+            raise
+        except Exception as error:  # somebody else's code
+            message = (
+                f"{cls.own_backbone} raised {one_line(error)} for {len(texts)} sentences, "
+                f"the first is '{texts[0][:60]}'"
+            )
+            line = place_of(error)
+            if line:
+                message += f", at {line}"
+            raise RunFailed(
+                message,
+                "it takes a list of strings and returns an array (n, d)",
+            ) from error
+        return as_vectors(returned, texts, str(cls.own_backbone), dimension)
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        texts = prompted(self.text_prompt, sentences)
+        if not texts:
+            return np.zeros((0, 0), dtype=np.float32)
+        parts: list[np.ndarray] = []
+        for start in range(0, len(texts), BLOCK):
+            if self.context.should_stop():
+                raise Interrupted("stopped while encoding; the same command continues")
+            block = texts[start : start + BLOCK]
+            parts.append(self.ask(block, self.text_prompt is not None, self.dimension))
+            self.dimension = parts[0].shape[1]
+            self.context.reporter.advance(start + len(block), total=len(texts))
+        return np.concatenate(parts)
+
+    def about(self) -> dict[str, Any]:
+        identity = self.identify()
+        facts = super().about()
+        facts["class"] = f"{type(self.model).__module__}.{type(self.model).__qualname__}"
+        facts["known"] = self.whole
+        facts["identity"] = identity.by
+        if not identity.independent:
+            facts["independent"] = False
+        if self.whole:
+            facts |= facts_of_library(self.model)
+        return facts

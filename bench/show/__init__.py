@@ -1,1 +1,0 @@
-"""How numbers look: tables in every format, pages, figures."""

@@ -1,0 +1,53 @@
+"""The figure of quality against cost shows the table's numbers and the best trade-offs."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from boards_for_figures import METHODS
+from drawn_figures import SEEDS, Drawn, bars, close, marks
+
+from bench.board.figures.points import front
+from bench.board.figures.sheet import ACCENT
+
+
+def test_cost_shows_the_tables_numbers(made: Drawn) -> None:
+    rows = [
+        row for row in made.table("sts").rows if len(row.runs) == SEEDS or row.setting == "none"
+    ]
+    averages = {row.method: cell.mean for row in rows if (cell := row.cells[-1])}
+    seconds = {"cls": 0.0} | {name: took + 2.0 for name, (_, _, took) in METHODS.items()}
+    trained = {"cls": 0.0} | {name: float(many) for name, (_, many, _) in METHODS.items()}
+    for kind, cost in (("cost", seconds), ("parameters", trained)):
+        data, (axes,) = made.rows(kind), made.axes(kind)
+        assert {name: row[0] for name, row in data.items()} == pytest.approx(cost)
+        assert {name: row[1] for name, row in data.items()} == pytest.approx(averages, abs=1e-3)
+        best = {
+            name
+            for name in cost
+            if not any(
+                cost[o] <= cost[name] and averages[o] > averages[name] for o in cost if o != name
+            )
+        }
+        assert {name for name, row in data.items() if row[4] == "yes"} == best
+        drawn = {round(y, 4): x for x, y in marks(axes)}
+        assert {row[1]: drawn[row[1]] for row in data.values()} == {
+            row[1]: row[0] for row in data.values()
+        }
+        assert 0 in axes.get_xticks(), "what is free has a place"
+        close(sorted(y for _, y in marks(axes, ACCENT)), [averages[n] for n in best])
+        close(sorted(bar[2:] for bar in bars(axes)), [list(row[2:4]) for row in data.values()])
+
+
+def test_the_front_is_every_point_that_no_other_dominates() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        pairs = [(float(c), float(q)) for c, q in rng.integers(0, 8, (12, 2))]
+        dominated = set()
+        for one, other in itertools.permutations(set(pairs), 2):
+            if other[0] <= one[0] and other[1] >= one[1]:
+                dominated.add(one)
+        assert {pairs[i] for i in front(pairs)} == set(pairs) - dominated
+    assert front([(1.0, 5.0), (1.0, 5.0), (2.0, 5.0)]) == [0, 1]

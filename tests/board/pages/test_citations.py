@@ -1,0 +1,134 @@
+"""Each row of a board has an address and a citation, and papers have links."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from html5lib import HTMLParser
+from made_runs import HOSTILE, made_run, made_runs
+from msgspec import structs
+
+from bench.board.board import Board, build_board
+from bench.board.pages.board import render_board
+from bench.board.pages.citations import citation_of_run, row_anchors, row_citations
+from bench.board.pages.links import arxiv_url, docs_link, method_paper_url
+from bench.board.pages.run_page import render_run
+from bench.board.publish.described import with_descriptions
+from bench.papers import ARXIV, PAPERS
+from bench.records import Run, RunsFolder
+
+SOURCES = Path(__file__).parents[3] / "methods"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    folder = tmp_path_factory.mktemp("cited")
+    made_runs(folder, {"simcse": 0.8, "promcse": 0.45}, suites=("sts", "geometry"))
+    made_run(folder, "promcse", 1, noise=0.5, recipe={"temperature": 0.1})
+    made_run(folder, "promcse", 1, noise=0.5, recipe={"temperature": 0.2})
+    records, _ = RunsFolder(folder).records()
+    runs = [Run(record=one, folder=folder / one.run_id) for one in records]
+    return build_board(runs, version="v1", title="A board")
+
+
+def test_every_row_has_an_address_of_its_own(made: Board) -> None:
+    anchors = row_anchors(made)
+    rows = sum(len(shown.table.rows) for shown in made.tables)
+    assert len(set(anchors.values())) == len(anchors) == rows > 4
+    html = render_board(made)
+    ids = re.findall(r'<tr id="([^"]+)"', html)
+    assert sorted(ids) == sorted(anchors.values())
+    for anchor in ids:
+        assert f'href="#{anchor}"' in html
+        assert re.fullmatch(r"[a-z0-9-]+", anchor)
+    first = made.tables[0].anchor
+    assert f"{first}--simcse" in ids
+
+
+def test_a_citation_has_the_rows_numbers(made: Board) -> None:
+    shown = made.tables[0]
+    cited = row_citations(made, shown)
+    for row, text in zip(shown.table.rows, cited, strict=True):
+        cell = row.cells[-1]
+        assert cell is not None and f" {cell.mean:.2f}" in text and row.name in text
+        assert text.startswith("@misc{bench-v1-") and text.endswith("\n}")
+        assert "url" not in text, "no address is known"
+        assert text.count("{") == text.count("}")
+        against = cell.against
+        if against is not None and against.verdict:
+            assert f"{against.difference:+.2f} [" in text and "vs SimCSE" in text
+        assert f"year = {{{made.date[:4]}}}" in text
+    there = replace(made, address="https://example.org/boards/")
+    (first, *_) = row_citations(there, shown)
+    anchor = row_anchors(made)[shown.anchor, 0]
+    assert f"url = {{https://example.org/boards/v1/index.html#{anchor}}}" in first
+
+
+def test_the_page_and_the_panel_have_it(made: Board) -> None:
+    html = render_board(made)
+    data = re.search(r'id="board-data">(.*?)</script>', html, re.DOTALL)
+    assert data is not None
+    shown = made.tables[0]
+    notes = json.loads(data[1])["notes"][shown.anchor]
+    assert [note["cite"] for note in notes] == row_citations(made, shown)
+    run = made.runs[0]
+    text = citation_of_run(made, run.record.run_id)
+    page = render_run(made, run)
+    assert "Cite this row" in page and text.splitlines()[0] in page
+
+
+def test_a_hostile_name_cannot_end_a_field(made: Board) -> None:
+    shown = made.tables[0]
+    row = replace(shown.table.rows[0], method="a}, note = {x\\input{y}" + HOSTILE)
+    (text, *_) = row_citations(
+        replace(made, tables=(replace(shown, table=replace(shown.table, rows=(row,))),)),
+        replace(shown, table=replace(shown.table, rows=(row,))),
+    )
+    assert text.count("{") == text.count("}") and "\\input" not in text and "\u202e" not in text
+    records = [structs.replace(run.record, method=HOSTILE) for run in made.runs]
+    runs = tuple(
+        run._replace(record=record) for run, record in zip(made.runs, records, strict=True)
+    )
+    HTMLParser(strict=True).parse(render_board(replace(made, runs=runs)))
+
+
+def test_papers_are_linked_at_arxiv(made: Board) -> None:
+    described = with_descriptions(made)
+    html = render_board(described)
+    assert 'href="https://arxiv.org/abs/2203.06875"' in html
+    assert 'href="https://arxiv.org/abs/2104.08821"' in html
+    assert arxiv_url("Ours, arXiv 2203.06875v1, 2022").endswith("/2203.06875v1")
+    assert arxiv_url("EMNLP 2014") == ""
+    assert method_paper_url("focal-infonce", "EMNLP 2023").endswith("/2310.06918")
+    assert method_paper_url("glove-avg", "EMNLP 2014") == ""
+
+
+def test_numbers_at_arxiv_are_those_of_the_methods() -> None:
+    """Two tables of the project that nobody may let drift apart."""
+    assert ARXIV.keys() <= PAPERS.keys()
+    compared = 0
+    for paper, number in ARXIV.items():
+        texts = [PAPERS[paper]]
+        code = SOURCES / f"{paper.replace('-', '_')}.py"
+        if code.is_file():
+            texts.append(code.read_text(encoding="utf-8"))
+        for text in texts:
+            for found in re.findall(r'arXiv["\s]*(\d{4}\.\d{4,5})', text):
+                assert found == number.partition("v")[0], paper
+                compared += 1
+    assert compared > 12
+
+
+def test_links_to_the_documentation_only_if_it_has_an_address(made: Board) -> None:
+    assert "statistics.html" not in render_board(made)
+    html = render_board(replace(made, docs="https://example.org/bench/"))
+    assert 'href="https://example.org/bench/statistics.html"' in html
+    assert docs_link("https://host/x/docs/README.md", "statistics") == (
+        "https://host/x/docs/statistics.md"
+    )
+    assert docs_link("", "statistics") == ""
+    assert 'href="#rule"' in render_board(made) and 'id="rule"' in render_board(made)

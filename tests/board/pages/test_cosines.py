@@ -1,0 +1,102 @@
+"""The drawing of cosines by gold level: its density, its levels, and the input that it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import made_run
+from scipy.stats import gaussian_kde
+
+from bench.board.pages.drawings import FEWEST_PAIRS, RIDGE_SIZE, cosine_ridges, density
+from bench.board.pages.reproduced import paper_figure, render_reproduced
+from bench.papers import figure_runs
+from bench.records import Run, RunsFolder
+from bench.records.arrays import read_arrays
+
+
+def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
+    record = made_run(tmp_path, "simcse", 1)
+    drawn = cosine_ridges(Run(record, tmp_path / record.run_id))
+    assert drawn is not None
+    stored = read_arrays(
+        RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "senteval-all/1")
+    )
+    for ridge in drawn["ridges"]:
+        low = int(ridge["label"][0])
+        inside = [
+            c
+            for c, g in zip(stored["prediction"], stored["gold"], strict=True)
+            if low <= g < low + 1 or (low == 4 and g == 5)
+        ]
+        assert ridge["mean"] == pytest.approx(np.mean(inside))
+    levels = [ridge["label"] for ridge in drawn["ridges"]]
+    assert levels == ["4 to 5", "3 to 4", "2 to 3", "1 to 2", "0 to 1"]
+
+
+def test_a_density_is_drawn_over_its_cosines(tmp_path: Path) -> None:
+    """Pairs rated high at 0.6, pairs rated low at -0.3: the axis goes from -0.4 to 1, and the peaks
+    are there.
+    """
+    record = made_run(tmp_path, "simcse", 1)
+    path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "senteval-all/1")
+    noise = np.random.default_rng(0).normal(0, 0.02, 2000)
+    cosine = np.concatenate([0.6 + noise, -0.3 + noise])
+    np.savez(path, prediction=cosine, gold=np.repeat([4.5, 0.5], 2000))
+    drawn = cosine_ridges(Run(record, tmp_path / record.run_id))
+    assert drawn is not None and drawn["ticks"][0] == (0.0, "-0.4")
+    assert drawn["ticks"][-1] == (RIDGE_SIZE[0], "1.0")
+    for ridge, middle in zip(drawn["ridges"], (0.6, -0.3), strict=True):
+        points = [tuple(map(float, pair.split())) for pair in ridge["path"].split("L")]
+        x, y = min(points, key=lambda point: point[1])
+        assert x == pytest.approx((middle + 0.4) / 1.4 * RIDGE_SIZE[0], abs=4)
+        assert -y == pytest.approx(RIDGE_SIZE[1], rel=0.15) and ridge["x"] == pytest.approx(
+            x, abs=4
+        )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["missing", "text", "out of range", "other shape", "few", "all alike", "not a file of arrays"],
+)
+def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) -> None:
+    record = made_run(tmp_path, "simcse", 1)
+    path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "senteval-all/1")
+    gold = np.linspace(0, 5, 60)
+    made = {
+        "text": {"prediction": np.full(60, "a"), "gold": gold},
+        "out of range": {"prediction": gold, "gold": gold},
+        "other shape": {"prediction": np.zeros((60, 2)), "gold": gold},
+        "all alike": {"prediction": np.full(60, 0.5), "gold": gold},
+        "few": {
+            "prediction": np.zeros(2 * FEWEST_PAIRS - 2),
+            "gold": np.arange(2 * FEWEST_PAIRS - 2) % 2 * 4.0,
+        },
+    }
+    path.unlink()
+    if damage in made:
+        np.savez(path, **made[damage])
+    elif damage == "not a file of arrays":
+        path.write_bytes(b"PK")
+    assert cosine_ridges(Run(record, tmp_path / record.run_id)) is None
+
+
+def test_the_density_is_that_of_scipy() -> None:
+    places = np.linspace(-0.2, 1, 77)
+    for n in (5, 40, 1379):
+        values = np.random.default_rng(n).normal(0.4, 0.2, n)
+        np.testing.assert_allclose(
+            density(values, places), gaussian_kde(values)(places), rtol=1e-9, atol=1e-12
+        )
+
+
+def test_the_page_of_a_papers_figure_draws_the_levels(tmp_path: Path) -> None:
+    record = made_run(tmp_path, "simcse", 1)
+    run = Run(record, tmp_path / record.run_id)
+    drawn = cosine_ridges(run)
+    assert drawn is not None
+    part = next(spec.part for spec in figure_runs() if spec.draws == "cosines")
+    html = render_reproduced("title", paper_figure(part, {"simcse": [run]}), {}, [])
+    assert html.count('class="ridge"') == len(drawn["ridges"])
+    assert "Density of the cosines of STS-B" in html

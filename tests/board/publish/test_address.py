@@ -1,0 +1,108 @@
+"""A version with an address: the preview that other sites show for a link to it.
+
+Without an address a version has no preview.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from commands import bench
+from made_runs import made_runs
+from published import Publish
+
+from bench.board.board import Board, build_board
+from bench.board.pages.board import render_board
+from bench.board.publish.versions import check_versions
+from bench.records import Run, RunsFolder
+
+ADDRESS = "https://example.org/boards"
+
+
+def tags(page: Path) -> dict[str, str]:
+    """The properties and names of a page's meta elements."""
+    text = page.read_text("utf-8")
+    found = re.findall(r'<meta (?:property|name)="([^"]+)" content="([^"]*)">', text)
+    return dict(found)
+
+
+def pages(out: Path) -> list[Path]:
+    found = sorted(out.rglob("*.html"))
+    assert len(found) > 4
+    return found
+
+
+def test_without_an_address_there_is_a_description_and_nothing_that_must_be_absolute(
+    quick: Publish, out: Path
+) -> None:
+    quick()
+    for page in pages(out):
+        found = tags(page)
+        assert found["description"]
+        assert not any(name.startswith(("og:", "twitter:")) for name in found)
+        assert "canonical" not in page.read_text("utf-8")
+    assert "address" not in json.loads((out / "v1" / "tables.json").read_bytes())
+
+
+def test_with_an_address_every_page_has_its_own(quick: Publish, out: Path) -> None:
+    quick(address=ADDRESS)
+    for page in pages(out):
+        found = tags(page)
+        path = page.relative_to(out).as_posix()
+        there = f"{ADDRESS}/{path}".removesuffix("/index.html") if path == "index.html" else ""
+        assert found["og:url"].rstrip("/") == (there or f"{ADDRESS}/{path}")
+        assert found["og:title"] and found["og:description"] == found["description"]
+        assert f'rel="canonical" href="{found["og:url"]}"' in page.read_text("utf-8")
+    made = json.loads((out / "v1" / "tables.json").read_bytes())
+    assert made["address"] == f"{ADDRESS}/" and "docs" not in made
+    assert made["answer"] in tags(out / "v1" / "index.html")["og:description"]
+    (report,) = check_versions(out)
+    assert report.differences == []
+
+
+def test_the_index_keeps_the_tags_of_the_newest_version(quick: Publish, out: Path) -> None:
+    quick(address=ADDRESS)
+    before = (out / "index.html").read_bytes()
+    quick()  # nothing is new
+    assert (out / "index.html").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("--address", "example.org"),
+        ("--address", "file:///srv/boards"),
+        ("--address", "javascript:alert(1)"),
+        ("--address", "https://"),
+        ("--address", "https://example.org/?a=b"),
+        ("--address", "https://example.org/#top"),
+        ("--address", "https://example.org/a b"),
+        ("--address", "https://[example.org/"),
+        ("--docs", "docs/README.md"),
+    ],
+)
+def test_a_bad_address_is_refused_in_one_line(
+    runs: Path, out: Path, option: str, text: str
+) -> None:
+    done = bench("publish", "--runs", runs, "--out", out, option, text)
+    assert done.exit_code == 2 and not out.exists()
+    assert f"{option} {text}: expected the address of a folder on the web" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    folder = tmp_path_factory.mktemp("address")
+    made_runs(folder, {"simcse": 0.8, "promcse": 0.45})
+    records, _ = RunsFolder(folder).records()
+    runs = [Run(record=one, folder=folder / one.run_id) for one in records]
+    return build_board(runs, version="v1", title="A $board$ \\frac \u202e")
+
+
+def test_a_page_that_is_one_file_has_no_address(made: Board) -> None:
+    from dataclasses import replace
+
+    alone = replace(made, one_file=True, address=f"{ADDRESS}/")
+    assert "og:" not in render_board(alone) and 'name="description"' in render_board(alone)

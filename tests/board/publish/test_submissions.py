@@ -1,0 +1,332 @@
+"""A submission may have been written by anybody: what is refused, why, and at what cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import bench
+from made_runs import made_run
+from msgspec.structs import replace
+from scored_run import finished_run, predictions
+from submitted import as_submission, flipped, own_suite, spoil
+
+from bench.base.errors import BenchError
+from bench.board.publish import submissions as checking
+from bench.board.publish.gather import gather
+from bench.board.publish.submissions import check_submission
+from bench.compare.senders import SENDER_FILE
+from bench.records import RunRecord, RunsFolder
+from bench.records.arrays import read_arrays
+
+Forgery = Callable[[RunsFolder, RunRecord], object]
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(BenchError) as caught:
+        check_submission(folder)
+    return caught.value.message
+
+
+def made_to_fit(store: RunsFolder, run: RunRecord) -> None:
+    """Gold values that the predictions rank perfectly, with the score that follows from them."""
+    from bench.score.suites import rescore
+
+    arrays = read_arrays(predictions(store, run))
+    arrays["gold"] = arrays["prediction"].copy()
+    again = rescore(run.scores[0].key, arrays)
+    assert again is not None and again.value > 99
+    spoil(store, run, arrays, value=again.value, detail=dict(again.detail))
+
+
+def other_file(write: Callable[[Path], object]) -> Forgery:
+    """Another file in the place of the predictions."""
+    return lambda store, run: write(predictions(store, run))
+
+
+def stored(**arrays: Any) -> Forgery:
+    return other_file(lambda path: np.savez_compressed(path, **arrays))
+
+
+def bomb(store: RunsFolder, run: RunRecord) -> None:
+    stored(prediction=np.zeros(9_000_000))(store, run)
+
+
+def many_names(store: RunsFolder, run: RunRecord) -> None:
+    spoil(store, run, {"subset": np.array([f"part {i}" for i in range(1000)])})
+
+
+def empty_text(path: Path) -> None:
+    head = b"{'descr': '<U0', 'fortran_order': False, 'shape': (300000000,), }".ljust(117) + b"\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "subset.npy", b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head
+        )
+
+
+def lzma(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("prediction.npy", b"x" * 1000)
+
+
+def not_a_number(store: RunsFolder, run: RunRecord) -> None:
+    values = read_arrays(predictions(store, run))["prediction"]
+    values[3] = np.nan
+    spoil(store, run, {"prediction": values})
+
+
+def changed(**fields: Any) -> Forgery:
+    """Other fields of the record."""
+    return lambda store, run: store.write(replace(run, **fields))
+
+
+def no_scores(store: RunsFolder, run: RunRecord) -> None:
+    predictions(store, run).unlink()
+    store.write(replace(run, scores=()))
+
+
+def text_of(name: str, text: str) -> Forgery:
+    return lambda store, run: (store.folder(run.run_id) / name).write_text(text)
+
+
+def in_record(old: str, new: str) -> Forgery:
+    """Other bytes in the record's file, which a reader of records passes over."""
+
+    def change(store: RunsFolder, run: RunRecord) -> None:
+        file = store.folder(run.run_id) / "run.json"
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+
+    return change
+
+
+def path_in_array(store: RunsFolder, run: RunRecord) -> None:
+    rows = len(read_arrays(predictions(store, run))["prediction"])
+    spoil(store, run, {"made_by": np.full(rows, "/home/ada/secret")})
+
+
+another_seed = changed(seed=7)
+
+
+def with_score_fields(**fields: Any) -> Forgery:
+    """Make a score with an extra value that its predictions do not give."""
+    return lambda store, run: store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
+
+
+def more_detail(name: str, value: Any, *path: str) -> Forgery:
+    """A key of its own in a score's detail, below ``path``."""
+
+    def change(store: RunsFolder, run: RunRecord) -> None:
+        detail = json.loads(json.dumps(dict(run.scores[0].detail)))
+        below = detail
+        for key in path:
+            below = below[key]
+        below[name] = value
+        with_score_fields(detail=detail)(store, run)
+
+    return change
+
+
+def own_task(store: RunsFolder, run: RunRecord) -> None:
+    """A set that the suite does not have, so that nobody knows its gold values."""
+    arrays = read_arrays(predictions(store, run))
+    store.write_predictions(run.run_id, "STS99", "senteval-all/1", arrays)
+    score = replace(run.scores[0], suite="sts", task="STS99", protocol="senteval-all/1")
+    origin = replace(run.provenance, data={**run.provenance.data, "STS99": "0" * 64})
+    store.write(replace(run, scores=(*run.scores, score), provenance=origin))
+
+
+FORGERIES: dict[str, tuple[Forgery, str]] = {
+    "flipped": (flipped, "check CHECK: .* is recorded, its predictions give"),
+    "gold made to fit": (made_to_fit, "the array 'gold' is not the data set's"),
+    "NaN": (not_a_number, "a prediction is NaN or infinite"),
+    "pickled": (stored(prediction=np.array([{"a": 1}], dtype=object)), "not a predictions file"),
+    "bomb": (bomb, "unpacks to 72,000,.* bytes"),
+    "many names": (many_names, "subset has more than 400 different values"),
+    "many columns": (
+        lambda store, run: spoil(store, run, {"prediction": np.zeros((1000, 200))}),
+        r"prediction has shape \(1000, 200\)",
+    ),
+    "empty text": (other_file(empty_text), "an array of 300,000,000 values"),
+    "bytes": (stored(prediction=np.array([b"x"])), "holds neither numbers nor text"),
+    "dates": (
+        stored(prediction=np.array(["2026-01-01"], dtype="datetime64[D]")),
+        "holds neither numbers nor text",
+    ),
+    "lzma": (other_file(lzma), "stored or deflated"),
+    "no predictions": (other_file(Path.unlink), "has no predictions"),
+    "another seed": (another_seed, "fingerprint: .* the record's fields give"),
+    "failed": (changed(status="failed", error="x"), "this one is failed"),
+    "no scores": (no_scores, "this one is finished; scores: 0"),
+    "own suite": (own_suite, "mine Avg.: the suite mine is not known"),
+    "own task": (own_task, "sts STS99: sts has no task STS99"),
+    "std": (
+        with_score_fields(std=0.01),
+        "the standard deviation 0.01 is recorded, its predictions give None",
+    ),
+    "large std": (with_score_fields(std=1e18), r"the standard deviation 1e\+18 is recorded"),
+    "metric": (
+        with_score_fields(metric="accuracy"),
+        "the metric accuracy is recorded, check has spearman",
+    ),
+    "detail": (more_detail("better than all", 99.99), "detail.better than all is recorded"),
+    "detail, large": (more_detail("mean", 10**15), "detail.mean.* is recorded"),
+    "detail below": (
+        more_detail("invented", {"spearman": 99.99, "n": 750}, "subsets"),
+        "detail.subsets.invented is recorded, its predictions do not",
+    ),
+    "no JSON": (text_of("run.json", "{"), "not JSON"),
+    "deep JSON": (text_of("run.json", "[" * 200_000), "not JSON"),
+    "a field twice": (
+        in_record('"status":', '"status": "/home/ada/secret", "status":'),
+        "the field 'status' has two values",
+    ),
+    "a field that nobody reads": (
+        in_record('"git": {', '"git": {"folder": "$HOME/secret", '),
+        "provenance.git.folder holds the absolute path of 'secret'",
+    ),
+    "a path in an array": (path_in_array, "made_by holds the absolute path of 'secret'"),
+    "curve of text": (text_of("curve.jsonl", "../key.txt"), "curve.jsonl, line 1: not JSON"),
+    "curve of numbers": (text_of("curve.jsonl", "1\n"), "line 1: not an entry of a curve"),
+    "escaped path in a curve": (
+        text_of("curve.jsonl", '{"step": 1}\n{"step": 2, "x": "\\/home\\/ada\\/secret"}'),
+        "line 2: x holds the absolute path of 'secret'",
+    ),
+    "encoded path": (changed(error="%2Fhome%2Fada%2Fsecret"), "error holds the absolute path"),
+    "full-width path": (changed(error="\uff0fhome\uff0fada"), "error holds the absolute path"),
+    "other name": (
+        lambda store, run: store.folder(run.run_id).rename(store.path / "other-name"),
+        "not the folder's name",
+    ),
+}
+
+
+@pytest.mark.parametrize(("how", "why"), FORGERIES.values(), ids=FORGERIES)
+def test_a_run_that_is_not_what_it_says(theirs: RunsFolder, how: Forgery, why: str) -> None:
+    run = finished_run(theirs)
+    how(theirs, run)
+    message = refused(as_submission(theirs))
+    assert re.search(why, message) and message.isprintable(), message
+
+
+def pipe_for_record(folder: Path) -> None:
+    (folder / "run.json").unlink()
+    os.mkfifo(folder / "run.json")
+
+
+def sized(name: str, mebibytes: int) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        with (folder / name).open("wb") as file:
+            file.truncate(mebibytes << 20)
+
+    return change
+
+
+def large_together(folder: Path) -> None:
+    for i in range(4):
+        sized(f"predictions/T{i}.npz", 15)(folder)
+
+
+def many(folder: Path) -> None:
+    for i in range(checking.MOST_FILES + 1):
+        (folder / "predictions" / f"T{i}.npz").touch()
+
+
+def weights(folder: Path) -> None:
+    (folder / "checkpoint").mkdir()
+    (folder / "checkpoint" / "model.safetensors").touch()
+
+
+def sender(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / SENDER_FILE).write_text(name)
+
+
+FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "link": (
+        lambda folder: (folder / "curve.jsonl").symlink_to("/etc/passwd"),
+        "'curve.jsonl' is a link",
+    ),
+    "linked folder": (
+        lambda folder: (folder / "predictions" / "mteb").symlink_to("/etc"),
+        "'predictions/mteb' is a link",
+    ),
+    "pipe": (lambda folder: os.mkfifo(folder / "curve.jsonl"), "'curve.jsonl' is a link or"),
+    "pipe for record": (pipe_for_record, "'run.json' is a link or a device"),
+    "large": (sized("curve.jsonl", 5), "'curve.jsonl' has 5,242,880 bytes"),
+    "large together": (large_together, "the limit is 16 MiB, 50 for all"),
+    "many": (many, "more than 1,000 files"),
+    "program": (lambda folder: (folder / "setup.py").touch(), "'setup.py' does not belong"),
+    "weights": (weights, "'checkpoint/model.safetensors' does not belong"),
+    "strange name": (
+        lambda folder: (folder / "predictions" / "a\x1b[2J.npz").touch(),
+        "does not belong in a submission",
+    ),
+    "no record": (lambda folder: (folder / "run.json").unlink(), "unknown run"),
+    "no sender": (
+        lambda folder: (folder / SENDER_FILE).unlink(),
+        "a name of at most 120 characters",
+    ),
+    "long sender": (sender("x" * 121), "a name of at most 120 characters"),
+    "odd sender": (sender("Ada \u202e"), "a name of at most 120 characters"),
+}
+
+
+@pytest.mark.parametrize(("how", "why"), FOLDERS.values(), ids=FOLDERS)
+def test_a_hostile_folder_is_refused(
+    theirs: RunsFolder, how: Callable[[Path], object], why: str
+) -> None:
+    finished_run(theirs)
+    folder = as_submission(theirs)
+    how(folder)
+    message = refused(folder)
+    assert why in message and message.isprintable(), message
+
+
+@pytest.mark.parametrize("how", [bomb, many_names])
+def test_sizes_are_checked_before_any_score_is_computed(
+    theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch, how: Forgery
+) -> None:
+    how(theirs, finished_run(theirs))
+    monkeypatch.setattr(
+        "bench.board.verify.scores.rescore", lambda *_: pytest.fail("a score was computed")
+    )
+    assert refused(as_submission(theirs))
+
+
+def test_a_submission_that_unpacks_to_too_much_is_refused(
+    theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished_run(theirs)
+    folder = as_submission(theirs)
+    check_submission(folder)
+    monkeypatch.setattr(checking, "ALL_ARRAY_BYTES", 1000)
+    assert "unpack to more than 1,000 bytes" in refused(folder)
+
+
+def test_an_error_that_nobody_thought_of_refuses_that_run_alone(
+    theirs: RunsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = finished_run(theirs, 1), finished_run(theirs, 2)
+    box = tmp_path / "box"
+    for run in (bad, good):
+        assert bench("submit", theirs.folder(run.run_id), "--by", "Ada", "--to", box).exit_code == 0
+    real = checking.verify_run
+
+    def odd(folder: Path, data: Any) -> Any:
+        return 1 / 0 if folder.name == bad.run_id else real(folder, data)
+
+    monkeypatch.setattr(checking, "verify_run", odd)
+    made_run(tmp_path / "own", "ct", 1, suites=("check",))
+    found = gather(tmp_path / "own", box)
+    assert found.refused == [
+        f"{bad.run_id}: refused: it cannot be checked: ZeroDivisionError: division by zero"
+    ]
+    assert found.senders == {good.run_id: "Ada"}

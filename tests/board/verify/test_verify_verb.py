@@ -1,0 +1,155 @@
+"""``bench verify`` on the command line: its output, its exit code, and which runs it means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import bench
+from msgspec import structs
+from scored_run import finished_run, predictions
+
+from bench.base.findings import AGREES, Finding
+from bench.board.verify.findings import RunReport
+from bench.board.verify.verified import report_grids
+from bench.records import RunsFolder
+from bench.records.arrays import read_arrays
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunsFolder:
+    return RunsFolder(tmp_path / "runs")
+
+
+def spoil(store: RunsFolder, run: object) -> None:
+    path = predictions(store, run)  # type: ignore[arg-type]
+    with np.load(path) as stored:
+        arrays = {**stored}
+    np.savez(path, **{**arrays, "prediction": arrays["prediction"][::-1]})
+
+
+def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: RunsFolder) -> None:
+    good, other = finished_run(store, 1), finished_run(store, 2)
+    (score,) = other.scores
+    away = [structs.replace(score, suite="theirs", task=task) for task in ("A", "B", "Avg.")]
+    for task in ("A", "B"):
+        store.write_predictions(
+            other.run_id,
+            task,
+            score.protocol,
+            read_arrays(store.predictions_path(other.run_id, "CHECK", "check/1")),
+            "theirs",
+        )
+    data = structs.replace(other.provenance, data={"A": "d" * 64, "B": "d" * 64})
+    store.write(structs.replace(other, scores=tuple(away), provenance=data))
+    done = bench("verify", "--runs", store.path)
+    said = " ".join(done.output.split())
+    assert (
+        done.exit_code == 1
+        and f"{good.run_id} agrees" in said
+        and f"{other.run_id} not checked" in said
+    )
+    for task in ("A", "B"):
+        assert f"score theirs {task} the suite theirs is not known; pass its file" in said
+    assert "2 scores could not be computed again" in said and "nothing differs" not in said
+    assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
+
+
+def test_one_run_that_differs_among_others(store: RunsFolder) -> None:
+    good, bad = finished_run(store, 1), finished_run(store, 2)
+    spoil(store, bad)
+    done = bench("verify", "--runs", store.path)
+    assert done.exit_code == 1
+    said = " ".join(done.output.split())
+    assert f"{good.run_id} agrees" in said and f"{bad.run_id} differs" in said
+    assert "its predictions give" in said and "1 run with differences" in said
+    assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
+    assert bench("verify", store.folder(bad.run_id)).exit_code == 1
+    assert bench("verify", "simcse", "--runs", store.path).exit_code == 1, (
+        "the beginning of ids means all of them"
+    )
+
+
+def test_a_damaged_record_takes_nothing_else_down(store: RunsFolder) -> None:
+    good = finished_run(store, 1)
+    (store.path / "torn-x-s1-00000000").mkdir()
+    (store.path / "torn-x-s1-00000000" / "run.json").write_text(
+        '{"schema": "bench.run/5", "\\u001b[2J'
+    )
+    done = bench("verify", "--runs", store.path)
+    said = " ".join(done.output.split())
+    assert done.exit_code == 1 and f"{good.run_id} agrees" in said and "not JSON" in said
+    assert "\x1b" not in done.output
+
+
+def published(store: RunsFolder) -> Path:
+    """A version as it is published: runs somewhere below, no checkpoints, a manifest."""
+    version = store.path / "v1"
+    for seed in (1, 2):
+        run = finished_run(RunsFolder(version / "records"), seed)
+        shutil.rmtree(version / "records" / run.run_id / "checkpoint")
+    (version / "index.html").write_text("<!doctype html>")
+    files = {
+        path.relative_to(version).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in version.rglob("*")
+        if path.is_file()
+    }
+    (version / "MANIFEST.json").write_text(json.dumps({"files": files}))
+    return version
+
+
+def link(page: Path) -> None:
+    page.rename(page.parents[1] / "index.html")
+    page.symlink_to(page.parents[1] / "index.html")
+
+
+def name_outside(page: Path) -> None:
+    path = page.with_name("MANIFEST.json")
+    path.write_text(path.read_text().replace('"index.html"', '"../index.html"'))
+
+
+ALTERED: dict[str, Callable[[Path], object]] = {
+    "changed": lambda page: page.write_text("<!doctype html> "),
+    "not listed": lambda page: page.with_name("more.html").write_text(""),
+    "missing": Path.unlink,
+    "a link": link,
+    "leads out": name_outside,
+}
+
+
+@pytest.mark.parametrize(("said", "change"), ALTERED.items(), ids=ALTERED)
+def test_a_published_version_that_was_altered(
+    store: RunsFolder, said: str, change: Callable[[Path], object]
+) -> None:
+    version = published(store)
+    change(version / "index.html")
+    done = bench("verify", version)
+    assert done.exit_code == 1 and said in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"files": []}', '{"files": {"a": 1}}', "[" * 100_000]
+)
+def test_a_manifest_that_is_none(store: RunsFolder, content: str) -> None:
+    version = published(store)
+    (version / "MANIFEST.json").write_text(content)
+    done = bench("verify", version)
+    assert (
+        done.exit_code == 1
+        and "cannot be read" in done.output
+        and "2 runs, 2 scores" in done.output
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "result"), [("interrupted", "not finished"), ("finished", "agrees")]
+)
+def test_a_run_without_scores_agrees_only_if_it_is_finished(status: str, result: str) -> None:
+    found = [Finding("data", "corpus", AGREES)]
+    (table, *_) = report_grids([RunReport("simcse-builtin-s1", found, status=status)])
+    assert table.rows[0][1].text == result
