@@ -19,6 +19,7 @@ from bench.cli.compare_output import (
     print_all_tables,
     print_first_table,
     print_items,
+    print_why,
     published_tables,
 )
 from bench.cli.options import data_option, runs_option, suite_file_option
@@ -53,6 +54,11 @@ from bench.run.values import comma_list
     "--with-paper",
     is_flag=True,
     help="Show the published value, our difference from it, and whether they agree.",
+)
+@click.option(
+    "--why",
+    metavar="ROW",
+    help="How the verdict on this row is computed, to be done again by hand.",
 )
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
 @click.option(
@@ -109,6 +115,7 @@ def compare(
     suite: str | None,
     baseline: str | None,
     with_paper: bool,
+    why: str | None,
     cost: bool,
     strict: bool,
     together: bool,
@@ -159,6 +166,9 @@ def compare(
         with_paper=with_paper,
         cost=cost,
     )
+    if why is not None:
+        print_why(selected, options, why, form)
+        return
     with no_collection():
         _print_tables(selected, options, form, everything=everything, html=html)
 

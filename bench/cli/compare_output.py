@@ -10,11 +10,13 @@ from pathlib import Path
 import click
 
 from bench.base.errors import BenchError
+from bench.base.grid import GridColumn, grid
 from bench.base.printing import print_grid
 from bench.base.text import list_names
 from bench.board.board import board_headline
+from bench.board.publish.versions import main_budget_of
 from bench.board.tables import board_tables, judged_tables
-from bench.cli.options import json_text, print_columns, say
+from bench.cli.options import NARROWEST_COLUMN, json_text, print_columns, say
 from bench.compare.answer import table_answer
 from bench.compare.finding import describe_finding
 from bench.compare.footnotes import refuse_footnotes
@@ -33,6 +35,8 @@ from bench.compare.forms.items import items_data, items_grid
 from bench.compare.forms.row_notes import note_rows
 from bench.compare.items import disagreements, read_texts
 from bench.compare.statistics.table import Table
+from bench.compare.tables import TableOptions
+from bench.compare.why import calculate, steps_of
 from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.score.suites import Task
@@ -135,6 +139,25 @@ def print_all_tables(tables: Sequence[Table]) -> None:
             say(sentence)
             click.echo()
         print_score_tables([table])
+
+
+def print_why(runs: Sequence[Run], options: TableOptions, name: str, form: str) -> None:
+    """Print how the verdict on a row is computed. Raises BenchError if it has none."""
+    if form != "table":
+        raise BenchError(f"--why cannot be combined with --format {form}", "--format table")
+    tables = published_tables(
+        runs, main_budget_of(runs), strict=options.strict, baseline=options.baseline
+    )
+    found = calculate(tables, {run.record.run_id: run for run in runs}, name)
+    rows = []
+    for row, seeds in ((found.row, found.of_row), (found.baseline, found.of_baseline)):
+        sd = "" if seeds.sd is None else f"{seeds.sd:.4f}"
+        values = "  ".join(f"{value:.4f}" for value in seeds.values)
+        rows.append((row.name, values, sd))
+    columns = ("", GridColumn("each seed", wrap=NARROWEST_COLUMN), GridColumn("SD", right=True))
+    print_grid(grid(columns, rows))
+    print_columns(steps_of(found), headings=("", "value", "from"), blank=True)
+    say("The rule, and what moderates variances: docs/statistics.md.", blank=True)
 
 
 def print_items(

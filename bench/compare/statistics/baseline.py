@@ -5,14 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import Against, Cell, Row, Table
-
-if TYPE_CHECKING:
-    pass
-
 
 BASELINE = "simcse"
 """The row that others are compared with if no baseline is named."""
@@ -41,7 +36,7 @@ def compare_with_baseline(table: Table, baseline: str | None) -> Table:
     ``simcse`` without a variant; of several, the one with more seeds than any other. If none has
     more, a table has no baseline without a name, and BenchError is raised for a name.
     """
-    base = _default(table) if baseline is None else _named(table, baseline)
+    base = _default(table) if baseline is None else find_row(table, baseline, "--baseline")
     if base is None:
         return table
     rows = []
@@ -72,7 +67,13 @@ def _with_most_seeds(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if len(row.runs) == most]
 
 
-def _named(table: Table, name: str) -> Row | None:
+def find_row(table: Table, name: str, option: str) -> Row | None:
+    """Return the row of a run's id or of a name, as short as tells it from others; None if the
+    table has none.
+
+    Of rows that differ in recipe values alone it is the one with more seeds than any other. Raises
+    BenchError, which begins with ``option``, if there are several.
+    """
     rows = _candidates(table)
     for names_of in (
         lambda row: row.runs,
@@ -86,7 +87,7 @@ def _named(table: Table, name: str) -> Row | None:
         if named:
             names = sorted({max(_full_names(row), key=len) for row in named})
             raise BenchError(
-                f"--baseline: {name} matches {len(named)} rows of {table.suite}",
+                f"{option}: {name} matches {len(named)} rows of {table.suite}",
                 "choose one: " + "; ".join(map(shlex.quote, names)),
             )
     return None

@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.compare.statistics.differences import Differences, satterthwaite, student_quantile
 from bench.compare.statistics.items import Items
-from bench.compare.statistics.seed_variance import seed_variances
+from bench.compare.statistics.seed_variance import SeedVariances, seed_variances
 from bench.records.predictions import Floats, Predicted, same_items
 from bench.score.influence import Influence
 
@@ -67,6 +67,8 @@ class Column:
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
         self.total_freedom = float(self.own_freedom_M.sum())
         """Degrees of freedom of all seeds, which are behind each method's variance."""
+        self.borrowed: SeedVariances | None = None
+        """How variances over seeds were moderated; None if no method has two seeds."""
         self._know_seeds()
         self.freedom = freedom
         self.items = self._of_means(covariance)
@@ -94,10 +96,10 @@ class Column:
         """Set the variances over seeds, as far as they are known."""
         if self.total_freedom == 0:
             return
-        seed_M, seed_freedom_M = seed_variances(self.spread_M, self.own_freedom_M)
-        known_M = self.random_M & (seed_freedom_M > 0)
-        self.seed_M[known_M] = seed_M[known_M]
-        self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
+        self.borrowed = seed_variances(self.spread_M, self.own_freedom_M)
+        known_M = self.random_M & (self.borrowed.freedom_M > 0)
+        self.seed_M[known_M] = self.borrowed.variance_M[known_M]
+        self.seed_freedom_M[known_M] = self.borrowed.freedom_M[known_M]
 
     def over_items(self, other: int) -> tuple[Floats, Floats]:
         """Return (M,) variances over items, and over repetitions, of every method minus the one at
@@ -105,21 +107,25 @@ class Column:
         items_M = _of_differences(self.items, other).max(axis=0)
         return items_M, _of_differences(self.repeated_MM, other)
 
+    def seeds_freedom(self, other: int) -> Floats:
+        """Return (M,) degrees of freedom of the variance over seeds of every method minus the one
+        at ``other``.
+
+        A sum of two moderated variances has at most the freedom of all seeds that they are known
+        from.
+        """
+        one_M = self.seed_M / self.runs_M
+        other_M = np.full_like(one_M, one_M[other])
+        of_two_M = satterthwaite(
+            [(one_M, self.seed_freedom_M), (other_M, self.seed_freedom_M[other])]
+        )
+        return np.where(np.isinf(of_two_M), of_two_M, np.minimum(of_two_M, self.total_freedom))
+
     def minus(self, other: int) -> Differences:
         """Return (M,) every method minus the one at ``other``; NaN at itself."""
         items_M, repeated_M = self.over_items(other)
         one_M = self.seed_M / self.runs_M
         other_M = np.full_like(one_M, one_M[other])
-        # a sum of two moderated variances has at most the freedom of all seeds that they are known
-        # from
-        of_two_M = satterthwaite(
-            [(one_M, self.seed_freedom_M), (other_M, self.seed_freedom_M[other])]
-        )
-        seeds_freedom_M = np.where(
-            np.isinf(of_two_M),
-            of_two_M,
-            np.minimum(of_two_M, self.total_freedom),
-        )
         error_M = np.sqrt(items_M + repeated_M + one_M + other_M)
         error_M[other] = np.nan
         return Differences(
@@ -129,7 +135,7 @@ class Column:
                 [
                     (items_M, self.freedom),
                     (repeated_M, self.repeated_freedom),
-                    (one_M + other_M, seeds_freedom_M),
+                    (one_M + other_M, self.seeds_freedom(other)),
                 ]
             ),
         )

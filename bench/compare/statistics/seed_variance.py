@@ -11,9 +11,10 @@ Legend: M methods.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bench.records.predictions import Floats
 
@@ -36,8 +37,24 @@ often a table is wrong").
 """
 
 
-def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the (M,) variances over seeds that a comparison uses, and their degrees of freedom;
+@dataclass(frozen=True)
+class SeedVariances:
+    """The variances over seeds that a comparison uses, and what they are made of."""
+
+    variance_M: Floats
+    freedom_M: Floats
+    keeps_own_M: NDArray[np.bool_]
+    """Methods that spread more than the others, and borrow nothing."""
+    prior_variance: float
+    """What methods borrow; NaN if there is nothing to borrow."""
+    prior_freedom: float
+    mean: float
+    """Of the sample variances, weighted by their degrees of freedom; smaller ones are raised
+    towards it."""
+
+
+def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> SeedVariances:
+    """Return the variances over seeds that a comparison uses, and their degrees of freedom;
     arguments as for ``moderated_variances``.
 
     Moderated, and raised towards the mean of all. A method with a sample variance that an F test
@@ -48,11 +65,14 @@ def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Fl
 
     freedom_M = np.asarray(freedom_M, dtype=np.float64)
     known_M = freedom_M > 0
-    _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M)
+    prior_variance, prior_freedom, seed_M, seed_freedom_M = moderated_variances(
+        variance_M, freedom_M
+    )
     if not known_M.any():
-        return seed_M, seed_freedom_M
+        none_M = np.zeros_like(known_M)
+        return SeedVariances(seed_M, seed_freedom_M, none_M, math.nan, 0.0, math.nan)
+    mean = float(np.average(variance_M[known_M], weights=freedom_M[known_M]))
     if prior_freedom > 0:
-        mean = float(np.average(variance_M[known_M], weights=freedom_M[known_M]))
         seed_M = raise_variances(seed_M, freedom_M, prior_freedom, mean)
     others_M = freedom_M.sum() - freedom_M
     squares_M = np.where(known_M, freedom_M * variance_M, 0.0)
@@ -61,7 +81,14 @@ def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Fl
             fdtrc(freedom_M, others_M, variance_M / ((squares_M.sum() - squares_M) / others_M))
             < WIDE / known_M.sum()
         ) & (variance_M > seed_M)
-    return np.where(wide_M, variance_M, seed_M), np.where(wide_M, freedom_M, seed_freedom_M)
+    return SeedVariances(
+        np.where(wide_M, variance_M, seed_M),
+        np.where(wide_M, freedom_M, seed_freedom_M),
+        wide_M,
+        prior_variance,
+        prior_freedom,
+        mean,
+    )
 
 
 def moderated_variances(

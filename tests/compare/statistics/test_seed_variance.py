@@ -95,15 +95,20 @@ def test_a_row_that_spreads_more_than_the_others_keeps_its_own_variance() -> Non
     own, freedom = np.array([0.3, 0.5, 0.4, 0.2, 25.0]), np.full(5, 2.0)
     rest = own[:4].mean()
     assert stats.f.sf(25.0 / rest, 2, 8) < 0.05 / 5
-    found, df = seed_variances(own, freedom)
+    used = seed_variances(own, freedom)
+    found, df = used.variance_M, used.freedom_M
     assert (found[4], df[4]) == (25.0, 2.0) and (df[:4] > 2).all()
     _, prior_df, posterior, _ = moderated_variances(own, freedom)
     raised = raise_variances(posterior, freedom, prior_df, float(own.mean()))
     np.testing.assert_allclose(found[:4], raised[:4])
     less = np.array([0.3, 0.5, 0.4, 0.2, 2.0])
-    assert stats.f.sf(2.0 / rest, 2, 8) > 0.05 / 5 and seed_variances(less, freedom)[0][4] < 2.0
+    assert (
+        stats.f.sf(2.0 / rest, 2, 8) > 0.05 / 5
+        and seed_variances(less, freedom).variance_M[4] < 2.0
+    )
 
 
 def test_nobody_has_two_seeds() -> None:
-    found, freedom = seed_variances(np.array([0.3, 0.4]), np.array([0.0, 0.0]))
+    used = seed_variances(np.array([0.3, 0.4]), np.array([0.0, 0.0]))
+    found, freedom = used.variance_M, used.freedom_M
     assert np.isnan(found).all() and freedom.tolist() == [0.0, 0.0]

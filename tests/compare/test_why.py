@@ -1,0 +1,82 @@
+"""``bench compare --why ROW``: each line follows from the numbers that it names, by a pocket
+calculator and a t table.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from commands import bench, error_line
+from predicted_runs import sts_run
+from scipy import stats
+
+SEEDS = {
+    "simcse": (1, 2, 3, 4, 5),
+    "promcse": (1, 2, 3, 4),
+    "mirror-bert": (1, 2, 3),
+    "cls": (None,),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("why") / "runs"
+    for place, (method, seeds) in enumerate(SEEDS.items()):
+        for seed in seeds:
+            sts_run(folder, method, seed, 0.5 + 0.01 * place + 0.002 * (seed or 0) * (place + 1))
+    return folder
+
+
+def steps_of(runs: Path, row: str) -> list[list[str]]:
+    """Return what is computed, its value and the formula of each line."""
+    done = bench("compare", "--runs", runs, "--why", row, "--baseline", "simcse")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.split("\n\n")[1].splitlines()[1:]
+    return [re.split(r"\s{2,}", line.strip(), maxsplit=2) for line in lines]
+
+
+def calculated(formula: str) -> float:
+    """Compute a formula as it is printed, up to its first word."""
+    text = re.split(r"; |: |, (?!\d)", formula)[0].replace(",", "").removesuffix(" seeds")
+    if text.startswith("root of "):
+        text = f"({text.removeprefix('root of ')}) ** 0.5"
+    text = text.replace("²", "**2").replace("^", "**").replace(" x ", " * ")
+    return float(eval(text, {"__builtins__": {}}))
+
+
+@pytest.mark.parametrize("row", ["promcse", "mirror-bert", "cls"])
+def test_each_line_follows_from_its_numbers(runs: Path, row: str) -> None:
+    checked = 0
+    for what, value, formula in steps_of(runs, row):
+        if re.match(r"root of |\(?\d[\d.]*[²^]? ?[-x/^]", formula):
+            assert float(value) == pytest.approx(calculated(formula), rel=4e-3), what
+            checked += 1
+    assert checked >= (6 if row == "cls" else 8)
+
+
+@pytest.mark.parametrize("row", ["promcse", "mirror-bert", "cls"])
+def test_p_and_interval_follow_from_a_t_table(runs: Path, row: str) -> None:
+    values = {what: (value, formula) for what, value, formula in steps_of(runs, row)}
+    freedom = float(values["degrees of freedom"][0].replace(",", ""))
+    t = float(values["t"][0])
+    p = float(values["p"][0])
+    assert p == pytest.approx(2 * stats.t.sf(abs(t), freedom), rel=0.05, abs=1e-4)
+    (interval,) = (name for name in values if name.startswith("interval"))
+    difference, half, error, level = map(
+        float, re.findall(r"-?\d+\.\d+(?:e-\d+)?", values[interval][1])
+    )
+    assert half == pytest.approx(stats.t.ppf(level, freedom), rel=2e-3)
+    low, high = map(float, values[interval][0].split(" to "))
+    assert low == pytest.approx(difference - half * error, abs=0.02)
+    assert high == pytest.approx(difference + half * error, abs=0.02)
+    threshold = float(values["threshold"][0])
+    word = "inconclusive" if p >= threshold else "better" if difference > 0 else "worse"
+    assert values["verdict"][0] == word
+
+
+def test_a_row_without_a_verdict_says_why_it_has_none(runs: Path) -> None:
+    told = error_line(bench("compare", "--runs", runs, "--why", "simcse"))
+    assert told == "error: --why: simcse has no verdict: it is the baseline"
+    assert "unknown row 'sincse'" in error_line(bench("compare", "--runs", runs, "--why", "sincse"))
