@@ -57,8 +57,9 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"--retrain-free|--items|^bench data check": (
         "evaluation data or a checkpoint; tests/board/verify, tests/cli/test_compare_items.py"
     ),
+    r"--why ": "a row with a verdict; tests/compare/test_why.py",
     r"--submissions|--predictions-url": (
-        "a run of somebody else, a server; tests/publish, tests/project/test_workflows.py"
+        "a run of somebody else, a server; tests/board/publish, tests/project/test_workflows.py"
     ),
 }
 # errors that a plan may give because the tests have no data, no network and no such file: the
