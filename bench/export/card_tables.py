@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.base.grid import GridCell, GridColumn, grid
 from bench.base.markup import as_markdown
 from bench.base.text import value_text
 from bench.compare.formatting import metric_words
+from bench.compare.statistics.table import Cell, Table
+from bench.compare.tables import TableOptions, make_tables
 from bench.data.sets import data_sets
-from bench.export.cells import scored_cells
 from bench.records import Run, RunRecord
 from bench.run.finished import TrainedRun
 
@@ -113,3 +115,13 @@ def _corpus_terms() -> dict[str, str]:
             for form in file.forms.values():
                 terms[form.sha256] = f"{data_set.licence}. {data_set.terms}"
     return terms
+
+
+def scored_cells(run: Run) -> Iterator[tuple[Table, str, Cell]]:
+    """Yield (table, task, cell) of every score of a run, with the interval of ``bench compare``."""
+    if not run.scores:
+        return
+    for table in make_tables([run], TableOptions()):
+        for task, cell in zip(table.columns, table.rows[0].cells, strict=True):
+            if cell is not None:
+                yield table, task, cell

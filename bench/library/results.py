@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -24,7 +24,6 @@ from bench.method.recipe_checks import plain_key
 from bench.records.copies import distinct_runs
 from bench.records.record import AVERAGE, RunRecord, Score
 from bench.records.run import Run
-from bench.records.tidy import COLUMNS, tidy_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -288,3 +287,26 @@ def distinct_results(results: Sequence[Result]) -> dict[str, Result]:
     """Return run id -> result, copies once. Raises BenchError if two different runs have one id."""
     runs = distinct_runs(result.run for result in results)
     return {run.record.run_id: Result(run.record, run.folder) for run in runs}
+
+
+FACTS = ("method", "variant", "setting", "backbone", "seed", "status")
+SCORE = ("suite", "task", "protocol", "metric", "value", "std", "n")
+COST = ("trainable_parameters", "train_seconds", "peak_memory_bytes", "encode_sentences_per_second")
+COLUMNS = ("run", "name", *FACTS, *SCORE, *COST)
+
+
+def tidy_rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """Return one mapping with the keys of ``COLUMNS`` for each run and score, in the runs' order.
+
+    ``value`` has the papers' scale: correlation and accuracy x 100; a value that was not recorded
+    is None.
+    """
+    rows = []
+    for record, _ in runs:
+        for score in record.scores:
+            row: dict[str, Any] = {"run": record.run_id, "name": record.backbone_name}
+            for keys, source in ((FACTS, record), (SCORE, score), (COST, record.cost)):
+                for key in keys:
+                    row[key] = getattr(source, key)
+            rows.append(row)
+    return rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from bench.compare.statistics.protocols import by_protocol
@@ -18,7 +18,6 @@ from bench.compare.statistics.rows import (
     group_rows,
     title,
 )
-from bench.compare.statistics.spread import sample_sd
 from bench.compare.statistics.table import (
     AVERAGE,
     COLUMNS,
@@ -241,7 +240,7 @@ def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
     values = tuple(score.value for score in known.values())
     return Cell(
         mean=fmean(values),
-        sd=sample_sd(values) if others else None,
+        sd=stdev(values) if others else None,
         values=values,
         seeds=tuple(known),
         n=first.n,

@@ -1,7 +1,8 @@
-"""Choose the tasks that the average of a suite is over; :func:`average_of` computes it."""
+"""The average of a suite: the tasks that it is over, and how papers round it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -9,12 +10,20 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError
 from bench.records.record import AVERAGE
-from bench.score.metrics.average import average_of
 from bench.score.suites.parts import average_name, averaged_tasks
 from bench.score.suites.registry import suite
 from bench.score.suites.task import TaskResult
 
 AnyScore = TypeVar("AnyScore")
+
+
+def average_of(values: Iterable[float]) -> float:
+    """Return the papers' "Avg.": the mean of values rounded to two decimals, rounded again.
+
+    The values are rounded first because the papers average the numbers that they print.
+    """
+    printed = [round(value, 2) for value in values]
+    return round(math.fsum(printed) / len(printed), 2)
 
 
 def name_average(suite_name: str, protocol: str) -> str:
