@@ -16,7 +16,7 @@ from bench.base.errors import BenchError, RunFailed
 from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.base.user_code import located
 
-# The beginning of a DeprecationWarning that is about the contract (docs/architecture.md).
+# The beginning of a DeprecationWarning that is about the contract (docs/promises.md).
 DEPRECATED = r"bench\.(method|score\.suites)\b"
 
 
