@@ -89,7 +89,7 @@ from bench.run.session import Session
 @grouped_option(
     WHAT,
     "--select",
-    help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev "
+    help="The dev set: sts-dev-clean, STS-B dev, captions dev.  [default: sts-dev-clean; captions dev "
     "with --suite check, or with the backbone or corpus builtin]",
 )
 @grouped_option(
@@ -152,7 +152,7 @@ def search(
     command share the trials.
 
     \b
-    Example:  bench search simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
+    Example:  bench search simcse,promcse --trials 12 --budget 500steps
               bench run runs/search-.../simcse.toml --seeds 1-5
     """
     check_optuna()

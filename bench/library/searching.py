@@ -176,7 +176,7 @@ def search_recipes(
             continues a search.
         space: Search these keys, and no others, instead of those of recipe files: {"temperature":
             [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}.
-        select: The dev set. None: STS-B dev, or captions dev with the suite check, or with the
+        select: The dev set. None: sts-dev-clean, or captions dev with the suite check, or with the
             backbone or corpus builtin.
         budget: The length of each training: "500steps", "10m", "2epochs". None: the recipe's.
         sampler: How Optuna chooses values: "random", "grid" or "tpe".

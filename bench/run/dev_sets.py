@@ -14,6 +14,8 @@ from bench.method.recipe import Value
 from bench.score.suites import KnownTask, survey_files
 
 STSB_DEV = "STS-B dev"
+CLEAN_DEV = "sts-dev-clean"
+"""Pairs of STS-B dev and SICK's trial split that no test set has."""
 BUILT_IN_DEV = Value(
     "captions dev", "with the package's backbone or corpus, or where STS-B is not at hand"
 )
@@ -21,7 +23,7 @@ BUILT_IN_DEV = Value(
 DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "captions dev": ("bench.score.suites.check", "check_dev_task", ()),
     STSB_DEV: ("bench.score.suites.sts", "dev_task", ("STS-B",)),
-    "sts-dev-clean": ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
+    CLEAN_DEV: ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
 }
 """Name in recipes -> module and function that read it from a data folder, and its sets in the
 manifest.

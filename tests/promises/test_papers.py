@@ -364,9 +364,6 @@ def test_the_clean_dev_set_has_every_dev_pair_that_no_test_set_has(
 
 @pytest.mark.nightly
 @pytest.mark.promise(26)
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a search selects on STS-B dev unless told otherwise"
-)
 def test_a_search_selects_by_default_on_pairs_that_no_suite_scores(
     inputs: Path, shared: Path, tmp_path: Path
 ) -> None:

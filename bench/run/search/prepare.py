@@ -14,7 +14,7 @@ from bench.base.text import one_value
 from bench.records.searches import Study
 from bench.records.store import RunsFolder
 from bench.run.config import RunConfig
-from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV
+from bench.run.dev_sets import BUILT_IN_DEV, CLEAN_DEV
 from bench.run.plan import check_config
 from bench.run.planned import PlannedRun
 from bench.run.search.study import (
@@ -64,7 +64,7 @@ def search_options(
     check_config(config)
     suites = expand_suites(config.suites)
     built_in = suites == ["check"] or "builtin" in (*config.backbones, config.corpus)
-    select = select or (BUILT_IN_DEV.value if built_in else STSB_DEV)
+    select = select or (BUILT_IN_DEV.value if built_in else CLEAN_DEV)
     fixed = {**config.recipe_values, "select_on": select}
     methods = [method for method, _ in config.named]
     if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
