@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.run.config import Plan
+from bench.run.plan_toml import Plan
 from bench.run.target import Target
 from bench.run.workers import WORKER, worker_environment
 

@@ -16,13 +16,14 @@ from bench.base.user_code import plugin_code
 from bench.data.sets import (
     DataFolder,
 )
+from bench.method.config import RunConfig
 from bench.method.plugins import Plugin, Registry
 from bench.method.recipe import Recipe
 from bench.method.recipe_checks import check_overrides
 from bench.method.recipe_files import read_custom
 from bench.records.record import RunRecord
-from bench.run.config import RunConfig, combinations_of
 from bench.run.languages import language_notes
+from bench.run.options import combinations_of
 from bench.run.planned import PlannedRun, learns
 from bench.run.planner import Planner
 from bench.run.scored_tasks import ScoredTasks, find_scored_tasks

@@ -21,10 +21,10 @@ import pytest
 from bench.data.corpora import open_corpus_file
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
+from bench.method.config import RunConfig
 from bench.method.plugins import discover
 from bench.method.recipes import merge_recipe
 from bench.records import RunsFolder
-from bench.run.config import RunConfig
 from bench.run.execute import execute
 from bench.run.plan import plan_config
 from bench.run.vectors import dev_score

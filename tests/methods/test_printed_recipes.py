@@ -16,8 +16,8 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder, Later
+from bench.method.config import RunConfig
 from bench.method.plugins import discover
-from bench.run.config import RunConfig
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun
 from bench.run.search.space import space_of

@@ -10,8 +10,8 @@ import pytest
 from bench.base.errors import DataMissing, UnknownName
 from bench.data.sets import DataFolder
 from bench.data.sets.sts_multi import read_sts_multi
+from bench.method.config import RunConfig
 from bench.method.plugins import discover
-from bench.run.config import RunConfig
 from bench.run.dev_sets import open_dev_task
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun

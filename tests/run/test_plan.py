@@ -17,8 +17,8 @@ from bench.backbones import resolve
 from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder, Later
 from bench.method import Method
+from bench.method.config import RunConfig
 from bench.method.plugins import Plugin, Registry
-from bench.run.config import RunConfig
 from bench.run.corpora import stsb_train
 from bench.run.plan import plan_config
 from bench.run.planned import PlannedRun

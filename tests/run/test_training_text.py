@@ -15,12 +15,13 @@ from commands import bench
 
 from bench.base.errors import BenchError, CorpusError, DataMissing
 from bench.data.sets import DataFolder, Later
+from bench.method.config import RunConfig
 from bench.method.plugins import Registry
 from bench.records.fingerprint import record_fingerprint
 from bench.records.record import CORPUS_PARTS, read_record
-from bench.run.config import RunConfig
 from bench.run.corpora import corpus_arguments, name_with_content, open_corpus
 from bench.run.plan import plan_config
+from bench.run.plan_toml import config_of, table_of
 from bench.run.planned import PlannedRun
 
 NO_DATA = DataFolder(None)
@@ -184,7 +185,7 @@ def test_the_commands_of_the_page_are_planned(registry: Registry) -> None:
 def test_a_plan_file_keeps_one_text_and_several() -> None:
     for corpus in ("x.txt", ("x.txt", "t.csv:q")):
         config = RunConfig(methods=("simcse",), corpus=corpus)
-        assert RunConfig.from_options(json.loads(json.dumps(config.options()))) == config
+        assert config_of(json.loads(json.dumps(table_of(config)))) == config
 
 
 def test_a_text_in_the_place_of_a_method_is_named() -> None:

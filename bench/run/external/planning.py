@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.method import prompted, task_prompt
+from bench.method.config import RunConfig
 from bench.method.plugins import Registry, discover
 from bench.records import RunsFolder
-from bench.run.config import RunConfig
 from bench.run.external.external import ExternalModel
 from bench.run.external.find import Model
 from bench.run.finished import backbone_of, find_run
@@ -63,7 +65,7 @@ def _plan_run_again(
     if not run.plugin.cls.own_backbone:
         backbone = ready(backbone)
     title = "".join(config.names) or str(run.record.provenance.backbone.title or "")
-    backbone = replace(backbone, title=title)
+    backbone = dataclasses.replace(backbone, title=title)
     planned = plan_rescoring(run.record, run.plugin, run.recipe, backbone, config, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(
