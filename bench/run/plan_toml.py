@@ -101,13 +101,13 @@ class Plan:
                 found = ", ".join(content)
                 raise ValueError(f"expected [[run]], [common], question; found {found}")
             runs: list[RunConfig] = []
-            for table in tables:
-                # a table's values win over the common ones, and in `set` each key by itself
-                values = {**common.get("set", {}), **table.get("set", {})}
-                keys = {**common, **table, "set": values}
-                with in_terms_of_plan(file):
+            with in_terms_of_plan(file):
+                for table in tables:
+                    # a table's values win over the common ones, and in `set` each key by itself
+                    values = {**common.get("set", {}), **table.get("set", {})}
+                    keys = {**common, **table, "set": values}
                     runs += with_recipes(config_of(keys), keys)
-            return cls(tuple(runs), question, file)
+                return cls(tuple(runs), question, file)
         except OSError as error:
             raise BenchError(f"--plan {file}: {error.strerror or error}") from None
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
