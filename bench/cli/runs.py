@@ -188,7 +188,7 @@ def _run_object(record: RunRecord, queue: Mapping[str, ClusterJob]) -> dict[str,
     job_object = None
     if job is not None:
         job_object = {
-            "engine": job.engine,
+            "engine": "slurm",
             "name": job.name,
             "cancel": job.cancel,
             "log": str(job.log),

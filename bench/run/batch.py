@@ -75,7 +75,6 @@ class ClusterJob:
     ``cancel`` is the command of Slurm that cancels it; ``log``: the output of its workers.
     """
 
-    engine: str
     state: str  # "queued" or "running"
     name: str  # "12_3"
     detail: str  # the node, or why it is queued
@@ -83,7 +82,7 @@ class ClusterJob:
     log: Path
 
     def describe(self) -> str:
-        return " ".join(filter(None, [self.engine, self.name, self.detail]))
+        return " ".join(filter(None, ["slurm", self.name, self.detail]))
 
 
 class EngineSilent(BenchError):
