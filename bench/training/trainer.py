@@ -311,7 +311,7 @@ class Trainer:
             return True
         return p.best_step == 0 and self.horizon.reached(p)
 
-    def evaluate(self) -> None:
+    def score_dev(self) -> None:
         """Score the dev set, and keep the checkpoint if it is strictly better than all before."""
         began = time.perf_counter()
         p = self.progress
