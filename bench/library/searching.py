@@ -215,7 +215,13 @@ def search_recipes(
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, search_recipes, classes_of(methods))
-    fields = read_arguments(arguments, overrides=values, corpus=corpus_place(corpus), **methods)
+    fields = read_arguments(
+        arguments,
+        names=None,  # ``name`` is the search's
+        overrides=values,
+        corpus=corpus_place(corpus),
+        **methods,
+    )
     asked = search_options(make_plan(fields).runs, select, seeds_named=seeds is not None)
     how = TrialSettings(
         trials=trials, sampler=sampler, pruner=pruner, name=name, command=_command(asked, trials)
