@@ -29,7 +29,9 @@ def make_plan(fields: Mapping[str, Any], file: Path | None = None) -> Plan:
         plan = Plan(tuple(with_recipes(RunConfig(**fields), fields)))
     else:
         plan = Plan.read(file).with_given(fields)
-    use_files([Path(name) for name in plan.runs[0].plugins])
+    plugins = [Path(name) for name in plan.runs[0].plugins]
+    if plugins:  # a notebook keeps the suites of an earlier call
+        use_files(plugins)
     # now the suites of plugin files are known
     runs = [
         replace_config(config, suites=split_names(",".join(config.suites))) for config in plan.runs
