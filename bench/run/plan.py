@@ -32,15 +32,11 @@ from bench.score.suites import check_suite_name, expand_suites
 Ready = Callable[[Reference], Reference]
 
 
-def plan_config(
-    config: RunConfig, registry: Registry, data: DataFolder, ready: Ready = lambda known: known
-) -> list[PlannedRun]:
-    """Plan every run of one config, see :func:`plan_configs`."""
-    return plan_configs([config], registry, data, ready)
-
-
 def plan_configs(
-    configs: Sequence[RunConfig], registry: Registry, data: DataFolder, ready: Ready
+    configs: Sequence[RunConfig],
+    registry: Registry,
+    data: DataFolder,
+    ready: Ready = lambda known: known,
 ) -> list[PlannedRun]:
     """Plan every run of the configs, once, in order. Raises a BenchError for the first mistake.
 

@@ -18,14 +18,14 @@ from bench.records import RunsFolder
 from bench.run.external.external import ExternalModel
 from bench.run.external.find import Model
 from bench.run.finished import backbone_of, find_run
-from bench.run.plan import plan_config, plan_rescoring
+from bench.run.plan import plan_configs, plan_rescoring
 from bench.run.planned import NOT_TRAINED, PlannedRun
 
 
 def plan_model(
     model: Model, config: RunConfig, data: DataFolder, ready: Callable[[Reference], Reference]
 ) -> list[PlannedRun]:
-    """Plan the run of one model, as :func:`bench.run.plan.plan_config` does.
+    """Plan the run of one model, as :func:`bench.run.plan.plan_configs` does.
 
     The config decides about suites, text, names and plugins.
     """
@@ -44,7 +44,7 @@ def plan_model(
         methods = discover(plugins)
     else:
         methods = Registry({model.method: model.plugin}, ())
-    return plan_config(config, methods, data, ready)
+    return plan_configs([config], methods, data, ready)
 
 
 def _plan_run_again(
