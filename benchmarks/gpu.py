@@ -36,6 +36,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 import torch  # noqa: E402
 from golden import NEEDS  # noqa: E402
 from machine import describe_machine  # noqa: E402
+from msgspec import structs  # noqa: E402
 from training import random_base, read_sentences, weights_of_layers  # noqa: E402
 from training_sides import SIDES, Setup  # noqa: E402
 
@@ -93,7 +94,9 @@ def cases(folder: Path, only: str | None) -> Iterator[tuple[str, Any]]:
 def built_on(case: Any, device: str) -> Any:
     """Build a case's method with the weights of seed 1, on a device."""
     method = case.build()
-    method.context = replace(method.context, device=device)
+    method.context = replace(
+        method.context, config=structs.replace(method.context.config, device=device)
+    )
     if isinstance(method, torch.nn.Module):
         method.to(device)
     return method

@@ -327,6 +327,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from bench.data.corpora import open_corpus_file
     from bench.data.corpora.token_cache import tokenise
     from bench.method import Context, seed_for
+    from bench.method.config import RunConfig
     from bench.method.recipes import merge_recipe
     from bench.methods.simcse import SimCSE
     from bench.training.loop import train_method
@@ -350,15 +351,18 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
 
     method = SimCSE()
     with tempfile.TemporaryDirectory() as scratch:
-        method.context = Context(
+        config = RunConfig(
             device=setup.device,
             precision=setup.precision,
+            save_seconds=1e9,
+            chunk=setup.chunk if cut else None,
+        )
+        method.context = Context(
+            config,
             seed=42,
             folder=Path(scratch) / "run",
             should_stop=asked,
-            save_seconds=1e9,
             dev_score=dev_score if setup.dev else None,
-            chunk=setup.chunk if cut else None,
         )
         values = {
             "batch_size": setup.batch,

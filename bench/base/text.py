@@ -36,6 +36,11 @@ def format_bytes(count: float) -> str:
     return f"{count:,.1f} TB"
 
 
+def comma_list(text: str | None) -> tuple[str, ...]:
+    """Split "a,b" into ("a", "b"); blanks and empty parts are dropped."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
 def list_names(names: Iterable[str], most: int = 4) -> str:
     """Join names: "a", "a and b", "a, b and c"; above ``most`` "a, b, c, d and 3 more"."""
     known = list(names)

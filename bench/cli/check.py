@@ -12,12 +12,12 @@ from bench.base.errors import BenchError
 from bench.base.findings import Finding
 from bench.base.terminal import warn
 from bench.cli.options import data_option, json_option, print_findings, print_json
+from bench.cli.run_options import read_pairs
 from bench.data.sets import DataFolder
 from bench.method.plugins import discover
 from bench.method.recipe_checks import check_values
 from bench.method.recipe_files import read_custom
-from bench.run.config import Plan
-from bench.run.values import parse_overrides
+from bench.run.plan_toml import Plan
 from bench.score.suites import suite, suite_names, suite_plugin, use_files
 
 
@@ -41,7 +41,7 @@ def check(files: tuple[str, ...], pairs: tuple[str, ...], data: Path | None, as_
         if name.endswith(".toml"):
             warn(_check_toml(Path(name)))
             continue
-        checked = _findings_by_name(name, parse_overrides(pairs), data)
+        checked = _findings_by_name(name, read_pairs(pairs), data)
         for checked_name, findings in checked.items():
             failed = sum(finding.failed for finding in findings)
             failures += failed

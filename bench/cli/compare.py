@@ -12,6 +12,7 @@ from rich.console import Console
 from bench.base.collector import no_collection
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
+from bench.base.text import comma_list
 from bench.base.typed import Count
 from bench.board.pages.board import comparison
 from bench.board.publish.versions import main_budget_of
@@ -28,7 +29,6 @@ from bench.cli.typed_option import typed
 from bench.compare.forms.forms import format_tables
 from bench.compare.tables import TableOptions, make_tables
 from bench.records.run import Run
-from bench.run.values import comma_list
 
 
 @click.command()

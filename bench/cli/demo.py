@@ -19,8 +19,9 @@ from bench.cli.run_output import execute_and_report
 from bench.cli.typed_option import Typed, typed
 from bench.compare.tables import TableOptions, make_tables
 from bench.data.corpora import open_corpus_file
+from bench.method.config import RunConfig
 from bench.records import Run, RunRecord, RunsFolder
-from bench.run.config import Plan, RunConfig
+from bench.run.plan_toml import Plan
 from bench.run.progress import terminal_reporter
 from bench.run.seeds import parse_seeds
 from bench.run.session import Session

@@ -10,32 +10,32 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.base.terminal import warn
+from bench.base.text import comma_list
 from bench.cli.dry_run import print_plan
 from bench.cli.run_options import (
     OUTPUT,
-    WHAT,
     GroupedCommand,
+    field_option,
     grouped_option,
+    plan_of,
     shared_options,
-    typed_options,
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
 from bench.data.reading import SUFFIXES, format_of
 from bench.data.sets import DataFolder, Pending
+from bench.method.config import WHAT, RunConfig
 from bench.records import RunRecord, RunsFolder
-from bench.run.config import RunConfig
 from bench.run.external import check_model, check_prompts, find_model, plan_model
 from bench.run.needs import PreparedRuns
-from bench.run.options import plan_from_options
 from bench.run.planned import PlannedRun
 from bench.run.progress import terminal_reporter
 from bench.run.scored_tasks import scored_sentences_of
 from bench.run.session import Session
-from bench.run.values import comma_list
 
 
 @click.command(
@@ -70,13 +70,9 @@ from bench.run.values import comma_list
     metavar="TASK TEXT",
     help="The same for one task or suite; may be repeated.",
 )
-@grouped_option(
-    WHAT,
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, "
+@field_option(
+    "overrides",
+    "How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, "
     "dtype=bf16.",
 )
 @grouped_option(OUTPUT, "--dry-run", is_flag=True, help="Show what would be scored and fetched.")
@@ -106,7 +102,7 @@ def evaluate(
     """
     _check_models(models, list_sentences)
     session = Session.begin(
-        plan_from_options((), typed_options(options)),
+        plan_of(options),
         terminal_reporter(plain or as_json),
         only_look=dry_run,
     )
@@ -201,7 +197,7 @@ def _prepare_models(
             prompts=dict(prompts),
             values=config.overrides,
         )
-        titled = replace(config, names=(title,) if title else ())
+        titled = replace_config(config, names=(title,) if title else ())
         runs = session.prepare(partial(plan_model, encoder, titled))
         prepared.append((encoder.store(session.store), runs))
     return prepared

@@ -17,7 +17,7 @@ from bench.cli.options import (
     runs_option,
 )
 from bench.cli.typed_option import typed
-from bench.export import FORMS, Exported, ModelExport, describe_export, write_model
+from bench.export import FORMS, Exported, describe_export, write_model
 from bench.records.store import RunsFolder
 
 
@@ -63,16 +63,16 @@ def export(
     """
     if to is None:
         raise BenchError("export needs --to", "--to DIR")
-    wanted = ModelExport(
+    exported = write_model(
         reference,
-        form,
-        RunsFolder(runs),
+        to,
+        form=form,
+        store=RunsFolder(runs),
         plugins=plugins,
         offline=offline,
         say=warn,
         unmerged=unmerged,
     )
-    exported = write_model(wanted, to)
     if as_json:
         click.echo(json_text(_export_object(exported) | {"to": str(to)}))
         return

@@ -17,10 +17,10 @@ from bench.base.text import plural
 from bench.cli.method_facts import describe_method
 from bench.cli.method_tables import print_method
 from bench.cli.options import json_option, json_text, plugin_option, say
+from bench.method.config import split_variant
 from bench.method.plugins import Registry
 from bench.method.recipe_files import read_recipes
 from bench.method.recipes import check_variant, variants_of
-from bench.run.config import split_variant
 from bench.run.session import known_methods
 
 OTHER_FAMILY = "other"

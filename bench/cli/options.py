@@ -21,7 +21,7 @@ from bench.base.foreign_text import encodable, printable_lines
 from bench.base.grid import GridColumn, grid
 from bench.base.printing import make_console, print_grid
 from bench.base.terminal import terminal_width
-from bench.run.values import comma_list
+from bench.base.text import comma_list
 
 T = TypeVar("T")
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from bench.base.errors import BenchError
+from bench.base.text import comma_list
 from bench.cli.options import json_option, print_json, select_named
 from bench.cli.printed_tables import (
     print_audit,
@@ -17,7 +18,6 @@ from bench.cli.printed_tables import (
 )
 from bench.papers import ReferenceResult, meaning, results, split_name
 from bench.papers.audit import remarks
-from bench.run.values import comma_list
 
 
 @click.command()

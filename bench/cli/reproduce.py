@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError, FetchFailed
 from bench.base.grid import GridColumn, grid
 from bench.base.printing import print_grid
 from bench.base.terminal import warn
+from bench.base.text import comma_list
 from bench.board.figures import missing_library
 from bench.cli.dry_run import print_plan
 from bench.cli.errors import show_error
@@ -28,26 +30,23 @@ from bench.cli.reproduced import (
 )
 from bench.cli.run_options import (
     OUTPUT,
-    WHAT,
     GroupedCommand,
+    field_option,
     grouped_option,
+    plan_of,
     shared_options,
-    typed_options,
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets
-from bench.cli.typed_option import Typed
+from bench.method.config import WHAT, RunConfig
 from bench.method.plugins import Registry
 from bench.papers import NO, RECIPES, SCORES, TEMPLATES, PaperPart, contents, find_part
-from bench.run.config import Plan, RunConfig
 from bench.run.needs import PreparedRuns
-from bench.run.options import plan_from_options
+from bench.run.plan_toml import Plan
 from bench.run.printed_runs import runs_of
 from bench.run.progress import terminal_reporter
 from bench.run.reproduce import plan_table_runs, runs_in_order, seeds_of, with_set
-from bench.run.seeds import parse_seeds
 from bench.run.session import FOR_EVER, Session, known_methods
 from bench.run.table_run import TableRun
-from bench.run.values import comma_list
 
 COMMAND = "bench reproduce"
 
@@ -55,7 +54,7 @@ COMMAND = "bench reproduce"
 @click.command(
     cls=GroupedCommand,
     params=shared_options(
-        *("pairs", "budget", "corpus", "device", "precision", "offline", "allow_pickle"),
+        *("overrides", "budget", "corpus", "device", "precision", "offline", "allow_pickle"),
         *("data", "runs", "plugins", "dry_run", "everything", "as_json", "plain"),
     ),
 )
@@ -83,13 +82,9 @@ COMMAND = "bench reproduce"
     help="Score the checkpoints that authors released (bench references checkpoints); train "
     "nothing.",
 )
-@grouped_option(
-    WHAT,
-    "--seeds",
-    type=Typed(parse_seeds),
-    metavar="TEXT",
-    help="42, 1-5, or 1,3,7-9.  [default: 42 upward, as many seeds as the published number "
-    "averages]",
+@field_option(
+    "seeds",
+    "42, 1-5, or 1,3,7-9.  [default: 42 upward, as many seeds as the published number averages]",
 )
 @grouped_option(
     OUTPUT,
@@ -128,7 +123,7 @@ def reproduce(
         _list_parts(as_json)
         return
     part = _find_runnable_part(name)
-    config = plan_from_options((), typed_options(options)).runs[0]
+    config = plan_of(options).runs[0]
     registry = known_methods(config.plugins)
     if part.how in (RECIPES, TEMPLATES):
         _print_our_recipes(part, registry)
@@ -140,7 +135,8 @@ def reproduce(
     order = runs_in_order(table_runs)
     if part.how != SCORES and not dry_run:
         _check_drawing_library()
-    session = _begin_session(config, options["seeds"], plain=plain or as_json, only_look=dry_run)
+    seeds = config.seeds if options["seeds"] else ()
+    session = _begin_session(config, seeds, plain=plain or as_json, only_look=dry_run)
     if dry_run:
         prepared = _prepare_table(session, order, registry)
         if as_json:
@@ -178,14 +174,14 @@ def _find_runnable_part(name: str) -> PaperPart:
 
 
 def _begin_session(
-    config: RunConfig, seeds: Sequence[int] | None, *, plain: bool, only_look: bool
+    config: RunConfig, seeds: tuple[int, ...], *, plain: bool, only_look: bool
 ) -> Session:
     """Return a session that waits for runs of other processes, with these seeds.
 
     Without seeds each printed row has its own.
     """
     session = Session.begin(Plan((config,)), terminal_reporter(plain), only_look=only_look)
-    settled = replace(session.config, wait_seconds=FOR_EVER, seeds=tuple(seeds or ()), budget=None)
+    settled = replace_config(session.config, wait_seconds=FOR_EVER, seeds=seeds, budget=None)
     return replace(session, plan=Plan((settled,)))
 
 

@@ -19,26 +19,26 @@ from bench.cli.dry_run import print_plan
 from bench.cli.errors import show_error
 from bench.cli.options import print_json
 from bench.cli.plan_facts import plan_sentence
-from bench.cli.run_options import GroupedCommand, run_options, typed_options
+from bench.cli.run_options import GroupedCommand, plan_of, run_options
 from bench.cli.run_output import (
     execute_and_report,
     print_missing_sets,
     print_scores,
     print_whole_times,
 )
-from bench.run.config import Plan
 from bench.run.elsewhere import (
     preview_jobs,
     run_locally,
     submit_jobs,
     write_commands,
 )
-from bench.run.options import plan_from_options
+from bench.run.plan_toml import Plan
 from bench.run.planned import PlannedRun
 from bench.run.progress import terminal_reporter
 from bench.run.ranks import launch, rank_process
 from bench.run.session import FOR_EVER, Session
 from bench.run.slurm import check_slurm
+from bench.run.target import parse_target
 from bench.run.workers import find_planned, stop_with_parent
 
 
@@ -69,8 +69,9 @@ def run(
               bench run simcse --set temperature=0.03,0.05 --dry-run --to plan.toml
               bench run --plan plan.toml --on slurm:gpus=1,time=4:00:00
     """
-    plan = plan_from_options(targets, typed_options(options), plan_file)
-    target = plan.runs[0].target
+    plan = plan_of(options, targets, plan_file)
+    with plan.terms():
+        target = parse_target(plan.runs[0].on)
     if only is not None and (target.elsewhere or target.name == "local"):
         raise BenchError(
             "--only cannot be combined with --on local, slurm or commands", "leave --only out"
@@ -102,8 +103,8 @@ def _run_here(session: Session, only: str | None, as_json: bool) -> int:
     runs = session.plan_runs().runs
     if only is not None:
         runs = (find_planned(runs, only),)
-    if session.config.ranks > 1 and session.ranks is None:
-        return launch(sys.argv[1:], session.config.ranks)
+    if session.target.ranks > 1 and session.ranks is None:
+        return launch(sys.argv[1:], session.target.ranks)
     missing = print_missing_sets(runs)
     if session.ranks is not None and not session.ranks.lead:
         session.follow_first_rank(runs)
@@ -141,7 +142,7 @@ def _run_later(
     plan: Plan, *, dry_run: bool, everything: bool, to: Path | None, as_json: bool
 ) -> int:
     """Show a plan, write it, or hand its runs to workers; returns the exit code."""
-    target = plan.runs[0].target
+    target = parse_target(plan.runs[0].on)
     if target.name == "slurm":
         check_slurm(target, connect=not dry_run)
     session = Session.begin(plan, only_look=dry_run)
@@ -151,7 +152,7 @@ def _run_later(
         plan.write(to)
         click.echo(f"next: bench run --plan {to}")
         return missing
-    if not session.config.target.elsewhere:
+    if not session.target.elsewhere:
         print_plan(prepared, session, as_json=as_json, everything=everything)
         return missing
     return max(_run_elsewhere(session, prepared.runs), missing)
@@ -164,11 +165,11 @@ def _run_elsewhere(session: Session, runs: Sequence[PlannedRun]) -> int:
         f"device {config.device}, precision {config.precision}: from the options, not this machine"
     )
     command = shlex.join(["bench", *sys.argv[1:]])
-    if config.target.name == "commands":
+    if session.target.name == "commands":
         if session.only_look:
             raise BenchError("--on commands only prints commands", "leave --dry-run out")
         lines = write_commands(session, runs, command)
-        if config.target.file is None:
+        if session.target.file is None:
             click.echo(lines, nl=False)
         return 0
     if session.only_look:

@@ -1,22 +1,25 @@
-"""The options of ``bench run``, which other verbs share."""
+"""The options of ``bench run``, which other verbs share: those of RunConfig, and those of the
+command itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
+from msgspec import NODEFAULT, inspect
+from msgspec.structs import fields
 
-from bench.base.devices import Precision
-from bench.base.typed import Count
-from bench.cli.typed_option import Typed, typed
-from bench.run.seeds import parse_seeds
-from bench.run.values import comma_list
+from bench.base.errors import BenchError
+from bench.base.text import comma_list
+from bench.method.config import KINDS, OPTIONS, WHAT, RunConfig
+from bench.run.options import read_fields
+from bench.run.plan_toml import Plan
+from bench.run.request import make_plan, name_methods
 
-WHAT = "What is run"
-HOW = "How it is run"
-FOLDERS = "Folders"
 OUTPUT = "Output"
 WORKERS = "For workers, which --on starts"
 
@@ -53,139 +56,56 @@ def grouped_option(group: str, *names: str, **settings: Any) -> Callable[..., An
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-def _one_or_several(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> str | tuple[str, ...] | None:
-    """Return the value of an option that may be repeated: alone if it was given once.
+DEFAULTS = {field.name: field.default for field in fields(RunConfig)}
 
-    None if it was not given.
+
+def field_option(name: str, text: str = "") -> Callable[..., Any]:
+    """Return the option of a field of RunConfig, as a decorator.
+
+    Its value is a text, or several: the field's type is that of :func:`plan_of`, which reads it.
+    ``text``: what help says in the place of the field's own words.
     """
-    if not values:
-        return None
-    if len(values) == 1:
-        return values[0]
-    return values
+    option, kind = OPTIONS[name], inspect.type_info(KINDS[name])
+    metavar = option.metavar
+    if isinstance(kind, inspect.LiteralType):
+        choices = get_args(get_args(KINDS[name])[0])
+        metavar = f"[{'|'.join(choices)}]"
+    usual = option.default or _in_words(DEFAULTS[name])
+    return grouped_option(
+        option.group,
+        option.name,
+        name,
+        is_flag=isinstance(kind, inspect.BoolType) or None,  # False: "-3m" would be no value
+        multiple=_takes_several(kind),
+        metavar=metavar,
+        envvar=option.variable,
+        show_envvar=option.variable is not None,
+        help=text or (f"{option.help}  [default: {usual}]" if usual else option.help),
+    )
 
 
-MAIN_OPTIONS = (
-    grouped_option(
-        WHAT,
-        "--backbone",
-        "backbones",
-        type=comma_list,
-        metavar="TEXT",
-        help="Hub names, folders, or builtin, separated by commas; NAME=FOLDER sets its name in "
-        "tables.  [default: builtin]",
-    ),
-    grouped_option(
-        WHAT,
-        "--setting",
-        help="unsupervised, supervised or none.  [default: the setting that the paper reports for "
-        "this backbone]",
-    ),
-    grouped_option(
-        WHAT,
-        "--seeds",
-        type=Typed(parse_seeds),
-        metavar="TEXT",
-        help="42, 1-5, or 1,3,7-9.  [default: 42]",
-    ),
-    grouped_option(
-        WHAT,
-        "--suite",
-        "suites",
-        multiple=True,
-        metavar="SUITE",
-        help="Suites, separated by commas, or all; SUITE:TASK for one task; "
-        "SUITE:PROTOCOL, as sts:senteval-all-raw/1, for another protocol; a file of yours "
-        "(pairs.tsv, classification:texts.csv). "
-        "May be repeated.  [default: sts]",
-    ),
-    grouped_option(
-        WHAT,
-        "--corpus",
-        multiple=True,
-        callback=_one_or_several,
-        metavar="FILE[:COLUMN,COLUMN]",
-        help="Training text: a file, with the columns to read, or a folder of save_to_disk; a name "
-        "that recipes use (builtin, wiki1m, nli, nli-labelled, stsb-train, syncse-partial, "
-        "syncse-scratch, target); hub:OWNER/NAME:COLUMN; or sha256:HASH of a text that is here. "
-        "May be repeated, or A,B: trained on together.  [default: the recipe's]",
-    ),
-    grouped_option(
-        WHAT,
-        "--set",
-        "pairs",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Change a recipe value; KEY=A,B,C makes a run for each. compile=true compiles the "
-        "encoder. May be repeated.",
-    ),
-    grouped_option(
-        WHAT,
-        "--budget",
-        help="How long to train: 60steps, 2epochs, 10m, 2h, 1e6sentences, 3e7tokens, 2gpu-h.  "
-        "[default: as the recipe says]",
-    ),
+def _takes_several(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.UnionType):
+        return any(_takes_several(part) for part in kind.types)
+    return isinstance(kind, inspect.VarTupleType | inspect.DictType)
+
+
+def _in_words(default: Any) -> str:
+    """Return the default of a field as it is typed; "" for nothing."""
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
+    if default in (None, False, NODEFAULT):
+        return ""
+    return str(default)
+
+
+OF_THE_COMMAND = (
     grouped_option(
         WHAT,
         "--plan",
         "plan_file",
         type=FILE,
         help="Run a plan; other options replace its values.",
-    ),
-    grouped_option(
-        HOW,
-        "--device",
-        help="auto, cpu, cuda, cuda:1, mps.  [default: auto]",
-    ),
-    grouped_option(
-        HOW,
-        "--precision",
-        type=typed(Precision),
-        help="Precision of training; scores are always float32.  [default: auto]",
-    ),
-    grouped_option(
-        HOW,
-        "--chunk",
-        type=typed(Count),
-        metavar="N",
-        help="Rows of a batch in memory at a time, with the same gradient.",
-    ),
-    grouped_option(
-        HOW,
-        "--on",
-        metavar="TARGET",
-        help="Where: torchrun:N (N processes share every batch), local:N (N runs at once), "
-        "slurm:gpus=1,partition=gpu,time=4:00:00, "
-        "or commands (print a command for each run).  [default: here]",
-    ),
-    grouped_option(HOW, "--fresh", is_flag=True, help="Repeat finished runs."),
-    grouped_option(
-        HOW,
-        "--offline",
-        is_flag=True,
-        help="Open no network connection; anything missing is an error.",
-    ),
-    grouped_option(
-        HOW,
-        "--allow-pickle",
-        is_flag=True,
-        help="Accept backbones whose weights are a pickle; only its tensors are read.",
-    ),
-    grouped_option(
-        FOLDERS,
-        "--data",
-        envvar="BENCH_DATA",
-        show_envvar=True,
-        help="Evaluation data: senteval/, senteval-moses/, train/, ...",
-    ),
-    grouped_option(
-        FOLDERS,
-        "--runs",
-        envvar="BENCH_RUNS",
-        show_envvar=True,
-        help="Where runs are stored.  [default: ./runs]",
     ),
     grouped_option(
         OUTPUT,
@@ -210,17 +130,6 @@ MAIN_OPTIONS = (
         is_flag=True,
         help="Print JSON and nothing else.",
     ),
-)
-OTHER_OPTIONS = (
-    grouped_option(
-        WHAT, "--method", "methods", type=comma_list, metavar="TEXT", help="The same as METHOD."
-    ),
-    grouped_option(
-        WHAT, "--plugin", "plugins", multiple=True, metavar="FILE.py", help="The same as FILE.py."
-    ),
-    grouped_option(
-        WHAT, "--recipe", "recipes", multiple=True, metavar="FILE", help="The same as RECIPE.toml."
-    ),
     grouped_option(
         OUTPUT, "--plain", is_flag=True, help="Plain progress lines instead of a live display."
     ),
@@ -229,12 +138,12 @@ OTHER_OPTIONS = (
         WORKERS, "--wait", is_flag=True, help="Wait for a run that another process does."
     ),
 )
-"""Options that mean the same as an argument, and those for workers."""
+"""Options of ``bench run`` that are no field of RunConfig."""
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add all options of ``bench run`` to a command."""
-    for decorate in reversed([*MAIN_OPTIONS, *OTHER_OPTIONS]):
+    for decorate in reversed([*map(field_option, OPTIONS), *OF_THE_COMMAND]):
         command = decorate(command)
     return command
 
@@ -245,12 +154,82 @@ def shared_options(*names: str) -> list[click.Parameter]:
     return [param for param in run.params if param.name in names]
 
 
-def typed_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the user typed or set in the environment, without defaults."""
+def plan_of(
+    options: Mapping[str, Any], targets: Sequence[str] = (), plan_file: Path | None = None
+) -> Plan:
+    """Return the plan that a command means.
+
+    ``options``: fields of RunConfig, of which those count that were typed, or set in the
+    environment. ``targets``: names of methods, with commas, plugin files and recipe files.
+    ``plan_file``: a plan, whose values they replace. Raises BenchError.
+    """
     context = click.get_current_context()
     typed = {}
     for name, value in options.items():
         source = context.get_parameter_source(name)
         if source is not None and source is not click.core.ParameterSource.DEFAULT:
             typed[name] = value
-    return typed
+    fields = read_fields(
+        _in_parts(typed), as_option, strict=False, hint=f"{context.command_path} --help"
+    )
+    fields |= name_methods(targets, fields)
+    return make_plan(fields, plan_file)
+
+
+def as_option(name: str, value: Any) -> str:
+    """Return a field with its value as it is typed."""
+    if name.startswith("set."):
+        return f"--set {name.removeprefix('set.')}={value}"
+    return f"{OPTIONS[name].name} {value}"
+
+
+def _in_parts(typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return typed texts as values of RunConfig: lists with commas and KEY=VALUE in their parts."""
+    values = dict(typed)
+    if "methods" in typed:
+        values["methods"] = comma_list(",".join(typed["methods"]))
+    if "backbones" in typed:
+        values |= read_backbones(comma_list(",".join(typed["backbones"])))
+    if "seeds" in typed:
+        values["seeds"] = ",".join(typed["seeds"])
+    if len(typed.get("corpus", ())) == 1:
+        values["corpus"] = typed["corpus"][0]
+    if "overrides" in typed:
+        values["overrides"] = read_pairs(typed["overrides"])
+    return values
+
+
+def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """Read the texts KEY=VALUE of ``--set``. A value stays as it was typed; "A,B,C" is a series.
+
+    Raises BenchError for a text without a key or without "=".
+    """
+    values = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        key = name.strip()
+        if not equals or not name:
+            raise BenchError(
+                f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128"
+            )
+        if key not in ("prompt", "prompts"):  # a prompt such as "query: " ends in a blank
+            value = value.strip()
+        values[key] = value
+    return values
+
+
+def read_backbones(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the fields ``backbones`` and ``names``: NAME=FOLDER gives a backbone a name in tables.
+
+    A text with "=" is a path if there is a file or folder of that name.
+    """
+    names, places = [], []
+    for text in texts:
+        name, equals, place = text.partition("=")
+        if not equals or os.path.exists(text):
+            name = place = text
+        names.append(name)
+        places.append(place)
+    if names == places:
+        return {"backbones": tuple(places)}
+    return {"backbones": tuple(places), "names": tuple(names)}

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.printing import print_grid
 from bench.base.terminal import warn
-from bench.base.text import list_names
+from bench.base.text import comma_list, list_names
 from bench.cli.free import free_space
 from bench.cli.one_run import RUNNING, creation_time, print_run, with_status_now
 from bench.cli.options import (
@@ -28,7 +28,6 @@ from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
 from bench.records.store import RunsFolder
 from bench.run.batch import JOBS_FOLDER, ClusterJob, EngineSilent
 from bench.run.jobs import queued_jobs, submitted_batches
-from bench.run.values import comma_list
 
 NEWEST = 30
 """Runs that are listed without --all."""
@@ -189,7 +188,7 @@ def _run_object(record: RunRecord, queue: Mapping[str, ClusterJob]) -> dict[str,
     job_object = None
     if job is not None:
         job_object = {
-            "engine": job.engine,
+            "engine": "slurm",
             "name": job.name,
             "cancel": job.cancel,
             "log": str(job.log),

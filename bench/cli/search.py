@@ -15,14 +15,14 @@ from bench.base.terminal import warn
 from bench.board.figures import missing_library, write_figures
 from bench.cli.options import print_columns, print_json, say
 from bench.cli.run_options import (
-    HOW,
-    WHAT,
     GroupedCommand,
+    field_option,
     grouped_option,
+    plan_of,
     shared_options,
-    typed_options,
 )
-from bench.cli.typed_option import Typed, typed
+from bench.cli.typed_option import typed
+from bench.method.config import HOW, WHAT
 from bench.records.searches import (
     RECIPE,
     RUNNING,
@@ -31,9 +31,8 @@ from bench.records.searches import (
     best_trial,
     expected_best,
 )
-from bench.run.config import Plan
 from bench.run.needs import pending_grid
-from bench.run.options import plan_from_options
+from bench.run.plan_toml import Plan
 from bench.run.progress import terminal_reporter
 from bench.run.search.found import search_facts
 from bench.run.search.prepare import (
@@ -46,7 +45,6 @@ from bench.run.search.prepare import (
 from bench.run.search.space import short_value
 from bench.run.search.study import Pruner, Sampler, Trials, TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
-from bench.run.seeds import parse_seeds
 from bench.run.session import Session
 
 
@@ -68,14 +66,9 @@ from bench.run.session import Session
     help="Trials per method, besides its unchanged recipe. The same command with more trials "
     "continues a search.",
 )
-@grouped_option(
-    WHAT,
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a recipe value; it is the same in all trials and is not searched. May be "
-    "repeated.",
+@field_option(
+    "overrides",
+    "Change a recipe value; it is the same in all trials and is not searched. May be repeated.",
 )
 @grouped_option(
     WHAT,
@@ -92,21 +85,14 @@ from bench.run.session import Session
     help="The dev set: sts-dev-clean, STS-B dev, captions dev.  [default: sts-dev-clean; captions dev "
     "with --suite check, or with the backbone or corpus builtin]",
 )
-@grouped_option(
-    WHAT,
-    "--suite",
+@field_option(
     "suites",
-    multiple=True,
-    metavar="SUITE",
-    help="What the methods will be scored on later, to report the dev set's overlap with it. It is "
-    "not scored now.  [default: sts]",
+    "What the methods will be scored on later, to report the dev set's overlap with it. It is not "
+    "scored now.  [default: sts]",
 )
-@grouped_option(
-    WHAT,
-    "--seeds",
-    type=Typed(parse_seeds),
-    metavar="TEXT",
-    help="Seeds of every trial, whose score is their mean. Published runs need other seeds.  "
+@field_option(
+    "seeds",
+    "Seeds of every trial, whose score is their mean. Published runs need other seeds.  "
     "[default: 901]",
 )
 @grouped_option(
@@ -156,7 +142,7 @@ def search(
               bench run runs/search-.../simcse.toml --seeds 1-5
     """
     check_optuna()
-    plan = plan_from_options(targets, typed_options(options))
+    plan = plan_of(options, targets)
     asked = search_options(plan.runs, select, seeds_named=bool(options["seeds"]))
     session = Session.begin(
         Plan((asked.config,)), terminal_reporter(plain or as_json), only_look=dry_run

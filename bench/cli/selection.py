@@ -9,14 +9,13 @@ from msgspec import structs
 
 from bench.base.errors import BenchError, RecordDamaged
 from bench.base.terminal import warn
-from bench.base.text import list_names
+from bench.base.text import comma_list, list_names
 from bench.cli.options import check_known_names, select_named
 from bench.compare.senders import with_senders
 from bench.records.copies import distinct_runs
 from bench.records.record import Score, read_record
 from bench.records.run import Run
 from bench.records.store import RunsFolder
-from bench.run.values import comma_list
 from bench.score.suites import OWN, Task, split_names, suite
 
 FIELDS = {

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from bench.base.terminal import warn
+from bench.base.text import comma_list
 from bench.board.publish.submit import submit_runs
 from bench.board.publish.suites import own_data_lines
 from bench.cli.options import leave_out_option, runs_option
 from bench.records.names import RECORD
 from bench.records.record import read_record
 from bench.records.store import RunsFolder
-from bench.run.values import comma_list
 
 
 @click.command()

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import track
+from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
+from bench.base.bars import make_bars
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED
 from bench.base.printing import print_grid
-from bench.base.terminal import shows_bars, warn
+from bench.base.terminal import warn
 from bench.base.text import plural
 from bench.board.verify import runs_below
 from bench.board.verify.findings import RunReport
@@ -77,17 +77,13 @@ def verify(
         encode_again = compare_encoded(folder, plugins, device, offline, warn)
     folders = list(find_folders(places, RunsFolder(runs)))
     reports = []
-    for report in track(
-        verify_folders(folders, folder, encode_again, offline),
-        "verify",
-        total=sum(len(runs_below(folder)) for folder in folders),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not shows_bars(),
-    ):
-        reports.append(report)
-        if as_json:
-            click.echo(json_text(report.as_object()))
+    verified = verify_folders(folders, folder, encode_again, offline)
+    count = sum(len(runs_below(folder)) for folder in folders)
+    with make_bars(MofNCompleteColumn(separator="/"), TimeRemainingColumn()) as bars:
+        for report in bars.track(verified, total=count, description="verify"):
+            reports.append(report)
+            if as_json:
+                click.echo(json_text(report.as_object()))
     if not as_json:
         for table in report_grids(reports):
             print_grid(table)

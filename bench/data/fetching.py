@@ -21,7 +21,6 @@ from bench.base.errors import DataDamaged, FetchFailed
 from bench.base.files import share_files
 from bench.base.hashes import file_sha256
 from bench.base.locks import lock
-from bench.base.terminal import shows_bars
 from bench.base.text import list_names
 
 if TYPE_CHECKING:
@@ -179,8 +178,9 @@ def _retrieve(url: str, to: Path, sha256: str | None, most_bytes: int) -> int:
     """
     import pooch
     import requests
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import DownloadColumn, TimeRemainingColumn
+
+    from bench.base.bars import make_bars
 
     pooch.get_logger().setLevel("ERROR")
     options: Any = {
@@ -189,15 +189,7 @@ def _retrieve(url: str, to: Path, sha256: str | None, most_bytes: int) -> int:
         "verify": os.environ.get("SSL_CERT_FILE") or True,
     }
     try:
-        with Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            DownloadColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-            disable=not shows_bars(),
-        ) as bars:
+        with make_bars(DownloadColumn(), TimeRemainingColumn()) as bars:
             progress = DownloadProgress(url, most_bytes, bars)
             downloader = pooch.HTTPDownloader(progress, chunk_size=BLOCK, **options)
             pooch.retrieve(url, sha256, fname=to.name, path=to.parent, downloader=downloader)

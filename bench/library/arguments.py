@@ -5,35 +5,25 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.typed import convert_typed
-from bench.data.fetching import offline_now
-from bench.data.sets import DataFolder
 from bench.method import Method
-from bench.method.plugins import Plugin, discover, from_file, register_class
+from bench.method.config import KINDS, OPTIONS, split_variant
+from bench.method.plugins import discover, register_class
 from bench.method.recipe_checks import OF_ENCODERS, OTHER_NAMES, plain_key
 from bench.method.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
 from bench.method.recipe_files import read_custom
-from bench.run.config import RunConfig, as_typed, split_variant
-from bench.score.suites import split_names, use_files
+from bench.run.options import as_typed, read_fields
+from bench.run.request import name_methods
+from bench.score.suites import use_files
 
 PathLike = str | os.PathLike[str]
 Plugins = PathLike | type[Method] | Sequence[PathLike | type[Method]]
 Methods = PathLike | type[Method] | Sequence[PathLike | type[Method]]
 Seeds = int | str | Iterable[int]
-
-
-@dataclass(frozen=True)
-class NamedMethods:
-    """The methods of a call: names, plugin files and recipe files."""
-
-    names: tuple[str, ...]
-    plugins: tuple[str, ...]
-    recipes: tuple[str, ...]
 
 
 def as_path(path: PathLike | None, argument: str = "runs") -> Path | None:
@@ -74,11 +64,6 @@ def listed(value: Any) -> list[Any]:
     return list(value)
 
 
-def backbone_names(backbone: PathLike | Sequence[PathLike]) -> list[str]:
-    """Return the backbones that a call names, as texts. Raises BenchError for anything else."""
-    return [path_text(name, "backbone") for name in listed(backbone)]
-
-
 def use_plugins(plugins: Plugins) -> tuple[str, ...]:
     """Register classes of methods, and the suites of Python files; return the files."""
     files = []
@@ -92,44 +77,25 @@ def use_plugins(plugins: Plugins) -> tuple[str, ...]:
     return tuple(files)
 
 
-def find_methods(method: Methods, plugins: Plugins) -> NamedMethods:
-    """Find the methods that a call names: by name, class, Python file with methods, or recipe file.
+def find_methods(method: Methods, plugins: Plugins) -> dict[str, tuple[str, ...]]:
+    """Return the fields of RunConfig that name methods: by name, class, Python file with methods,
+    or recipe file.
 
     Raises BenchError if none is named, for anything else, and for a class and a file that define
     methods of one name.
     """
-    names: list[str] = []
-    files: list[str] = []
-    recipes: list[str] = []
-    classes: list[Plugin] = []
-    for named in listed(method):
-        if not isinstance(named, str | os.PathLike):
-            plugin = register_class(named)
-            classes.append(plugin)
-            names.append(plugin.name)
-            continue
-        text = os.fspath(named)
-        if text.endswith(".py"):
-            file = Path(text).expanduser()
-            use_files([file])
-            files.append(str(file))
-            names += [plugin.name for plugin in from_file(file)]
-        elif text.endswith(".toml"):
-            recipes.append(str(Path(text).expanduser()))
-        else:
-            names += [name.strip() for name in text.split(",") if name.strip()]
-    others = [file for file in use_plugins(plugins) if file not in files]
-    registry = discover([Path(file) for file in (*files, *others)])
-    for plugin in classes:
-        if registry[plugin.name].cls is not plugin.cls:
-            raise BenchError(
-                f"{registry[plugin.name].package} defines the method '{plugin.name}', "
-                f"and so does {plugin.package}",
-                f"choose another name in {plugin.package}: name = 'my-{plugin.name}'",
-            )
-    if not names and not recipes:
+    targets = [_expanded(target) for target in listed(method)]
+    fields = name_methods(targets, {"plugins": use_plugins(plugins)})
+    if not fields.get("methods") and not fields.get("recipes"):
         raise BenchError("no method was named", 'bench.train("simcse"), or a class, or a file')
-    return NamedMethods(tuple(dict.fromkeys(names)), (*files, *others), tuple(recipes))
+    return {"methods": (), "plugins": (), "recipes": (), **fields}
+
+
+def _expanded(target: Any) -> Any:
+    """Return a file with the home folder expanded; a name and a class as they are."""
+    if isinstance(target, str | os.PathLike):
+        return os.path.expanduser(os.fspath(target))
+    return target
 
 
 def recipe_texts(settings: Mapping[str, Any] | None, values: Mapping[str, Any]) -> dict[str, str]:
@@ -171,50 +137,48 @@ def check_recipe_keys(
         raise UnknownName("argument", key, known, f"of {name}", f"help({name})")
 
 
-def classes_of(methods: NamedMethods) -> list[type[Method]]:
-    """Return the classes of the methods of a call.
+def classes_of(fields: Mapping[str, Sequence[str]]) -> list[type[Method]]:
+    """Return the classes of the methods of a call, which :func:`find_methods` found.
 
     Names that no plugin defines are left out; a later check refuses them.
     """
-    registry = discover([Path(file) for file in methods.plugins])
-    names = [split_variant(name)[0] for name in methods.names]
-    names += [read_custom(Path(file)).method for file in methods.recipes]
+    registry = discover([Path(file) for file in fields.get("plugins", ())])
+    names = [split_variant(name)[0] for name in fields.get("methods", ())]
+    names += [read_custom(Path(file)).method for file in fields.get("recipes", ())]
     return [registry.plugins[name].cls for name in names if name in registry.plugins]
 
 
-def call_options(
-    methods: NamedMethods, values: Mapping[str, str], **options: Any
-) -> dict[str, Any]:
-    """Return the options of a run, for :func:`run_config`, from the arguments of a call.
+ARGUMENTS = {"backbones": "backbone", "names": "name"}
+"""Field of RunConfig -> its argument, where the names differ."""
 
-    ``values``: recipe values, as :func:`recipe_texts` returns them. Options that are None are left
-    out, so that a recipe file decides them.
+
+def read_arguments(arguments: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """Return the arguments of a call, by name, as fields of RunConfig.
+
+    An argument that is None is not given, so that a recipe file or the environment decides.
+    ``fields``: fields that are read already. Raises BenchError, which names the argument, for a
+    value of the wrong type or out of its range.
     """
-    given = {key: value for key, value in options.items() if value is not None}
-    return {
-        "methods": list(methods.names),
-        "recipes": list(methods.recipes),
-        "plugins": list(methods.plugins),
-        "set": dict(values),
-        **given,
-    }
+    given = {field: value for field, value in fields.items() if value is not None}
+    for field in KINDS:
+        argument = ARGUMENTS.get(field, field)
+        value = arguments.get(argument)
+        if field in fields or (value is None and field != "suites"):  # suites=None is a mistake
+            continue
+        if field in ("backbones", "suites"):
+            value = [path_text(name, argument) for name in listed(value)]
+        elif field in ("data", "runs"):
+            value = path_text(as_path(value, argument), argument)
+        elif field == "names":
+            value = [value] if value else []
+        given[field] = value
+    for field, option in OPTIONS.items():
+        text = os.environ.get(option.variable or "")
+        if text:
+            given.setdefault(field, text)
+    return read_fields(given, as_argument)
 
 
-def run_config(
-    options: Mapping[str, Any], suites: PathLike | Sequence[PathLike], data: PathLike | None
-) -> RunConfig:
-    """Build the options of a run.
-
-    Raises BenchError for one of the wrong type, and for a folder without data.
-    """
-    folder = as_path(data or os.environ.get("BENCH_DATA") or None, "data")
-    DataFolder(folder).check_root()
-    names = ",".join(path_text(suite, "suites") for suite in listed(suites))
-    is_offline = options.get("offline", False) or offline_now()
-    table = {
-        **options,
-        "suites": list(split_names(names)),
-        "data": None if folder is None else str(folder),
-        "offline": is_offline,
-    }
-    return RunConfig.from_options(table)
+def as_argument(field: str, value: Any) -> str:
+    """Return a field of RunConfig with its value as an argument of a call."""
+    return f"{ARGUMENTS.get(field, field)}={value!r:.60}"

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace as replace_config
+
 from bench.base.paths import recorded_word
 from bench.library.arguments import (
     PathLike,
@@ -17,16 +19,16 @@ from bench.library.arguments import (
     check_argument,
     check_mapping,
     check_recipe_keys,
+    read_arguments,
     recipe_texts,
-    run_config,
     use_plugins,
 )
 from bench.library.results import Result
 from bench.library.running import choose_reporter, collect_results
 from bench.library.terms import in_python_terms
+from bench.method.config import RunConfig
 from bench.method.plugins import discover
 from bench.records.store import RunsFolder
-from bench.run.config import Plan, RunConfig
 from bench.run.external import (
     Model,
     check_model,
@@ -36,6 +38,8 @@ from bench.run.external import (
 )
 from bench.run.external.identity import tell_apart
 from bench.run.external.planning import doubt_about
+from bench.run.plan_toml import Plan
+from bench.run.request import make_plan
 from bench.run.session import Session
 
 
@@ -96,20 +100,14 @@ def evaluate(
             and for missing data.
         UnknownName: For an unknown argument or name, with the nearest names.
     """
+    arguments = locals()
     values = recipe_texts(settings, recipe)
     if values:
         every_method = [plugin.cls for plugin in discover([]).plugins.values()]
         check_recipe_keys(values, evaluate, every_method)
-    options = {
-        "plugins": list(use_plugins(plugins)),
-        "device": device,
-        "fresh": fresh,
-        "offline": offline,
-        "allow_pickle": allow_pickle,
-        "runs": None if runs is None else str(as_path(runs)),
-    }
-    config = run_config(options, suites, data)
     _check_types(name, prefix, prompts)
+    fields = read_arguments(arguments, plugins=use_plugins(plugins))
+    (config,) = make_plan(fields).runs
     check_prompts(prompts or {}, config.suites)
     encoder = find_model(
         model,
@@ -119,11 +117,8 @@ def evaluate(
         prompts=prompts,
         values=values,
     )
-    config = replace(
-        config,
-        names=(name,) if name else (),
-        command=_command(model, encoder.label, config.suites, name),
-    )
+    command = _command(model, encoder.label, config.suites, name)
+    config = replace_config(config, command=command)
     return _score(encoder, config, progress)
 
 

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 from bench.base.errors import UnknownName
-from bench.export import FORMS, ModelExport, describe_export, write_model
+from bench.export import FORMS, describe_export, write_model
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
 from bench.library.terms import in_python_terms
@@ -55,16 +55,16 @@ def export_run(
     reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
     target = Path(path_text(to, "to")).expanduser()
     files = [Path(file) for file in use_plugins(plugins)]
-    wanted = ModelExport(
+    exported = write_model(
         reference,
-        format,
-        RunsFolder(as_path(runs)),
+        target,
+        form=format,
+        store=RunsFolder(as_path(runs)),
         plugins=files,
         offline=offline,
         say=_warn,
         unmerged=unmerged,
     )
-    exported = write_model(wanted, target)
     if progress:
         for line in describe_export(exported):
             print(line)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.base.collector import no_collection
+from bench.base.text import comma_list
 from bench.board.publish.build import Outcome, PublishOptions, publish_version
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.library.terms import in_python_terms
-from bench.run.values import comma_list
 
 SHOWN = 20
 """Warnings about runs that are left out."""

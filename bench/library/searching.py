@@ -17,16 +17,13 @@ from bench.library.arguments import (
     PathLike,
     Plugins,
     Seeds,
-    as_path,
-    call_options,
     check_argument,
     check_mapping,
     check_recipe_keys,
     classes_of,
     find_methods,
-    path_text,
+    read_arguments,
     recipe_texts,
-    run_config,
 )
 from bench.library.corpora import corpus_place
 from bench.library.libraries import import_pandas
@@ -36,7 +33,8 @@ from bench.library.running import choose_reporter
 from bench.library.terms import in_python_terms
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, Trial, best_trial
-from bench.run.config import Plan, with_recipes
+from bench.run.plan_toml import Plan
+from bench.run.request import make_plan
 from bench.run.search.prepare import SearchOptions, check_optuna, plan_search, search_options
 from bench.run.search.study import Pruner, Sampler, Trials, TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
@@ -205,6 +203,7 @@ def search_recipes(
         BenchError: If Optuna is not installed, and for an argument that cannot work.
         UnknownName: For an unknown argument or name, with the nearest names.
     """
+    arguments = locals()
     check_optuna()
     for argument, value, kind in (
         ("trials", trials, Trials),
@@ -216,24 +215,14 @@ def search_recipes(
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, search_recipes, classes_of(methods))
-    options = call_options(
-        methods,
-        values,
-        backbones=None if backbone is None else [path_text(backbone, "backbone")],
+    fields = read_arguments(
+        arguments,
+        names=None,  # ``name`` is the search's
+        overrides=values,
         corpus=corpus_place(corpus),
-        seeds=seeds,
-        setting=setting,
-        variant=variant,
-        budget=budget,
-        precision=precision,
-        chunk=chunk,
-        device=device,
-        offline=offline,
-        allow_pickle=allow_pickle,
-        runs=None if runs is None else str(as_path(runs)),
+        **methods,
     )
-    configs = with_recipes(run_config(options, suites, data), options)
-    asked = search_options(configs, select, seeds_named=seeds is not None)
+    asked = search_options(make_plan(fields).runs, select, seeds_named=seeds is not None)
     how = TrialSettings(
         trials=trials, sampler=sampler, pruner=pruner, name=name, command=_command(asked, trials)
     )

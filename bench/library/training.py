@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from bench.base.paths import recorded_path, recorded_word
 from bench.library.arguments import (
     Methods,
-    NamedMethods,
     PathLike,
     Plugins,
     Seeds,
-    as_path,
-    backbone_names,
-    call_options,
     check_recipe_keys,
     classes_of,
     find_methods,
+    read_arguments,
     recipe_texts,
-    run_config,
 )
 from bench.library.corpora import corpus_place
 from bench.library.results import Results
 from bench.library.running import choose_reporter, collect_results
 from bench.library.terms import in_python_terms
-from bench.run.config import Plan, with_recipes
+from bench.method.config import RunConfig
+from bench.run.request import make_plan
 from bench.run.session import Session
 
 Setting = Literal["unsupervised", "supervised", "none"]
@@ -105,51 +101,30 @@ def train(
         BenchError: For the first run that fails, and for an argument that cannot work.
         UnknownName: For an unknown argument or name, with the nearest names.
     """
+    arguments = locals()
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, train, classes_of(methods))
-    options = call_options(
-        methods,
-        values,
-        backbones=None if backbone is None else backbone_names(backbone),
-        names=[name] if name else None,
-        corpus=corpus_place(corpus),
-        seeds=seeds,
-        setting=setting,
-        variant=variant,
-        budget=budget,
-        precision=precision,
-        chunk=chunk,
-        compile=compile,
-        device=device,
-        fresh=fresh,
-        offline=offline,
-        allow_pickle=allow_pickle,
-        runs=None if runs is None else str(as_path(runs)),
-    )
-    config = run_config(options, suites, data)
-    options["seeds"] = list(config.seeds)
-    command = _command(methods, options, {**(settings or {}), **recipe})
-    config = replace(config, command=command)
-    plan = Plan(tuple(with_recipes(config, options)))
-    session = Session.begin(plan, choose_reporter(progress))
+    fields = read_arguments(arguments, overrides=values, corpus=corpus_place(corpus), **methods)
+    fields["command"] = _command(RunConfig(**fields), {**(settings or {}), **recipe})
+    session = Session.begin(make_plan(fields), choose_reporter(progress))
     return Results(collect_results(session, session.plan_runs().runs))
 
 
-def _command(methods: NamedMethods, options: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+def _command(config: RunConfig, values: Mapping[str, Any]) -> str:
     """Return the call as a record holds it, without absolute paths."""
-    named = [*methods.names, *map(recorded_path, methods.recipes)]
-    backbones = [recorded_path(name) for name in options.get("backbones", ["builtin"])]
-    corpus = options.get("corpus")
-    if isinstance(corpus, str):
-        corpus = recorded_word(corpus)
-    elif corpus is not None:
-        corpus = [recorded_word(text) for text in corpus]
+    named = [*config.methods, *map(recorded_path, config.recipes)]
+    backbones = [recorded_path(name) for name in config.backbones]
+    corpus: str | list[str] | None = None
+    if isinstance(config.corpus, str):
+        corpus = recorded_word(config.corpus)
+    elif config.corpus is not None:
+        corpus = [recorded_word(text) for text in config.corpus]
     parts = [
         repr(_one_or_list(named)),
         f"backbone={_one_or_list(backbones)!r}",
         f"corpus={corpus!r}",
-        f"seeds={options['seeds']}",
+        f"seeds={list(config.seeds)}",
     ]
     parts += [f"{key}={_recorded(value)!r}" for key, value in values.items()]
     return f"bench.train({', '.join(parts)})"

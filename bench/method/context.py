@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from bench.method.config import RunConfig
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,32 +46,37 @@ class Context:
     They do not change during a run.
 
     Attributes:
+        config: The options of the run, such as chunk.
         device: "cpu", "cuda:0", "mps".
         precision: "fp32", "tf32", "bf16" or "fp16" while training; scoring is always float32.
+        offline: Open no connection.
         seed: The run's seed, from which ``rng_for`` and ``seed_for`` draw.
         folder: The run's folder, with checkpoint/, state/ and curve.jsonl.
         dev_score: Gives Spearman x 100 on the dev set. None: the last step is kept.
         reporter: Shows progress.
         should_stop: True once the user asked to stop.
-        offline: Open no connection.
-        chunk: Number of rows of a batch that have their activations in memory at once. None: all.
         ranks: The processes that train together. None: this one alone.
-        compiled: torch compiles the encoder's forward while training.
-        save_seconds: Seconds between two saved states; work after the last one is repeated.
     """
 
-    device: str = "cpu"
-    precision: str = "fp32"
+    config: RunConfig = field(default_factory=partial(RunConfig, device="cpu", precision="fp32"))
     seed: int = 42
     folder: Path = Path(".")
     dev_score: Callable[[Any], float] | None = None
     reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = lambda: False
-    offline: bool = False
-    chunk: int | None = None
     ranks: Alone | None = None
-    compiled: bool = False
-    save_seconds: float = 60.0
+
+    @property
+    def device(self) -> str:
+        return self.config.device
+
+    @property
+    def precision(self) -> str:
+        return self.config.precision
+
+    @property
+    def offline(self) -> bool:
+        return self.config.offline
 
 
 @dataclass

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.run.config import Plan
+from bench.run.plan_toml import Plan
 from bench.run.target import Target
 from bench.run.workers import WORKER, worker_environment
 
@@ -75,7 +75,6 @@ class ClusterJob:
     ``cancel`` is the command of Slurm that cancels it; ``log``: the output of its workers.
     """
 
-    engine: str
     state: str  # "queued" or "running"
     name: str  # "12_3"
     detail: str  # the node, or why it is queued
@@ -83,7 +82,7 @@ class ClusterJob:
     log: Path
 
     def describe(self) -> str:
-        return " ".join(filter(None, [self.engine, self.name, self.detail]))
+        return " ".join(filter(None, ["slurm", self.name, self.detail]))
 
 
 class EngineSilent(BenchError):

@@ -49,7 +49,7 @@ class Submission:
 
 def preview_jobs(session: Session, runs: Sequence[PlannedRun]) -> str:
     """Return the scripts of Slurm and of its workers, without submitting them."""
-    batch = new_batch(session.store, [run.run_id for run in runs], session.config.target)
+    batch = new_batch(session.store, [run.run_id for run in runs], session.target)
     return f"{slurm_script(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
 
 
@@ -61,7 +61,7 @@ def write_commands(session: Session, runs: Sequence[PlannedRun], command: str) -
     """
     batch = prepare_workers(session, runs, command)
     lines = "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
-    file = session.config.target.file
+    file = session.target.file
     if file is not None:
         write_or_fail(Path(file), lines.encode(), "leave file= out to print them")
     return lines
@@ -99,8 +99,8 @@ def run_locally(
         return Counter(finished=finished)
     check_memory(remaining, config)
     cards = cards_of(config.device)
-    count = min(process_limit(config.target, cards), len(remaining))
-    target = config.target
+    count = min(process_limit(session.target, cards), len(remaining))
+    target = session.target
     if target.cpus is None and "OMP_NUM_THREADS" not in os.environ:
         target = replace(target, cpus=cores_each(count))
     batch = prepare_workers(session, remaining, command, target)
@@ -122,8 +122,8 @@ def prepare_workers(
         warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
         tokenise_for(corpus, load(backbone, offline=True))
     config = session.config
-    batch = new_batch(session.store, [run.run_id for run in runs], target or config.target)
-    gpus = config.target.gpus or 1
+    batch = new_batch(session.store, [run.run_id for run in runs], target or session.target)
+    gpus = session.target.gpus or 1
     batch.write(
         session.plan.with_values(
             on=f"torchrun:{gpus}" if gpus > 1 else "here",

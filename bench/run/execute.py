@@ -11,7 +11,6 @@ import shutil
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace as replace_config
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -28,12 +27,12 @@ from bench.base.places import PLACES
 from bench.base.signals import stop_signals
 from bench.base.user_code import located
 from bench.method import Reporter
+from bench.method.config import RunConfig
 from bench.records.damage import checkpoint_problem
 from bench.records.names import CHECKPOINT, FOREIGN, LOCK, PLAN, RECORD
 from bench.records.record import RunRecord
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
-from bench.run.config import RunConfig
 from bench.run.done import has_weights, is_finished_at_all, unscored_tasks
 from bench.run.plan_file import write_plan
 from bench.run.planned import PlannedRun
@@ -128,7 +127,7 @@ def execute_beside(
     """
     beside = RunsFolder(store.path / BESIDE)
     reporter.note("made again; the earlier scores stand until the new ones are there")
-    record, _ = execute(run, beside, replace_config(config, fresh=False), reporter, ranks)
+    record, _ = execute(run, beside, replace(config, fresh=False), reporter, ranks)
     forget(run, store, reporter)
     made, folder = beside.folder(run.run_id), store.folder(run.run_id)
     for path in sorted(made.iterdir(), key=lambda path: path.name == RECORD):  # the record last

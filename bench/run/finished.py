@@ -12,6 +12,7 @@ from bench.backbones import Reference, resolve_recorded
 from bench.base.errors import BenchError, NotAModel
 from bench.base.paths import find_path
 from bench.base.places import recall_place
+from bench.method.config import RunConfig
 from bench.method.context import Context, Reporter, SilentReporter
 from bench.method.contract import Method
 from bench.method.plugins import Plugin, discover
@@ -134,10 +135,9 @@ def load_finished_run(
 
     record, cls = run.record, run.plugin.cls
     context = Context(
-        device=device,
+        config=RunConfig(device=device, offline=offline),
         seed=record.seed or 0,
         folder=run.folder,
-        offline=offline,
         reporter=reporter or SilentReporter(),
         should_stop=should_stop,
     )

@@ -21,11 +21,11 @@ from typing import IO
 
 from bench.base.errors import BenchError
 from bench.base.text import format_bytes, plural
+from bench.method.config import RunConfig
 from bench.run.batch import JobBatch
-from bench.run.config import RunConfig
 from bench.run.memory import held_by, memory_of, usable_memory
 from bench.run.planned import PlannedRun
-from bench.run.target import Target
+from bench.run.target import Target, parse_target
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at the processes and at the signals to this one."""
@@ -97,7 +97,7 @@ def check_memory(runs: Sequence[PlannedRun], config: RunConfig) -> None:
     Runs whose memory is not known count as a process alone.
     """
     cards = cards_of(config.device)
-    count = min(process_limit(config.target, cards), len(runs))
+    count = min(process_limit(parse_target(config.on), cards), len(runs))
     share = -(-count // len(cards))
     if share < 2:
         return

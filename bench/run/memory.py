@@ -28,6 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench.method.config import RunConfig
 from bench.method.context import Context
 from bench.method.encoder_values import adapter_settings
 from bench.run.planned import PlannedRun
@@ -91,7 +92,7 @@ def _built(run: PlannedRun, backbone: Outline) -> Any:
     if recipe.get("adapter") is not None:
         add_adapters(backbone.encoder, adapter_settings(recipe), seed=0)
     method: Any = run.plugin.cls()
-    method.context = Context(device="meta", precision=run.precision, offline=True)
+    method.context = Context(RunConfig(device="meta", precision=run.precision, offline=True))
     with torch.device("meta"):
         method.build(backbone, recipe)
     return method

@@ -1,99 +1,87 @@
-"""The options of ``bench run``, as a plan."""
+"""What a person gave, on the command line, in Python or in a plan, as fields of RunConfig."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+import re
+from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 from bench.base.errors import BenchError
 from bench.base.typed import convert_typed
-from bench.data.reading import SUFFIXES, format_of
-from bench.method.plugins import from_file
-from bench.run.config import FIELDS, Plan, RunConfig, with_recipes
-from bench.run.values import comma_list, parse_overrides
-from bench.score.suites import split_names, use_files
+from bench.method.config import KINDS
+from bench.run.seeds import parse_seeds
+
+Say = Callable[[str, Any], str]
+"""Says how a field's value was given: ``--chunk 0``, ``chunk=0``; a recipe value is "set.KEY"."""
 
 
-def plan_from_options(
-    targets: Sequence[str], typed: Mapping[str, Any], plan_file: Path | None = None
-) -> Plan:
-    """Return the plan that the arguments and the typed options of ``bench run`` mean.
+def read_fields(
+    given: Mapping[str, Any], say: Say, *, strict: bool = True, hint: str = ""
+) -> dict[str, Any]:
+    """Return the values of fields that a person gave, each with its type.
 
-    ``targets``: names of methods, with commas, plugin files and recipe files. ``typed``: option ->
-    its value; fields of a RunConfig, and "pairs", the texts KEY=VALUE of ``--set``. ``plan_file``:
-    a plan; the options replace its values. Registers the suites of plugin files. Raises
-    BenchError.
+    Recipe values may be numbers and lists. ``strict``: False for the texts of a command line, in
+    which "8" is a number. Raises BenchError, which begins with ``say`` of the value, for one of
+    another type or out of its range.
     """
-    values = {key: value for key, value in typed.items() if key in FIELDS}
-    values |= _named_backbones(typed.get("backbones", ()))
-    overrides = parse_overrides(typed.get("pairs", ()))
-    if "compile" in overrides:  # no recipe value: it is the same for all runs of a command
-        text = overrides.pop("compile")
+    values = dict(given)
+    fields: dict[str, Any] = {}
+    if "overrides" in values:
+        fields["overrides"] = _recipe_texts(values.pop("overrides"), say)
+        if "compile" in fields["overrides"]:  # no recipe value: the same for all runs of a command
+            text = fields["overrides"].pop("compile")
+            try:
+                fields["compile"] = convert_typed(text, bool, strict=False)
+            except ValueError as error:
+                raise BenchError(f"{say('set.compile', text)}: {error}") from None
+    for name, value in values.items():
         try:
-            values["compile"] = convert_typed(text, bool, strict=False)
+            if name == "seeds":
+                fields[name] = parse_seeds(value)
+            else:
+                fields[name] = convert_typed(value, KINDS[name], strict=strict)
         except ValueError as error:
-            raise BenchError(
-                f"--set compile={text}: {error}", "it is the same for all runs of a command"
-            ) from None
-    if overrides:
-        values["overrides"] = overrides
-    for key, suffix in (("plugins", ".py"), ("recipes", ".toml")):
-        files = [*values.get(key, ()), *(name for name in targets if name.endswith(suffix))]
-        if files:
-            values[key] = tuple(files)
-    use_files([Path(file) for file in values.get("plugins", ())])
-    if "suites" in typed:  # now the suites of plugin files are known
-        values["suites"] = split_names(",".join(typed["suites"]))
-    methods = _named_methods(targets, values.get("methods"))
-    if methods:
-        values["methods"] = methods
-    if plan_file is None:
-        return Plan(tuple(with_recipes(RunConfig(**values), values)))
-    plan = Plan.read(plan_file).with_values(**values)
-    use_files([Path(file) for file in plan.runs[0].plugins])
-    runs = [replace(run, suites=split_names(",".join(run.suites))) for run in plan.runs]
-    return replace(plan, runs=tuple(runs))
+            raise BenchError(f"{say(name, value)}: {error}", hint or None) from None
+    return fields
 
 
-def _named_methods(targets: Sequence[str], named: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the methods of ``--method`` and of the targets.
+def _recipe_texts(values: Any, say: Say) -> dict[str, str]:
+    if not isinstance(values, Mapping):
+        raise BenchError(f"{say('set', values)}: expected recipe values, KEY = VALUE")
+    return {key: as_typed(value) for key, value in values.items()}
 
-    ``named``: the methods of ``--method``; None if it was not typed, and then a plugin file among
-    the targets means all methods that it defines.
+
+def as_typed(value: Any) -> str:
+    """Return a recipe value as a user types it after ``--set KEY=``: a list is a series, and a
+    comma in one of its values is escaped.
     """
-    methods = list(named or ())
-    for target in targets:
-        if target.endswith(".toml"):
-            continue
-        if format_of(target) in SUFFIXES:
-            raise BenchError(
-                f"{target} is a text, and no method, plugin file or recipe",
-                f"--corpus {target} trains on it, --suite {target} scores on it",
-            )
-        if not target.endswith(".py"):
-            methods += comma_list(target)
-        elif named is None:
-            methods += [plugin.name for plugin in from_file(Path(target))]
-    return tuple(methods)
+    if isinstance(value, list):
+        return ",".join(as_typed(item).replace(",", "\\,") for item in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _named_backbones(texts: Sequence[str]) -> dict[str, Any]:
-    """Return the fields ``backbones`` and ``names``: NAME=FOLDER gives a backbone a name in tables.
+def combinations_of(overrides: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return every combination of the values of ``--set``; the last key changes first.
 
-    A text with "=" is a path if there is a file or folder of that name.
+    {"a": "1,2", "b": "3"} -> a=1 b=3, a=2 b=3. A comma that belongs to a value is written ``\\,``;
+    the name of a file or folder that exists is one value. Raises BenchError if there is nothing
+    between two commas.
     """
-    if not texts:
-        return {}
-    titles, places = [], []
-    for text in texts:
-        title, equals, place = text.partition("=")
-        if not equals or os.path.exists(text):
-            title = place = text
-        titles.append(title)
-        places.append(place)
-    if titles == places:
-        return {"backbones": tuple(places)}
-    return {"backbones": tuple(places), "names": tuple(titles)}
+    series = [_values_of(key, text) for key, text in overrides.items()]
+    return [dict(zip(overrides, values, strict=True)) for values in product(*series)]
+
+
+def _values_of(key: str, text: str) -> list[str]:
+    if os.path.exists(os.path.expanduser(text)):
+        return [text]
+    values = [value.replace("\\,", ",") for value in re.split(r"(?<!\\),", text)]
+    if len(values) > 1 and not all(map(str.strip, values)):
+        raise BenchError(
+            f"--set {key}={text}: a value is missing between two commas",
+            f"--set {key}=A,B,C, or \\, for a comma of the value",
+        )
+    if len(values) == 1:
+        return values
+    return [value.strip() for value in values]

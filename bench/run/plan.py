@@ -16,13 +16,14 @@ from bench.base.user_code import plugin_code
 from bench.data.sets import (
     DataFolder,
 )
+from bench.method.config import RunConfig
 from bench.method.plugins import Plugin, Registry
 from bench.method.recipe import Recipe
 from bench.method.recipe_checks import check_overrides
 from bench.method.recipe_files import read_custom
 from bench.records.record import RunRecord
-from bench.run.config import RunConfig, combinations_of
 from bench.run.languages import language_notes
+from bench.run.options import combinations_of
 from bench.run.planned import PlannedRun, learns
 from bench.run.planner import Planner
 from bench.run.scored_tasks import ScoredTasks, find_scored_tasks
@@ -31,15 +32,11 @@ from bench.score.suites import check_suite_name, expand_suites
 Ready = Callable[[Reference], Reference]
 
 
-def plan_config(
-    config: RunConfig, registry: Registry, data: DataFolder, ready: Ready = lambda known: known
-) -> list[PlannedRun]:
-    """Plan every run of one config, see :func:`plan_configs`."""
-    return plan_configs([config], registry, data, ready)
-
-
 def plan_configs(
-    configs: Sequence[RunConfig], registry: Registry, data: DataFolder, ready: Ready
+    configs: Sequence[RunConfig],
+    registry: Registry,
+    data: DataFolder,
+    ready: Ready = lambda known: known,
 ) -> list[PlannedRun]:
     """Plan every run of the configs, once, in order. Raises a BenchError for the first mistake.
 

@@ -15,12 +15,13 @@ from typing import Any
 from bench.base.paths import recorded_path, recorded_word
 from bench.base.text import one_value
 from bench.data.corpora.naming import HUB, split_corpora
+from bench.method.config import RunConfig
 from bench.method.recipe import Value
 from bench.records.names import OWN_DATA, PLAN
 from bench.records.record import EVALUATED, is_given_by_user
-from bench.run.config import Plan, RunConfig
 from bench.run.corpora import NAMES, corpus_arguments
 from bench.run.dev_sets import BUILT_IN_DEV
+from bench.run.plan_toml import Plan
 from bench.run.planned import NOT_TRAINED, PlannedRun
 from bench.score.suites import suite_plugin
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.backbones import Reference
+from bench.base.devices import Precision
 from bench.base.errors import DataMissing
 from bench.data.corpora import Corpus
 from bench.method.contract import Method
@@ -36,7 +37,7 @@ class PlannedRun:
     task_data: tuple[KnownTask, ...] = ()
     # the set that selects the checkpoint
     dev: KnownTask | None = None
-    precision: str = "fp32"
+    precision: Precision = "fp32"
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
     # the number that the paper prints for exactly this recipe: suite, task, value, source

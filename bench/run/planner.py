@@ -12,11 +12,13 @@ from typing import Any
 from bench.backbones import Reference, check_stored_prefix, resolve
 from bench.backbones.direction import is_causal
 from bench.backbones.families import find_architecture
+from bench.base.devices import Precision
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.hashes import file_sha256
 from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_last_batch
+from bench.method.config import RunConfig
 from bench.method.contract import Method
 from bench.method.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.method.encoder_values import BOTH_WAYS, check_encoder_values
@@ -26,7 +28,6 @@ from bench.method.recipe_checks import check_entries, check_values
 from bench.method.recipe_files import CustomRecipe, Entry, read_recipes
 from bench.method.recipes import merge_recipe, settings_with_recipe, whole_entry
 from bench.records.record import BUDGET, CORPUS_PARTS, SET
-from bench.run.config import RunConfig
 from bench.run.corpora import (
     AbsentCorpus,
     corpus_arguments,
@@ -40,6 +41,7 @@ from bench.run.languages import language_notes
 from bench.run.length import known_steps, length_notes, with_typed_length
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.scored_tasks import ScoredTasks
+from bench.run.target import parse_target
 from bench.score.suites import KnownTask
 
 ABSENT = "unknown"
@@ -106,7 +108,7 @@ class Planner:
         recipe = self.build_recipe(plugin, setting, backbone, variant, overrides, entry)
         recipe = with_adapter_of_run(recipe, backbone)
         check_encoder_values(cls, recipe, learns=trained)
-        check_four_bit_ranks(recipe, self.config.ranks)
+        check_four_bit_ranks(recipe, parse_target(self.config.on).ranks)
         if recipe.get("duplicates", "drop") != "drop":  # keep is the recipe without the key
             raise BenchError(f"duplicates={recipe['duplicates']}: choose keep or drop")
         printed = None
@@ -196,7 +198,7 @@ class Planner:
         except NotFetchedYet:
             return TrainingInputs(corpus, dev_is_absent=True)
 
-    def _planned_precision(self) -> str:
+    def _planned_precision(self) -> Precision:
         """Return the precision to plan with: a device that is not settled yet counts as a CPU."""
         return "fp32" if self.config.precision == "auto" else self.config.precision
 
@@ -290,7 +292,7 @@ class Planner:
             "precision": self._planned_precision() if trained else "fp32",
             "dev": inputs.dev.sha256 if inputs.dev else None,
         }
-        ranks = self.config.ranks
+        ranks = parse_target(self.config.on).ranks
         if trained and ranks_matter(plugin.cls, recipe, ranks):
             facts["ranks"] = ranks
             notes.append(f"{plugin.name} trains differently on {ranks} processes than on one")

@@ -25,7 +25,7 @@ from bench.papers import (
     rows,
     scored_from,
 )
-from bench.run.config import combinations_of
+from bench.run.options import combinations_of
 from bench.run.planned import NOT_TRAINED, learns
 from bench.run.table_run import TableRun
 

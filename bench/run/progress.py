@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.padding import Padding
 from rich.progress import (
-    BarColumn,
     MofNCompleteColumn,
-    Progress,
     Task,
     TextColumn,
     TimeElapsedColumn,
@@ -21,22 +19,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from bench.base.bars import make_bars
 from bench.base.terminal import shows_bars
 from bench.base.text import format_duration
 from bench.method import SilentReporter
 
 SECONDS_BETWEEN_LINES = 10.0
-
-
-class Bars(Progress):
-    """A bar for each phase that works, and a line of numbers below them."""
-
-    numbers = ""
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        if self.tasks:
-            yield self.make_tasks_table(self.tasks)
-            yield Text(self.numbers, no_wrap=True, overflow="ellipsis")
 
 
 class RunReporter:
@@ -56,22 +44,14 @@ class RunReporter:
         self.label = ""
         self.count = 1
         self.console = Console(stderr=True, highlight=False)
-        self.bars = Bars(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
+        self.bars = make_bars(
             MofNCompleteColumn(separator="/"),
             TextColumn("elapsed"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
             console=self.console,
-            transient=True,
-            refresh_per_second=4,
-            # the mean of the whole phase, because scores on the dev set take longer than steps
-            speed_estimate_period=1e9,
-            get_time=time.monotonic,
-            disable=plain,
-            expand=True,
+            plain=plain,
         )
         self.fields: dict[str, Any] = {}
         self.last_line = time.monotonic()  # when a plain line was printed

@@ -24,6 +24,7 @@ from bench.base.places import remember_place
 from bench.data.corpora.hub import first_fetch_of
 from bench.data.sets import read_origin, unexpected_corpus
 from bench.method import Method
+from bench.method.config import RunConfig
 from bench.records.names import CHECKPOINT
 from bench.records.record import (
     BackboneUsed,
@@ -36,7 +37,6 @@ from bench.records.record import (
     RecipeValue,
     RunRecord,
 )
-from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun
 
 

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from bench.backbones import Reference
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
+from bench.method.config import RunConfig
 from bench.method.plugins import Registry
 from bench.method.recipe_checks import check_overrides
 from bench.method.recipes import merge_recipe
 from bench.records import Run, RunsFolder
-from bench.run.config import RunConfig, combinations_of
+from bench.run.options import combinations_of
 from bench.run.plan import plan_configs
 from bench.run.planned import PlannedRun, learns
 from bench.run.table_run import TableRun

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace as replace_config
+
 from bench.backbones import Reference, fetch_backbone
 from bench.base.devices import device_line
 from bench.base.errors import BenchError, RunFailed, RunLocked
@@ -16,16 +18,18 @@ from bench.compare.formatting import heads
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder, Later, fetched_folder
 from bench.data.sets.fetch import Fetcher
+from bench.method.config import RunConfig
 from bench.method.plugins import Registry, discover
 from bench.records import RunRecord, RunsFolder
-from bench.run.config import Plan, RunConfig
 from bench.run.execute import execute
 from bench.run.needs import PreparedRuns, announce_fetches, note_backbone
 from bench.run.other_ranks import follow_first_rank
 from bench.run.plan import plan_configs
+from bench.run.plan_toml import Plan
 from bench.run.planned import PlannedRun
 from bench.run.progress import QuietReporter, RunReporter
 from bench.run.settle import check_chunks, settle_config
+from bench.run.target import Target, parse_target
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -88,10 +92,11 @@ class Session:
         Raises BenchError for a data folder that does not exist, and for options that this machine
         cannot fulfil.
         """
-        DataFolder(plan.runs[0].data).check_root()
         if offline_now():
             plan = plan.with_values(offline=True)
-        configs = [settle_config(config, ranks=ranks) for config in plan.runs]
+        with plan.terms():
+            DataFolder(plan.runs[0].data).check_root()
+            configs = [settle_config(config, ranks=ranks) for config in plan.runs]
         return cls(
             plan=replace(plan, runs=tuple(configs)),
             store=RunsFolder(configs[0].runs),
@@ -104,6 +109,11 @@ class Session:
     def config(self) -> RunConfig:
         """The options of the first run; all runs share the options of the whole command."""
         return self.plan.runs[0]
+
+    @property
+    def target(self) -> Target:
+        """The place where the runs are done."""
+        return parse_target(self.config.on)
 
     def prepare(self, make: MakeRuns) -> PreparedRuns:
         """Plan the runs of ``make``, and fetch what they need.
@@ -135,9 +145,10 @@ class Session:
 
         Raises BenchError also if a method cannot split its batches.
         """
-        if self.ranks is not None:
-            return self.ranks.in_turn(self._plan_runs)
-        return self._plan_runs()
+        with self.plan.terms():
+            if self.ranks is not None:
+                return self.ranks.in_turn(self._plan_runs)
+            return self._plan_runs()
 
     def _plan_runs(self) -> PreparedRuns:
         methods = known_methods(self.config.plugins)
@@ -159,7 +170,7 @@ class Session:
         for is_last_round in (False, True):
             config = self.config
             if not is_last_round:
-                config = replace(config, wait_seconds=0.0)
+                config = replace_config(config, wait_seconds=0.0)
             locked = []
             for number, run in to_do:
                 self._show_start(run, number, notes_shown)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from bench.base import devices
 from bench.base.devices import Precision
 from bench.base.errors import BenchError
 from bench.base.launched import launched
-from bench.run.config import RunConfig, combinations_of
+from bench.method.config import RunConfig
+from bench.run.options import combinations_of
 from bench.run.planned import PlannedRun
-from bench.run.target import Target
+from bench.run.target import Target, parse_target
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -26,7 +28,9 @@ def settle_config(config: RunConfig, *, ranks: Ranks | None = None) -> RunConfig
 
     ``ranks``: the ranks of this process, which agree on one precision.
     """
-    config = _settled_elsewhere(config) if config.target.elsewhere else _here(config, ranks)
+    config = (
+        _settled_elsewhere(config) if parse_target(config.on).elsewhere else _here(config, ranks)
+    )
     for values in combinations_of(config.recipe_values):
         budget = values.get("budget", "")
         if "gpu" in budget and not config.device.startswith("cuda"):
@@ -41,9 +45,10 @@ def _here(config: RunConfig, ranks: Ranks | None) -> RunConfig:
     device = devices.choose_device(config.device)
     choose = partial(devices.choose_precision, config.precision, device)
     precision = ranks.first(choose) if ranks else choose()  # the ranks of a run agree
-    count = process_count(config.target, device)
+    target = parse_target(config.on)
+    count = process_count(target, device)
     on = "here" if count == 1 else f"torchrun:{count}"
-    if config.target.name == "local":
+    if target.name == "local":
         on = config.on
     return replace(config, device=device, precision=precision, on=on)
 
@@ -55,8 +60,9 @@ def _settled_elsewhere(config: RunConfig) -> RunConfig:
             f"--device {config.device} is about this machine",
             "use --device cuda, or gpus=N in --on, to request GPUs; otherwise the runs use the CPU",
         )
-    gpus, on = config.target.gpus or int(config.device == "cuda"), config.on
-    if gpus and not config.target.gpus:
+    requested = parse_target(config.on).gpus
+    gpus, on = requested or int(config.device == "cuda"), config.on
+    if gpus and not requested:
         on += f"{',' if ':' in on else ':'}gpus={gpus}"
     device = "cpu"
     precision: Precision = "fp32"

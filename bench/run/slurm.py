@@ -203,7 +203,6 @@ def slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
         elif node:
             detail = f"on {node}"
         jobs[run_id] = ClusterJob(
-            engine="slurm",
             state="queued" if waits else "running",
             name=name,
             detail=detail,

@@ -5,14 +5,16 @@ run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.compare.consistency import printed_runs
 from bench.compare.formatting import setting_words
+from bench.method.config import RunConfig
 from bench.papers import Checkpoint, PrintedRow, ReferenceResult
-from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun
 
 
@@ -89,7 +91,7 @@ class TableRun:
         """
         value = {self.on_as: below} if self.on_as and below else {}
         values = {**self.changes, **value, **self.overrides}
-        return replace(
+        return replace_config(
             options,
             methods=(self.method,),
             backbones=(self.backbone if value else below or self.backbone,),

@@ -39,6 +39,11 @@ class Target:
     options: tuple[tuple[str, str], ...] = ()  # of sbatch
 
     @property
+    def ranks(self) -> int:
+        """Processes that train a run together; of torchrun it is only known once it is settled."""
+        return self.gpus or 1
+
+    @property
     def elsewhere(self) -> bool:
         """Are the runs done by workers, on other machines or later?"""
         return self.name in ("slurm", "commands")

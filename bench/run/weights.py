@@ -21,10 +21,10 @@ from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, TrainReport
 from bench.method.checks import check_noise
+from bench.method.config import RunConfig
 from bench.records.names import CHECKPOINT
 from bench.records.record import RunRecord, Training
 from bench.records.selection import dev_test_pairs
-from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun, learns
 from bench.run.record_of import measure_cost, with_execution
 from bench.run.scoring import advance_rows
@@ -53,18 +53,13 @@ def build_for_run(
     # every other method is fitted by one process
     trains_in_steps = cls.fit is TorchMethod.fit or cls.fitted == "steps"
     context = Context(
-        device=config.device,
-        precision=run.precision,
+        config=replace(config, precision=run.precision),
         seed=run.seed or 0,
         folder=folder,
         dev_score=None if run.dev is None else partial(dev_score, run.dev),
         reporter=reporter,
         should_stop=should_stop,
-        offline=config.offline,
-        chunk=config.chunk,
         ranks=ranks if trains_in_steps else None,
-        compiled=config.compile,
-        save_seconds=config.save_seconds,
     )
     method = build_method(cls, run.backbone, run.recipe, context, learns=learns(cls, run.setting))
     if cls.own_backbone is None:

@@ -129,7 +129,7 @@ def score_dev_set(trainer: Trainer) -> None:
     A stop meanwhile saves a state with the score still due, and raises Interrupted.
     """
     try:
-        trainer.evaluate()
+        trainer.score_dev()
     except Interrupted:
         save_state(trainer)
         raise interruption(trainer) from None

@@ -25,7 +25,7 @@ def save_is_due(trainer: Trainer) -> bool:
     """Return True if the last state is older than ``save_seconds``, and saving does not take too
     much of the time.
     """
-    wanted = trainer.context.save_seconds
+    wanted = trainer.context.config.save_seconds
     if wanted <= 0:
         return True
     return time.monotonic() - trainer.saved_at > max(wanted, trainer.save_took / SAVING)

@@ -55,7 +55,7 @@ class Trainer:
         self.ranks = context.ranks or ALONE
         self.device = torch.device(context.device)
         self.horizon = Horizon(self.recipe, len(corpus))
-        self.progress = Progress(chunk=context.chunk)
+        self.progress = Progress(chunk=context.config.chunk)
         # the losses of each step since the last line of the curve, on the device
         self.window: list[dict[str, torch.Tensor]] = []
         # the next line of the curve
@@ -73,7 +73,7 @@ class Trainer:
         self.ranks.start_alike(method)
         method.train()
         method.encoder.train()
-        if context.compiled:
+        if context.config.compile:
             # an attribute of this one object: names of weights stay, and compute_exactly takes it
             # away for what is scored
             method.encoder.forward = torch.compile(method.encoder.forward)
@@ -125,7 +125,7 @@ class Trainer:
             execution["ranks"] = ranks[0]
         if self.progress.chunk is not None:
             execution["chunk"] = self.progress.chunk
-        if self.context.compiled:
+        if self.context.config.compile:
             execution["compiled"] = True
         return execution
 
@@ -311,7 +311,7 @@ class Trainer:
             return True
         return p.best_step == 0 and self.horizon.reached(p)
 
-    def evaluate(self) -> None:
+    def score_dev(self) -> None:
         """Score the dev set, and keep the checkpoint if it is strictly better than all before."""
         began = time.perf_counter()
         p = self.progress

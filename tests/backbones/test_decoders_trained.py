@@ -60,14 +60,14 @@ def test_a_first_token_that_sees_no_other_is_refused_with_the_values_to_set(
 
 def test_a_plan_refuses_a_causal_backbone_before_anything_is_loaded(folder: str) -> None:
     from bench.data.sets import DataFolder
+    from bench.method.config import RunConfig
     from bench.method.plugins import discover
-    from bench.run.config import RunConfig
-    from bench.run.plan import plan_config
+    from bench.run.plan import plan_configs
 
     for method in ("simcse", "promcse", "cls", "esimcse"):
         request = RunConfig(methods=(method,), backbones=(folder,), suites=("check",))
         with pytest.raises(BenchError, match="causal"):
-            plan_config(request, discover(), DataFolder(None))
+            plan_configs([request], discover(), DataFolder(None))
 
 
 class Undeclared(SimCSE):

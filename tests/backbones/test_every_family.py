@@ -26,6 +26,7 @@ from bench.export.st_folder import write_st
 from bench.export.vectors import compare_vectors
 from bench.method import Context, TorchMethod
 from bench.method.batch import Batch
+from bench.method.config import RunConfig
 from bench.methods.pooling import IN_PARTS
 from bench.methods.pretrained import Pretrained
 from bench.methods.simcse import SimCSE
@@ -177,11 +178,11 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
             return stop_after is not None and asked[0] > stop_after
 
         context = Context(
+            RunConfig(device="cpu", save_seconds=0.0),
             folder=folder,
             seed=1,
             should_stop=should_stop,
             dev_score=lambda method: float(method.mean),
-            save_seconds=0.0,
         )
         method = simcse(models(name), folder, context=context, **CHANGED)
         method.mean = 0.0

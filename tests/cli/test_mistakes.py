@@ -175,7 +175,7 @@ def test_methods_and_files_need_no_option(
 def test_a_series_stays_a_series(key: str, values: str) -> None:
     from bench.method.plugins import discover
     from bench.method.recipe_checks import check_overrides
-    from bench.run.config import combinations_of
+    from bench.run.options import combinations_of
 
     check_overrides({key: values}, [discover()["simcse"].cls], True)
     assert [overrides[key] for overrides in combinations_of({key: values})] == values.split(",")

@@ -151,10 +151,12 @@ def test_methods_come_as_names_classes_and_files(
 
     (tmp_path / "my_loss.py").write_text(dedent(CLASS))
     file = str(tmp_path / "my_loss.py")
-    assert find_methods("simcse,promcse+eh", ()).names == ("simcse", "promcse+eh")
-    assert find_methods(SimCSE, ()).names == ("simcse",), "a class of this package is its method"
-    assert find_methods([file, "simcse"], ()).names == ("mine", "simcse")
-    assert find_methods(typed(monkeypatch), ()).names == ("mine",)
+    assert find_methods("simcse,promcse+eh", ())["methods"] == ("simcse", "promcse+eh")
+    assert find_methods(SimCSE, ())["methods"] == ("simcse",), (
+        "a class of this package is its method"
+    )
+    assert find_methods([file, "simcse"], ())["methods"] == ("mine", "simcse")
+    assert find_methods(typed(monkeypatch), ())["methods"] == ("mine",)
     with pytest.raises(BenchError, match="defines the method 'mine', and so does the class Mine"):
         find_methods([typed(monkeypatch), file], ())
 

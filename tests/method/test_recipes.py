@@ -22,7 +22,7 @@ from bench.method.recipes import (
     settings_with_recipe,
     variants_of,
 )
-from bench.run.config import combinations_of
+from bench.run.options import combinations_of
 
 
 class Made(Method):

@@ -21,12 +21,12 @@ import pytest
 from bench.data.corpora import open_corpus_file
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
+from bench.method.config import RunConfig
 from bench.method.plugins import discover
 from bench.method.recipes import merge_recipe
 from bench.records import RunsFolder
-from bench.run.config import RunConfig
 from bench.run.execute import execute
-from bench.run.plan import plan_config
+from bench.run.plan import plan_configs
 from bench.run.vectors import dev_score
 from bench.run.weights import build_for_run
 from bench.score.suites import LoadedTask
@@ -118,7 +118,7 @@ def test_a_trained_method_rises_above_its_start(name, setting, shared, tmp_path)
         corpus=corpus(name, setting, shared, tmp_path),
         overrides=STEPS | values,
     )
-    (planned,) = plan_config(request, REGISTRY, DataFolder(shared / "data"))
+    (planned,) = plan_configs([request], REGISTRY, DataFolder(shared / "data"))
     run = replace(planned, tasks=(), task_data=())  # nothing is scored after training
     assert run.dev is not None
     run = replace(run, dev=replace(run.dev, read=partial(every_third, run.dev.read)))

@@ -16,9 +16,9 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder, Later
+from bench.method.config import RunConfig
 from bench.method.plugins import discover
-from bench.run.config import RunConfig
-from bench.run.plan import plan_config
+from bench.run.plan import plan_configs
 from bench.run.planned import PlannedRun
 from bench.run.search.space import space_of
 
@@ -47,7 +47,7 @@ def planned(method: str, backbone: str, setting: str | None = None, **values: An
     or weights.
     """
     request = RunConfig(methods=(method,), backbones=(backbone,), setting=setting, **values)
-    return plan_config(request, REGISTRY, DataFolder(None, fetcher=Later()))[0]
+    return plan_configs([request], REGISTRY, DataFolder(None, fetcher=Later()))[0]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from commands import bench
 from bench.records.arrays import read_arrays
 from bench.records.names import PLAN, predictions_name
 from bench.records.record import read_record
-from bench.run.config import Plan
+from bench.run.plan_toml import Plan
 
 WRITTEN = Path(__file__).parent / "written"
 HALF = "half-builtin-s1-8b18b1c2"

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from bench.base.errors import BenchError
 from bench.cli.run import run
-from bench.run.config import Plan, RunConfig
+from bench.method.config import RunConfig
+from bench.run.plan_toml import Plan, config_of, table_of
 from bench.run.target import Target, parse_target
 
 TEXTS = st.text("ab,=é\"'\\\n ", max_size=6)
@@ -116,8 +117,30 @@ def test_bench_run_has_at_most_28_options() -> None:
 
 
 def test_a_table_takes_numbers_and_lists() -> None:
-    config = RunConfig.from_options(
-        {"set": {"temperature": [0.03, 0.05], "mlm": True, "pooling": "a,b"}}
-    )
+    table = {"set": {"temperature": [0.03, 0.05], "mlm": True, "pooling": "a,b"}}
+    config = config_of(table)
     assert config.overrides == {"temperature": "0.03,0.05", "mlm": "true", "pooling": "a,b"}
-    assert set(RunConfig().options()) == {"methods", "backbones", "seeds", "suites"}
+    assert set(table_of(RunConfig())) == {"methods", "backbones", "seeds", "suites"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "said"),
+    [
+        ("set = { temperature = 'warm' }", "", "set.temperature=warm: expected a number"),
+        ("set = { temprature = 1 }", "", "unknown recipe key 'temprature'"),
+        ("device = 'tpu'", "", "device = tpu is not available here"),
+        ("on = 'nowhere'", "", "unknown target 'nowhere' of on"),
+        ("budget = '3 parsecs'", "", "budget = 3 parsecs"),
+        ("", "--set temperature=warm", "error: --set temperature=warm: expected a number"),
+        ("device = 'cpu'", "--device tpu", "error: --device tpu is not available here"),
+    ],
+)
+def test_a_mistake_of_a_plan_names_the_file_and_its_key(
+    tmp_path: Path, line: str, words: str, said: str
+) -> None:
+    """... and one of the command line the option."""
+    file = tmp_path / "plan.toml"
+    file.write_text(f"[[run]]\nmethods = ['simcse']\nsuites = ['check']\n{line}\n")
+    wrong = error_line(bench("run", "--plan", file, *words.split(), "--dry-run"))
+    assert said in wrong
+    assert (f"--plan {file}: " in wrong) == (not words)

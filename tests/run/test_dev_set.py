@@ -10,16 +10,16 @@ import pytest
 from bench.base.errors import DataMissing, UnknownName
 from bench.data.sets import DataFolder
 from bench.data.sets.sts_multi import read_sts_multi
+from bench.method.config import RunConfig
 from bench.method.plugins import discover
-from bench.run.config import RunConfig
 from bench.run.dev_sets import open_dev_task
-from bench.run.plan import plan_config
+from bench.run.plan import plan_configs
 from bench.run.planned import PlannedRun
 
 
 def planned(data: DataFolder, *suites: str, **values: Any) -> PlannedRun:
     config = {"methods": ("simcse",), "corpus": "builtin", "suites": suites, **values}
-    (run,) = plan_config(RunConfig(**config), discover(), data)
+    (run,) = plan_configs([RunConfig(**config)], discover(), data)
     return run
 
 

@@ -19,8 +19,8 @@ from commands import bench, error_line
 from finished_runs import at_work, finished, logs, saved, states
 
 from bench.base.errors import BenchError
+from bench.method.config import RunConfig
 from bench.run import local
-from bench.run.config import RunConfig
 from bench.run.target import Target, parse_target
 
 

@@ -17,8 +17,8 @@ from bench.data.corpora import open_corpus_file
 from bench.method.plugins import discover
 from bench.method.recipes import merge_recipe
 from bench.run import memory
-from bench.run.config import as_typed
 from bench.run.memory import Held, fitting_chunk, held_by, memory_of
+from bench.run.options import as_typed
 from bench.run.planned import PlannedRun
 
 REGISTRY = discover()

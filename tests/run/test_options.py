@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+import click
 import pytest
 
 from bench.base.errors import BenchError
-from bench.run.config import Plan, RunConfig
-from bench.run.options import plan_from_options
-from bench.run.values import comma_list, parse_overrides
+from bench.base.text import comma_list
+from bench.cli.run import run
+from bench.cli.run_options import plan_of
+from bench.method.config import KINDS, OPTIONS, RunConfig
+from bench.run.plan_toml import Plan
 
 PLUGIN = """
 from bench.method import TorchMethod
@@ -24,18 +26,37 @@ class Mine(TorchMethod):
 """
 
 
-def only(targets: list[str], typed: dict[str, Any]) -> RunConfig:
-    (config,) = plan_from_options(targets, typed).runs
+def plan(*words: str) -> Plan:
+    """Return the plan that ``bench run`` makes of these words."""
+    with run.make_context("bench run", list(words)) as context:
+        options = {name: value for name, value in context.params.items() if name in KINDS}
+        return plan_of(options, context.params["targets"], context.params["plan_file"])
+
+
+def only(*words: str) -> RunConfig:
+    (config,) = plan(*words).runs
     return config
+
+
+def test_every_field_is_an_option_or_has_another_way() -> None:
+    """Each option is declared by its field alone: name, type, default and help."""
+    ways = {"names", "variant", "compile", "wait_seconds", "save_seconds", "command"}
+    assert KINDS.keys() - OPTIONS.keys() == ways
+    shown = {param.name: param for param in run.params}
+    for name, option in OPTIONS.items():
+        param = shown[name]
+        assert param.opts == [option.name]
+        assert isinstance(param, click.Option) and option.help in str(param.help)
+    assert only("simcse") == RunConfig(methods=("simcse",)), "help promises these defaults"
 
 
 def test_methods_come_from_targets_and_from_plugin_files(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN.format(name="mine"))
-    config = only(["simcse,promcse+eh", str(file)], {})
+    config = only("simcse,promcse+eh", str(file))
     assert config.methods == ("simcse", "promcse+eh", "mine")
     assert config.plugins == (str(file),)
-    named = only([str(file)], {"methods": ("simcse",)})
+    named = only(str(file), "--method", "simcse")
     assert named.methods == ("simcse",), "with --method, a file only defines methods"
     assert named.plugins == (str(file),)
 
@@ -43,35 +64,38 @@ def test_methods_come_from_targets_and_from_plugin_files(tmp_path: Path) -> None
 def test_backbones_have_names_if_they_are_given(tmp_path: Path) -> None:
     folder = tmp_path / "a=b"
     folder.mkdir()
-    assert only([], {}).backbones == ("builtin",)
-    assert only([], {"backbones": ("x", "y")}).names == ()
-    config = only([], {"backbones": ("Mine=x", str(folder))})
+    assert only().backbones == ("builtin",)
+    assert only("--backbone", "x,y").names == ()
+    config = only("--backbone", f"Mine=x,{folder}")
     assert config.backbones == ("x", str(folder))
     assert config.names == ("Mine", str(folder))
+    assert only("--backbone", "x", "--backbone", "y").backbones == ("x", "y")
 
 
 def test_recipe_values_are_overrides_and_compile_is_not() -> None:
-    config = only([], {"pairs": ("compile=true", "temperature=0.03,0.05", "prompt=query: ")})
+    words = ["--set", "compile=true", "--set", "temperature=0.03,0.05", "--set", "prompt=query: "]
+    config = only(*words)
     assert config.compile is True
     assert config.overrides == {"temperature": "0.03,0.05", "prompt": "query: "}
-    assert only([], {"pairs": ("compile=false",)}).compile is False
+    assert only("--set", "compile=false").compile is False
+    with pytest.raises(BenchError, match="--set compile=maybe: expected true or false"):
+        only("--set", "compile=maybe")
     for wrong in ("temperature", "=3", ""):
         with pytest.raises(BenchError, match="expected KEY=VALUE"):
-            parse_overrides([wrong])
+            only("--set", wrong)
 
 
 def test_options_replace_the_values_of_a_plan_file(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     first = RunConfig(methods=("simcse",), overrides={"temperature": "0.1"})
     Plan((first, RunConfig(methods=("cls",))), "which?").write(file)
-    plan = plan_from_options(
-        [], {"seeds": (7,), "suites": ("check", "sts"), "pairs": ("epochs=2",)}, file
-    )
-    assert [config.methods for config in plan.runs] == [("simcse",), ("cls",)]
-    assert {config.seeds for config in plan.runs} == {(7,)}
-    assert {config.suites for config in plan.runs} == {("check", "sts")}
-    assert plan.runs[0].overrides == {"temperature": "0.1", "epochs": "2"}
-    assert plan.question == "which?"
+    words = ["--seeds", "7", "--suite", "check,sts", "--set", "epochs=2", "--plan", str(file)]
+    read = plan(*words)
+    assert [config.methods for config in read.runs] == [("simcse",), ("cls",)]
+    assert {config.seeds for config in read.runs} == {(7,)}
+    assert {config.suites for config in read.runs} == {("check", "sts")}
+    assert read.runs[0].overrides == {"temperature": "0.1", "epochs": "2"}
+    assert read.question == "which?"
 
 
 def test_lists_with_commas() -> None:

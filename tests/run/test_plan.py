@@ -17,10 +17,10 @@ from bench.backbones import resolve
 from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder, Later
 from bench.method import Method
+from bench.method.config import RunConfig
 from bench.method.plugins import Plugin, Registry
-from bench.run.config import RunConfig
 from bench.run.corpora import stsb_train
-from bench.run.plan import plan_config
+from bench.run.plan import plan_configs
 from bench.run.planned import PlannedRun
 
 NO_DATA = DataFolder(None)
@@ -43,8 +43,8 @@ def triplets(tmp_path: Path) -> str:
 def planned(
     registry: Registry, method: str = "simcse", data: DataFolder = NO_DATA, **values: Any
 ) -> list[PlannedRun]:
-    return plan_config(
-        RunConfig(**{"methods": (method,), "suites": ("check",)} | values), registry, data
+    return plan_configs(
+        [RunConfig(**{"methods": (method,), "suites": ("check",)} | values)], registry, data
     )
 
 
@@ -78,8 +78,8 @@ def with_plugin(cls: type[Method], sha256: str = "0" * 64) -> Registry:
 
 def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str) -> None:
     """Each method of a list has its own; it is the run that METHOD+VARIANT makes."""
-    runs = plan_config(
-        RunConfig(methods=("simcse+mlm", "simcse", "dcpcse"), suites=("check",), corpus=corpus),
+    runs = plan_configs(
+        [RunConfig(methods=("simcse+mlm", "simcse", "dcpcse"), suites=("check",), corpus=corpus)],
         registry,
         NO_DATA,
     )
@@ -221,8 +221,8 @@ def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(
         return replace(resolve(tiny), name=reference.name)
 
     def make_it() -> list[PlannedRun]:
-        return plan_config(
-            RunConfig(methods=("cls",), backbones=("someone/model",), suites=("check",)),
+        return plan_configs(
+            [RunConfig(methods=("cls",), backbones=("someone/model",), suites=("check",))],
             registry,
             NO_DATA,
             ready,

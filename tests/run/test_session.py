@@ -15,9 +15,10 @@ from run_log import started_runs
 
 import bench as library
 from bench.base.errors import BenchError, RunFailed, RunLocked
+from bench.method.config import RunConfig
 from bench.records import RunsFolder
 from bench.run import session as module
-from bench.run.config import Plan, RunConfig
+from bench.run.plan_toml import Plan
 from bench.run.session import RunEnd, Session
 
 

@@ -230,9 +230,10 @@ def test_a_plan_larger_than_an_array_may_be_is_several(slurm: SlurmCluster, tmp_
     """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for parallel=. Nothing of
     them begins.
     """
+    from bench.method.config import RunConfig
     from bench.records import RunsFolder
-    from bench.run.config import Plan, RunConfig
     from bench.run.jobs import new_batch, queued_jobs
+    from bench.run.plan_toml import Plan
     from bench.run.slurm import submit_batch
     from bench.run.target import Target
 

@@ -11,6 +11,7 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.method import Recipe
+from bench.method.config import RunConfig
 from bench.method.plugins import discover
 from bench.method.recipe_files import read_recipes
 from bench.method.recipe_types import parse_value
@@ -25,7 +26,6 @@ from bench.papers import (
     results,
     rows,
 )
-from bench.run.config import RunConfig
 from bench.run.planned import learns
 from bench.run.printed_runs import merge_runs, runs_of
 from bench.run.reproduce import runs_in_order, seeds_of, with_set

@@ -15,12 +15,13 @@ from commands import bench
 
 from bench.base.errors import BenchError, CorpusError, DataMissing
 from bench.data.sets import DataFolder, Later
+from bench.method.config import RunConfig
 from bench.method.plugins import Registry
 from bench.records.fingerprint import record_fingerprint
 from bench.records.record import CORPUS_PARTS, read_record
-from bench.run.config import RunConfig
 from bench.run.corpora import corpus_arguments, name_with_content, open_corpus
-from bench.run.plan import plan_config
+from bench.run.plan import plan_configs
+from bench.run.plan_toml import config_of, table_of
 from bench.run.planned import PlannedRun
 
 NO_DATA = DataFolder(None)
@@ -40,7 +41,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def plan(registry: Registry, *corpus: str, data: DataFolder = NO_DATA) -> PlannedRun:
     texts = corpus[0] if len(corpus) == 1 else corpus
     config = RunConfig(methods=("simcse",), suites=("check",), corpus=texts)
-    (run,) = plan_config(config, registry, data)
+    (run,) = plan_configs([config], registry, data)
     return run
 
 
@@ -137,7 +138,7 @@ def test_a_text_that_is_fetched_later_makes_the_plan_provisional(registry: Regis
     config = RunConfig(
         methods=("simcse",), suites=("check",), corpus=("x.txt", "hub:owner/name:text#50")
     )
-    (run,) = plan_config(config, registry, data)
+    (run,) = plan_configs([config], registry, data)
     assert run.provisional and CORPUS_PARTS not in run.determines
     assert run.corpus is not None and len(run.corpus) == 59
     with pytest.raises(CorpusError, match="need the same columns"):
@@ -169,7 +170,7 @@ def test_the_commands_of_the_page_are_planned(registry: Registry) -> None:
         config = RunConfig(
             methods=(words[0],), suites=("check",), setting=setting, corpus=tuple(texts)
         )
-        (run,) = plan_config(config, registry, NO_DATA)
+        (run,) = plan_configs([config], registry, NO_DATA)
         assert run.corpus is not None
         kinds.append(f"{len(run.corpus)} {run.corpus.kind}")
     assert kinds == [
@@ -184,7 +185,7 @@ def test_the_commands_of_the_page_are_planned(registry: Registry) -> None:
 def test_a_plan_file_keeps_one_text_and_several() -> None:
     for corpus in ("x.txt", ("x.txt", "t.csv:q")):
         config = RunConfig(methods=("simcse",), corpus=corpus)
-        assert RunConfig.from_options(json.loads(json.dumps(config.options()))) == config
+        assert config_of(json.loads(json.dumps(table_of(config)))) == config
 
 
 def test_a_text_in_the_place_of_a_method_is_named() -> None:

@@ -13,9 +13,10 @@ from factories import record
 from finished_runs import finished
 
 from bench.base import devices
+from bench.method.config import RunConfig
 from bench.records import RunsFolder
-from bench.run.config import Plan, RunConfig
 from bench.run.jobs import new_batch
+from bench.run.plan_toml import Plan
 from bench.run.target import Target
 
 PLUGIN = "from bench.methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"

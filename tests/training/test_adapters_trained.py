@@ -14,6 +14,7 @@ from bench.backbones import resolve
 from bench.base.errors import Interrupted
 from bench.method import Context, Recipe, Value
 from bench.method.building import build_method
+from bench.method.config import RunConfig
 from bench.method.recipes import merge_recipe
 from bench.methods.simcse import SimCSE
 from bench.training.gradient import backward
@@ -32,7 +33,8 @@ def qwen3(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def built(backbone: str, folder: Path, stop: Any = lambda: False, **values: str) -> Any:
     recipe = merge_recipe(SimCSE, None, "", LORA | SHORT | values, trained=True)
-    context = Context(seed=3, folder=folder, should_stop=stop, save_seconds=1e9)
+    config = RunConfig(device="cpu", save_seconds=1e9)
+    context = Context(config, seed=3, folder=folder, should_stop=stop)
     return build_method(SimCSE, resolve(backbone), recipe, context, learns=True)
 
 

@@ -14,6 +14,7 @@ from models import Columns, built, sentences
 
 from bench.base.errors import Interrupted, RunFailed
 from bench.method import Context, SilentReporter
+from bench.method.config import RunConfig
 from bench.methods.simcse import SimCSE
 from bench.records.curve import read_curve
 from bench.training.checkpoints import Checkpoints
@@ -43,9 +44,10 @@ class Training:
         self.notes: list[str] = []
         reporter = SilentReporter()
         reporter.note = self.notes.append  # type: ignore[method-assign]
-        how: Any = {"folder": folder, "seed": seed, "save_seconds": save_seconds}
+        config = RunConfig(device="cpu", save_seconds=save_seconds)
+        how: Any = {"folder": folder, "seed": seed}
         how |= {"dev_score": lambda method: float(method.encode(probe)[:, 0].mean()) * 10}
-        context = Context(should_stop=lambda: self.asked(), reporter=reporter, **how)
+        context = Context(config, should_stop=lambda: self.asked(), reporter=reporter, **how)
         values = {"setting": "unsupervised", "seed": seed, "context": context} | VALUES
         self.method = built(SimCSE, tiny, folder, **values)
         ids = self.method.token_ids(sentences(ROWS, seed=5))

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from bench.base.errors import OutOfMemory, RunFailed
 from bench.method import Batch, Context
 from bench.method.batch import Loss
+from bench.method.config import RunConfig
 from bench.method.torch_method import TorchMethod
 from bench.records.curve import read_curve
 from bench.training.loop import run_loop
@@ -39,8 +40,9 @@ def train(
         seen.append(method.dense.weight.detach().clone())
         return scores[len(seen) - 1]
 
-    how: Any = {"save_seconds": save_seconds, "chunk": chunk}
-    context = Context(folder=folder, dev_score=dev_score if scores is not None else None, **how)
+    config = RunConfig(device="cpu", save_seconds=save_seconds, chunk=chunk)
+    asked = dev_score if scores is not None else None
+    context = Context(config, folder=folder, dev_score=asked)
     method = method or Toy()
     method.build(recipe=toy_recipe(**values))
     method.context = context

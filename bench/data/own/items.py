@@ -23,7 +23,7 @@ from bench.base.errors import DataDamaged
 from bench.base.text import list_names, plural
 from bench.data.own.columns import FileColumns, choose_columns, find_kind
 from bench.data.own.naming import OwnFile, read_description
-from bench.data.reading import Table, open_table
+from bench.data.reading import TableFile, open_table
 from bench.data.reading.cells import number_of, shown, text_of
 from bench.data.reading.lines import Record
 from bench.data.reading.saved import is_saved, split_names
@@ -183,7 +183,7 @@ def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
     return [text for text, splits in splits_of.items() if TEST in splits and len(splits) > 1]
 
 
-def _tables(path: Path) -> dict[str | None, Table]:
+def _tables(path: Path) -> dict[str | None, TableFile]:
     """Return the tables in a file, or in a folder of ``save_to_disk``, by the names of their
     splits; None if there are none.
 

@@ -8,6 +8,6 @@ for number, cells in table.records(): ...
 table.place(7)                                     # "line 7"
 """
 
-from bench.data.reading.table import SUFFIXES, Table, format_of, open_table
+from bench.data.reading.table import SUFFIXES, TableFile, format_of, open_table
 
-__all__ = ["SUFFIXES", "Table", "format_of", "open_table"]
+__all__ = ["SUFFIXES", "TableFile", "format_of", "open_table"]

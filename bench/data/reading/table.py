@@ -39,7 +39,7 @@ def format_of(file: str | Path) -> str:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFile:
     """Rows in a file or in a saved folder, in their order.
 
     ``where`` names it in messages; ``format`` is one of ``SUFFIXES``, or "saved".
@@ -83,7 +83,7 @@ class Table:
         return stamps
 
 
-def open_table(path: Path, where: str = "") -> Table:
+def open_table(path: Path, where: str = "") -> TableFile:
     """Return the table in a file or saved folder. Raises CorpusError for an unknown format.
 
     ``where`` names it in messages, and may have the suffix that ``path`` lacks.
@@ -95,7 +95,7 @@ def open_table(path: Path, where: str = "") -> Table:
             f".gz or .xz) or {PARQUET}",
             "rename the file by its content, for example .txt for one sentence per line",
         )
-    return Table(path, where or str(path), kind)
+    return TableFile(path, where or str(path), kind)
 
 
 def _read_parquet(

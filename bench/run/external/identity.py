@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from bench.method import prompted, task_prompt
 from bench.method.answers import answers_alike
+from bench.method.config import RunConfig
 from bench.records import RunsFolder
 from bench.records.sizes import VECTORS
-from bench.run.config import RunConfig
 from bench.run.external.objects import ANSWERS, ObjectModel
 from bench.run.planned import PlannedRun, with_fingerprint
 from bench.score.encoding import VectorStore

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.method import prompted, task_prompt
+from bench.method.config import RunConfig
 from bench.method.plugins import Registry, discover
 from bench.records import RunsFolder
-from bench.run.config import RunConfig
 from bench.run.external.external import ExternalModel
 from bench.run.external.find import Model
 from bench.run.finished import backbone_of, find_run
-from bench.run.plan import plan_config, plan_rescoring
+from bench.run.plan import plan_configs, plan_rescoring
 from bench.run.planned import NOT_TRAINED, PlannedRun
 
 
 def plan_model(
     model: Model, config: RunConfig, data: DataFolder, ready: Callable[[Reference], Reference]
 ) -> list[PlannedRun]:
-    """Plan the run of one model, as :func:`bench.run.plan.plan_config` does.
+    """Plan the run of one model, as :func:`bench.run.plan.plan_configs` does.
 
     The config decides about suites, text, names and plugins.
     """
@@ -42,7 +44,7 @@ def plan_model(
         methods = discover(plugins)
     else:
         methods = Registry({model.method: model.plugin}, ())
-    return plan_config(config, methods, data, ready)
+    return plan_configs([config], methods, data, ready)
 
 
 def _plan_run_again(
@@ -63,7 +65,7 @@ def _plan_run_again(
     if not run.plugin.cls.own_backbone:
         backbone = ready(backbone)
     title = "".join(config.names) or str(run.record.provenance.backbone.title or "")
-    backbone = replace(backbone, title=title)
+    backbone = dataclasses.replace(backbone, title=title)
     planned = plan_rescoring(run.record, run.plugin, run.recipe, backbone, config, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(

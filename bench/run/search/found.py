@@ -13,8 +13,8 @@ from bench.base.files import write_or_fail
 from bench.base.text import plural
 from bench.records.searches import FAILED, FINISHED, PRUNED, RECIPE, Search, best_trial
 from bench.records.value_sources import AS_ALL_TRIALS
-from bench.run.config import toml_lines
 from bench.run.corpora import corpus_arguments
+from bench.run.plan_toml import toml_lines
 from bench.run.planned import PlannedRun
 
 

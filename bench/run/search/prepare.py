@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError
 from bench.base.extras import install_hint
 from bench.base.text import one_value
+from bench.method.config import RunConfig
 from bench.records.searches import Study
 from bench.records.store import RunsFolder
-from bench.run.config import RunConfig
 from bench.run.dev_sets import BUILT_IN_DEV, CLEAN_DEV
 from bench.run.plan import check_config
 from bench.run.planned import PlannedRun
@@ -72,7 +74,7 @@ def search_options(
             "a search has one recipe per method, and one backbone: too many are named",
             "one search for each variant and each backbone",
         )
-    config = replace(
+    config = replace_config(
         config,
         suites=("check",),  # which needs no data: nothing is scored
         seeds=config.seeds if seeds_named else SEEDS,

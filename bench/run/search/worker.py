@@ -19,6 +19,7 @@ from bench.base.files import write_or_fail, writing
 from bench.base.paths import hide_paths
 from bench.base.reading import refuse_links
 from bench.base.text import list_names
+from bench.method.config import RunConfig
 from bench.method.context import Reporter, seed_for
 from bench.records.names import CHECKPOINT
 from bench.records.searches import (
@@ -36,7 +37,6 @@ from bench.records.searches import (
 )
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
-from bench.run.config import RunConfig
 from bench.run.execute import execute
 from bench.run.planned import PlannedRun
 from bench.run.search.journal import ANEW, JOURNAL, JournalLock, check_journal
