@@ -23,7 +23,7 @@ from rich.text import Text
 
 from bench.base.terminal import shows_bars
 from bench.base.text import format_duration
-from bench.method import SilentReporter
+from bench.method.context import SilentReporter
 
 SECONDS_BETWEEN_LINES = 10.0
 
