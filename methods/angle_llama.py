@@ -38,14 +38,12 @@ class AnglELLaMA(PccTuning):
     """
 
     name = "angle-llama"
-    least_rows = 1
     summary = "AnglE's losses on a decoder's last token"
     paper = (
         "Li, Li: AoE: Angle-optimized Embeddings for Semantic Textual Similarity, ACL 2024, "
         "arXiv 2309.12871"
     )
-    process_switches = ()
-    variants = {}
+    variants = dict[str, Any]()
     defaults = {
         "template": Value('Summarize sentence "[X]" in one word:"', CODE),
         "layer": Value(-1, CODE),

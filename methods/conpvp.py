@@ -158,7 +158,6 @@ class ConPVP(TorchMethod):
         "Unsupervised Sentence Embedding, Findings of EMNLP 2022, arXiv 2211.03348"
     )
     trains = "the whole backbone, P prompt vectors (P x H) and the head"
-    process_switches = ("faithful",)
     defaults = {
         "prompt_length": Value(
             4, "ConPVP section 4.1; the archive's evaluation.py", "train.py's default is 0"

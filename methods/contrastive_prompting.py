@@ -66,7 +66,6 @@ class ContrastivePrompting(PromptEOL):
         "in LLMs through Inference-Time Steering, ACL 2025, arXiv 2505.12831"
     )
     trains = "nothing"
-    process_switches = ()
     variants = {
         "restored": {"norm": "restored"},
         "pretended-cot": {

@@ -21,15 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bench.method import (
-    PLACE,
-    Backbone,
-    Batch,
-    BenchError,
-    Features,
-    Recipe,
-    Value,
-)
+from bench.method import Backbone, Batch, BenchError, Features, Recipe, Value
+from bench.method.prompts import PLACE
 from bench.methods.decoder_prompts import prompt_encodings
 from bench.methods.pooling import last_token
 from bench.methods.prompteol import PromptEOL

@@ -186,19 +186,14 @@ class CT(TorchMethod):
         self.better = "encoder" if scores["encoder"] > scores["second"] else "second"
         return scores[self.better]
 
-    def trained_state(self) -> dict[str, Tensor]:
-        """Return the better copy, under the name ``encoder``."""
-        return {
-            f"encoder.{name}": tensor.detach().cpu().contiguous()
-            for name, tensor in self.better_copy().state_dict().items()
-        }
-
-    def training_state(self) -> dict[str, Tensor]:
-        return {
-            name: tensor.detach().cpu().contiguous()
-            for name, tensor in self.state_dict().items()
-            if name.startswith(("encoder.", "second."))
-        }
+    def save(self, folder: Path) -> None:
+        """Write the better copy, under the name ``encoder``."""
+        copies = self.encoder, self.second
+        self.encoder = self.better_copy()
+        try:
+            super().save(folder)
+        finally:
+            self.encoder, self.second = copies
 
     def load(self, folder: Path) -> None:
         super().load(folder)

@@ -78,7 +78,6 @@ class DCLR(TorchMethod):
     training_only = ("head", "pooling")
     places = ("teacher",)
     variants = {"infonce": {"loss": "infonce"}, "focal": {"loss": "focal", "temperature": 0.07}}
-    process_switches = ("faithful",)
     defaults = {
         "teacher": Value(
             None,
@@ -133,8 +132,6 @@ class DCLR(TorchMethod):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        # no attention mask then: padding is attended to
-        self.padding_counts = bool(recipe.faithful)
         with_head = not recipe.faithful or backbone.hidden_size <= BASE
         self.head = Head(backbone.hidden_size) if with_head else nn.Identity()
         teacher = load_backbone(recipe.teacher, offline=self.context.offline)

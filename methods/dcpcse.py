@@ -132,6 +132,7 @@ class DCPCSE(TorchMethod):
     settings = ("unsupervised", "supervised")
     several_negatives = True
     variants = {"mlm": {"mlm": True}, "shallow": SHALLOW}
+    first_token = True
     by_dropout = ("unsupervised",)
     summary = "deep prompt of a frozen encoder; mlm adds word guessing"
     paper = (
@@ -145,7 +146,6 @@ class DCPCSE(TorchMethod):
     encoder_is_frozen = True
     training_only = ("lm_head",)
     prompt: Any  # DeepPrefix, or TemplatePrompt
-    process_switches = ("faithful",)
     defaults = {
         "prompt_length": Value(
             16,
@@ -207,10 +207,6 @@ class DCPCSE(TorchMethod):
                 "choose one of them",
             )
         check_guessing(recipe, backbone)
-
-    @classmethod
-    def reads_first_token(cls, recipe: Recipe) -> bool:
-        return not recipe.shallow  # which reads the mask
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bench.method import PLACE, Backbone, BenchError
+from bench.method import Backbone, BenchError
+from bench.method.prompts import PLACE
 from bench.methods.filled import sentence_tokens
 
 CLEANINGS = ("prompteol", "bellm", "none")

@@ -41,8 +41,8 @@ from bench.method import (
     check_positive,
     join,
     load_backbone,
-    read_json,
 )
+from bench.method.json_files import read_json
 from bench.methods.gather import across_ranks
 from bench.methods.losses import float32_at_least, focal_info_nce, info_nce
 from bench.methods.masking import mask_tokens, special_positions
@@ -79,10 +79,8 @@ class DiffCSE(TorchMethod):
         "encoder and Linear(H, 2)"
     )
     training_only = ("head", "discriminator", "classifier")
-    padding_counts = True  # a position of padding is one to detect, with label 0
     places = ("generator",)
     variants = {"focal": {"focal": True, "temperature": 0.07}}
-    process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(7e-6, RUN, ROBERTA),
         "batch_size": Value(64, RUN),

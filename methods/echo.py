@@ -16,16 +16,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from bench.method import (
-    PLACE,
-    BenchError,
-    Features,
-    Ids,
-    Portable,
-    Recipe,
-    Value,
-    check_choice,
-)
+from bench.method import BenchError, Features, Ids, Portable, Recipe, Value, check_choice
+from bench.method.prompts import PLACE
 from bench.methods.decoder_prompts import (
     check_prompt_text,
     clean_text,
@@ -57,8 +49,6 @@ class Echo(PromptEOL):
         "Embeddings, arXiv 2402.15449"
     )
     trains = "nothing"
-    process_switches = ()
-    pooling_keys = ()
     variants = {"last": {"pooling": "last"}}
     defaults = {
         "template": Value(

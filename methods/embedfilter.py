@@ -10,6 +10,8 @@ verified, and the two numbers are recipe values.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -37,9 +39,7 @@ class EmbedFilter(PromptEOL):
     summary = "PromptEOL without directions of the output matrix"
     paper = "EmbedFilter, arXiv 2606.07502 (2026), known from a reading note"
     trains = "nothing"
-    process_switches = ()
-    reads = ("lm_head.", "embed_out.")
-    variants = {}
+    variants = dict[str, Any]()
     defaults = {
         "template": PromptEOL.defaults["template"],
         "drop_first": Value(2, NOTE, "directions with the largest singular values; not verified"),

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from bench.method import Backbone, BenchError, Recipe, check_choice, check_one_vector
+from bench.backbones.refusals import check_one_vector
+from bench.method import Backbone, BenchError, Recipe, check_choice
 from bench.methods.pooling import POOLERS
 
 POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}

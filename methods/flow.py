@@ -34,11 +34,11 @@ from bench.method import (
     Portable,
     Recipe,
     TorchMethod,
-    UncorrectedAdamW,
     Value,
     check_choice,
     rng_for,
 )
+from bench.method.optimizer import UncorrectedAdamW
 from bench.methods import glow
 from bench.methods.glow import Glow, bits_per_channel
 from bench.methods.pooling import POOLERS, pooled, portable_of
@@ -62,7 +62,6 @@ class Flow(TorchMethod):
 
     name = "flow"
     settings = ("none",)
-    fitted = "steps"
     summary = "invertible network that makes pooled vectors normal"
     paper = (
         "Li, Zhou, He, Wang, Yang, Li: On the Sentence Embeddings from Pre-trained Language "

@@ -60,7 +60,6 @@ class FocalInfoNCE(TorchMethod):
         "Findings of EMNLP 2023"
     )
     trains = "the whole encoder and the head"
-    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(
             0.07,

@@ -22,11 +22,12 @@ from typing import IO, Any
 
 import numpy as np
 
-from bench.method import BenchError, Method, ModuleFile, Portable, Recipe, Value
+from bench.method import BenchError, ModuleFile, Portable, Recipe, Value
+from bench.method.own_vectors import OwnVectors
 from bench.methods.travels import FOLDER
 
 
-class GloveAvg(Method):
+class GloveAvg(OwnVectors):
     """GloVe average: the mean of the vectors of a sentence's known words.
 
     Take it as the baseline that needs no transformer.

@@ -70,7 +70,6 @@ class GuidedSimCSE(TorchMethod):
     trains = "the whole encoder and the head; the guide is frozen"
     places = ("guide",)
     variants = {"gist": {"mask": "gist"}}
-    process_switches = ("faithful",)
     defaults = {
         "guide": Value(
             None,

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.method import find_family
+from bench.backbones.families import find_family
 
 
 class AddedAttention(nn.Module):

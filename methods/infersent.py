@@ -44,6 +44,7 @@ from bench.method import (
     Value,
     check_positive,
 )
+from bench.method.own_vectors import OwnVectors
 from bench.methods.glove_avg import GloveAvg, read_vectors
 from bench.methods.travels import FOLDER
 
@@ -63,7 +64,7 @@ class WordVectors:
     max_tokens: int = 1024
 
 
-class InferSent(TorchMethod):
+class InferSent(OwnVectors, TorchMethod):
     """InferSent: a BiLSTM with max-pooling over a file of word vectors, trained to classify NLI
     pairs.
 

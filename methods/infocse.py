@@ -26,6 +26,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from bench.backbones.families import check_layers
 from bench.method import (
     Backbone,
     Batch,
@@ -36,7 +37,6 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    check_layers,
     check_mlm_head,
     check_positive,
     join,
@@ -76,7 +76,6 @@ class InfoCSE(TorchMethod):
     )
     trains = "the whole encoder; while training also the head, two new layers and the LM head"
     training_only = ("head", "shallow", "extra", "lm_head")
-    process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(7e-6, RUN),
         "batch_size": Value(64, RUN),

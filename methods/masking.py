@@ -14,15 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import (
-    Backbone,
-    BenchError,
-    Features,
-    Loss,
-    Recipe,
-    check_mlm_head,
-    constant,
-)
+from bench.method import Backbone, BenchError, Features, Loss, Recipe, check_mlm_head
+from bench.method.features import constant
 
 NOT_CHOSEN = -100  # the label of a position that is not to be guessed
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its token

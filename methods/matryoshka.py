@@ -10,6 +10,7 @@ AnglE and CLAIF have the same as a variant.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -35,7 +36,7 @@ class Matryoshka(SimCSE):
     summary = "SimCSE on the vectors and on their first 512 to 64 numbers"
     paper = "Kusupati et al.: Matryoshka Representation Learning, NeurIPS 2022, arXiv 2205.13147"
     trains = "the whole encoder"
-    variants = {}
+    variants = dict[str, Any]()
     defaults = {
         **SimCSE.defaults,
         "pooling": Value("avg", CODE + ":59", "SimCSE: cls"),

@@ -11,6 +11,7 @@ identification, information extraction. Eight passes a sentence. The prompts are
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,8 +43,7 @@ class MetaEOL(PromptEOL):
         "Language Models, ACL 2024, arXiv 2402.18458"
     )
     trains = "nothing"
-    process_switches = ()
-    variants = {}
+    variants = dict[str, Any]()
     defaults = {
         "tasks": Value(
             "all", CODE, "or some names of methods/metaeol_prompts.py, with + between them"

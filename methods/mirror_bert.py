@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from bench.backbones.direction import check_not_causal
 from bench.method import (
     Backbone,
     Batch,
@@ -36,8 +37,9 @@ from bench.method import (
     Value,
     join,
     rng_for,
-    widened,
 )
+from bench.method.encoder_values import BOTH_WAYS
+from bench.method.features import widened
 from bench.methods.augment import DropHead, mask_span
 from bench.methods.losses import nt_xent
 from bench.methods.pooling import masked_mean, portable_of
@@ -68,7 +70,6 @@ class MirrorBert(TorchMethod):
     )
     trains = "the whole encoder; there is nothing else"
     trains_on = "text"
-    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.04, "mirror-bert mirror_scripts"),
         "span": Value(
@@ -122,20 +123,19 @@ class MirrorBert(TorchMethod):
             raise BenchError(
                 f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(POOLINGS)}"
             )
+        if recipe.pooling in (None, "cls") and recipe.get("attention") != BOTH_WAYS:
+            check_not_causal(
+                backbone,
+                "pooling=cls",
+                "the first token sees none of the others",
+                "--set pooling=mean",
+            )
         drophead = 0 if recipe.drophead is None else recipe.drophead
         if not isinstance(drophead, int | float) or not 0 <= drophead < 1:
             raise BenchError(
                 f"drophead={recipe.drophead}: expected a share from 0 to below 1",
                 "--set drophead=0.05",
             )
-
-    @classmethod
-    def reads_first_token(cls, recipe: Recipe) -> bool:
-        return recipe.pooling in (None, "cls")  # None: of all backbones but BERT
-
-    @classmethod
-    def over_all_tokens(cls, recipe: Recipe) -> dict[str, str]:
-        return {"pooling": "mean"} if cls.reads_first_token(recipe) else {}
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -164,7 +164,7 @@ class MirrorBert(TorchMethod):
                     faithful=recipe.faithful,
                 )
             )
-        return self.tokenize(texts), self.tokenize(masked)
+        return self.assemble(self.token_ids(texts)), self.assemble(self.token_ids(masked))
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         """Return features that are always (n, 50): longer texts are cut, shorter ones padded."""

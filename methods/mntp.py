@@ -21,6 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from bench.backbones.families import find_family
+from bench.backbones.folder import read_transformer_config
 from bench.method import (
     Backbone,
     Batch,
@@ -31,8 +33,6 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    find_family,
-    read_transformer_config,
 )
 from bench.methods.masking import (
     NOT_CHOSEN,
@@ -70,7 +70,6 @@ class MNTP(TorchMethod):
     )
     trains = "the whole decoder; the authors train adapters"
     training_only = ("matrix",)
-    reads = ("lm_head.", "embed_out.")
     variants = {"all-masked": {"all_masked": True, "mask_probability": 0.8}}
     defaults = {
         "mask_text": Value(

@@ -48,7 +48,6 @@ class PccTuning(PromptEOL):
     several_negatives = False
     by_dropout = ()
     deterministic = ()
-    least_rows = 2
     summary = "cosines of scored pairs correlate with the scores"
     paper = (
         "Zhang, Li: Pcc-tuning: Breaking the Contrastive Learning Ceiling in Semantic Textual "

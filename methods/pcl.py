@@ -76,7 +76,6 @@ class PCL(TorchMethod):
     )
     trains = "the whole encoder; while training also the head and the peer, a second whole encoder"
     training_only = ("head", "peer", "peer_pooler")
-    process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(3e-5, RUN),
         "batch_size": Value(
@@ -111,7 +110,6 @@ class PCL(TorchMethod):
         self.peer_pooler: Head | None = None
         if recipe.faithful:
             self.peer_pooler = Head.kept_by(backbone) or Head(backbone.hidden_size)
-        self.padding_counts = bool(recipe.faithful)  # the peer reads it
 
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int

@@ -26,19 +26,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.method import (
-    Backbone,
-    BenchError,
-    Features,
-    Ids,
-    ModuleFile,
-    Portable,
-    TorchMethod,
-    check_not_causal,
-    check_prefix,
-    pad,
-    read_json,
-)
+from bench.backbones.direction import check_not_causal
+from bench.backbones.families import check_prefix
+from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, pad
+from bench.method.json_files import read_json
 from bench.methods.pooling import Head, portable_of
 from bench.methods.travels import FOLDER
 
@@ -235,7 +226,12 @@ def check_prompt(
                 f"prompt_length={length}: the backbone has {positions} positions for prompt and "
                 "sentence"
             )
-        check_not_causal(backbone, "a prompt")
+        check_not_causal(
+            backbone,
+            "a prompt",
+            "the first token, which stands for the sentence, would see the prompt alone",
+            "take a backbone that reads both ways, such as BERT or RoBERTa",
+        )
         if kind != "input-layer":
             check_prefix(backbone)
     try:

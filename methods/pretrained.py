@@ -22,9 +22,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bench.backbones import load_without_encoder
+from bench.backbones.folder import has_transformer, read_transformer_config
+from bench.backbones.positions import check_max_length
+from bench.backbones.sentence_transformer import (
+    load_sentence_transformer,
+    pooling_of,
+    unused_prompts,
+)
 from bench.method import (
-    COMPANY,
-    PLACE,
     Affine,
     Backbone,
     BenchError,
@@ -34,19 +40,14 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    ask_probe,
     check_choice,
-    check_max_length,
-    encode_whole,
-    has_transformer,
-    load_sentence_transformer,
-    load_without_encoder,
     pad,
-    pooling_of,
-    prompted,
-    read_transformer_config,
-    unused_prompts,
 )
+from bench.method.answers import COMPANY, ask_probe
+from bench.method.encoder_values import load_encoder
+from bench.method.finished import FinishedEncoder
+from bench.method.prompts import PLACE, prompted
+from bench.method.whole_texts import encode_whole
 from bench.methods.finished_encoder import (
     POOLINGS,
     check_padding,
@@ -60,7 +61,7 @@ from bench.methods.padding import on_the_left
 from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 
 if TYPE_CHECKING:
-    from bench.method import Reference
+    from bench.backbones import Reference
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 UNLIMITED = 1 << 30  # tokens: no text is longer
@@ -70,7 +71,7 @@ sentences are in its batch.
 """
 
 
-class Pretrained(TorchMethod):
+class Pretrained(FinishedEncoder, TorchMethod):
     """A finished encoder, scored as it is: nothing is trained.
 
     Take it to score a published model; :func:`bench.evaluate` and ``bench evaluate`` do.
@@ -129,11 +130,7 @@ class Pretrained(TorchMethod):
             and not has_transformer(reference.path)
         ):
             return load_without_encoder(reference, offline=context.offline)
-        return super().read_backbone(reference, recipe, context)
-
-    @classmethod
-    def dtype_of_weights(cls, recipe: Recipe) -> str:
-        return str(recipe.get("dtype", "fp32"))
+        return load_encoder(reference, recipe, context, dtype=recipe.get("dtype", "fp32"))
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         self.check(recipe, backbone.path)
@@ -142,6 +139,7 @@ class Pretrained(TorchMethod):
         self.pooling: str | None = {"mean": "avg"}.get(recipe.pooling, recipe.pooling)
         self.dtype = recipe.get("dtype", "fp32")
         self.own_prompts: dict[str, str] = {}
+        self.alone = False  # each text is encoded without company
         if self.pooling is None:
             self._load_sentence_transformer(backbone)
         else:
@@ -242,7 +240,7 @@ class Pretrained(TorchMethod):
                 "so its scores will not repeat"
             )
         elif not self.answers.independent:
-            self.encode_tokens = 1
+            self.alone = True
             self.context.reporter.note(
                 f"{name}: the vector of a sentence depends on the padding or the other sentences "
                 "of its batch, so each is encoded alone, which is slower"
@@ -252,7 +250,7 @@ class Pretrained(TorchMethod):
         embed = self._by_transformers
         if self.pooling is None:
             embed = self._by_sentence_transformers
-        return encode_whole(self, sentences, lengths=self._lengths, embed=embed)
+        return encode_whole(self, sentences, lengths=self._lengths, embed=embed, alone=self.alone)
 
     def _lengths(self, sentences: list[str]) -> list[int]:
         """Return the number of tokens of each sentence, or of characters for word vectors."""

@@ -100,7 +100,6 @@ class PromCSE(TorchMethod):
     encoder_is_frozen = True
     training_only = ("lm_head",)
     prompt: Any  # DeepPrefix or InputPrompt
-    process_switches = ("faithful",)
     defaults = {
         "prompt": Value(
             "deep",

@@ -89,7 +89,6 @@ class PromptBERT(TorchMethod):
     )
     trains = "the whole backbone and the head"
     deterministic = ("none",)
-    process_switches = ("faithful",)
     defaults = {
         "template_1": Value(
             'This sentence of "{s}" means{m}.', CODE + "run.sh unsup-bert and sup-bert"

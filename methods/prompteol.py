@@ -28,7 +28,6 @@ import numpy as np
 from torch import Tensor
 
 from bench.method import (
-    PLACE,
     Backbone,
     Batch,
     BenchError,
@@ -43,6 +42,7 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.method.prompts import PLACE
 from bench.methods.decoder_prompts import (
     CLEANINGS,
     check_prompt_text,
@@ -90,7 +90,6 @@ class PromptEOL(TorchMethod):
         "Findings of EMNLP 2024, arXiv 2307.16645"
     )
     trains = "the whole decoder; the authors train adapters"
-    process_switches: ClassVar[tuple[str, ...]] = ("faithful",)
     # the number of the prompt that is read now
     turn = 0
     variants = {

@@ -82,7 +82,6 @@ class SGOpt(TorchMethod):
     trains = "the encoder's layers and the head; the embedding layer and the copy are frozen"
     # the copy is in neither state: it is the backbone, which build() has again
     training_only = ("head",)
-    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.01, "SG-BERT training.py (--T)"),
         "head_width": Value(4096, "SG-BERT loss.py"),

@@ -88,7 +88,6 @@ class SimCSE(TorchMethod):
         "fixed-dropout": {"fixed_dropout": True},
         "dot-product": {"similarity": "dot", "temperature": 1.0},
     }
-    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(
             0.05, "SimCSE run_unsup_example.sh and run_sup_example.sh; paper section 3"

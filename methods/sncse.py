@@ -90,7 +90,6 @@ class SNCSE(TorchMethod):
     )
     trains = "the whole backbone and the head"
     trains_on = "text"  # negation is made of words
-    process_switches = ("faithful",)
     defaults = {
         "template_1": Value('This sentence : " {s} " means {m} .', CODE + "SNCSE/train_SNCSE.py"),
         "template_2": Value('This sentence of " {s} " means {m} .', CODE + "SNCSE/train_SNCSE.py"),

@@ -30,6 +30,7 @@ from bench.method import (
     Value,
     check_choice,
 )
+from bench.method.finished import FinishedEncoder
 from bench.methods.pooling import Head
 from bench.methods.prefix import check_prompt, prompt_for
 
@@ -38,7 +39,7 @@ TABLE = "embedding.weight"
 HEAD = "mlp."
 
 
-class StoredPrefix(TorchMethod):
+class StoredPrefix(FinishedEncoder, TorchMethod):
     """A released PromCSE or DCPCSE checkpoint, encoded behind its own prefix.
 
     Take it to score a checkpoint of these papers' authors; ``--set pooling=mlp`` adds the stored

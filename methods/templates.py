@@ -29,17 +29,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bench.method import (
-    Backbone,
-    BenchError,
-    Features,
-    Ids,
-    ModuleFile,
-    Portable,
-    TorchMethod,
-    constant,
-    pad,
-)
+from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, pad
+from bench.method.features import constant
 from bench.methods.filled import (
     MASK,
     PACKED,

@@ -70,7 +70,6 @@ class TokenPrepending(PromptEOL):
         "Eliciting Better Sentence Embeddings from LLMs, ACL 2025, arXiv 2412.11556"
     )
     trains = "nothing"
-    process_switches = ()
     variants = {
         "pretended-cot": {
             "template": 'After thinking step by step , this sentence : <PST> "[X]" means in one '

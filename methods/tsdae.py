@@ -32,6 +32,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, linear
 
+from bench.backbones.families import check_decoder
 from bench.method import (
     Backbone,
     Batch,
@@ -42,7 +43,6 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    check_decoder,
     check_mlm_head,
     rng_for,
 )
@@ -81,7 +81,6 @@ class TSDAE(TorchMethod):
     trains_on = "text"
     training_only = ("cross", "lm_head", "lm_bias", "lm_words")
     variants = {"deletion-40": {"deletion": 0.4}}
-    process_switches = ("faithful",)
     defaults = {
         "deletion": Value(
             0.6,

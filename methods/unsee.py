@@ -21,6 +21,7 @@ beginning of a step; theirs moves at the end of the one before.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +31,7 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
+    Context,
     Features,
     Loss,
     Portable,
@@ -39,6 +41,7 @@ from bench.method import (
     check_choice,
     join,
 )
+from bench.method.checks import check_last_batch
 from bench.methods.losses import float32_at_least
 from bench.methods.momentum import FrozenCopy
 from bench.methods.pooling import masked_mean, portable_of
@@ -62,7 +65,6 @@ class UNSEE(TorchMethod):
     name = "unsee"
     settings = ("unsupervised",)
     by_dropout = ("unsupervised",)
-    least_rows = 2  # for the statistics of a batch
     summary = "alike views, unlike features, and no negatives"
     paper = (
         "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, arXiv "
@@ -105,6 +107,10 @@ class UNSEE(TorchMethod):
         self.target = FrozenCopy(self.encoder, dropout=True)
         self.predictor = nn.Sequential(*(block(H) for _ in range(recipe.predictor_blocks)))
         self.scale = nn.BatchNorm1d(H) if recipe.loss == "barlow" else None
+
+    def fit(self, corpus: Any, context: Context) -> None:
+        """Refuse a corpus that leaves a last batch of one row, which has no statistics."""
+        check_last_batch(self.name, self.recipe, len(corpus), least=2)
 
     def prepare(self, batch: Batch) -> None:
         self.target.follow(self.encoder, self.recipe.momentum)

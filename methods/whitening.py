@@ -24,6 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bench.base.errors import Interrupted
 from bench.method import (
     Affine,
     Backbone,
@@ -31,7 +32,6 @@ from bench.method import (
     Context,
     Features,
     Ids,
-    Interrupted,
     Portable,
     Recipe,
     TorchMethod,
@@ -65,7 +65,6 @@ class Whitening(TorchMethod):
 
     name = "whitening"
     settings = ("none",)
-    fitted = "pass"
     deterministic = ("none",)
     summary = "pooled vectors made uncorrelated and of one scale"
     paper = (
@@ -160,7 +159,6 @@ class Whitening(TorchMethod):
         W = kernel(moments, self.W.shape[1])
         self.mu.copy_(torch.from_numpy(moments.mean))
         self.W.copy_(torch.from_numpy(W))
-        self.save(context.folder / "checkpoint")
         seconds = time.perf_counter() - began
         return TrainReport(
             steps=0,

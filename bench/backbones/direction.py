@@ -122,7 +122,7 @@ def is_causal(config: Mapping[str, Any]) -> bool:
     return str(config.get("model_type")) in CAUSAL or bool(config.get("is_decoder"))
 
 
-def check_not_causal(folder: Path | None, what: str) -> None:
+def check_not_causal(folder: Path | None, what: str, why: str, hint: str) -> None:
     """Raise BenchError if the config in a folder describes a causal model, where ``what`` fails.
 
     ``folder`` is None if the backbone is not here yet; then nothing is checked.
@@ -132,10 +132,7 @@ def check_not_causal(folder: Path | None, what: str) -> None:
     config = read_config(folder)
     if is_causal(config):
         raise BenchError(
-            f"{what} does not work on {config.get('model_type')}, which is causal: the first "
-            "token, which stands for the sentence, "
-            "would see the prompt alone",
-            "take a backbone that reads both ways, such as BERT or RoBERTa",
+            f"{what} does not work on {config.get('model_type')}, which is causal: {why}", hint
         )
 
 

@@ -9,6 +9,7 @@ from bench.base.text import format_bytes, list_names, plural, seed_ranges
 from bench.cli.plan_rows import PlanRow
 from bench.data.sets import Pending, data_sets
 from bench.method.budget import budget_of
+from bench.method.contract import fitted
 from bench.records.names import RAW, text_of
 from bench.run.memory import texts_of_row
 from bench.run.needs import pending_size
@@ -110,7 +111,7 @@ def _training_text(row: PlanRow) -> str:
     text = run.corpus.name
     text += f", {size:,} rows" if size else ", rows not counted yet"
     recipe = run.recipe
-    if run.plugin.cls.fitted == "pass":
+    if fitted(run.plugin.cls) == "pass":
         return f"{text}, fitted in one pass"
     budget = budget_of(recipe)
     most = recipe.get("max_steps")

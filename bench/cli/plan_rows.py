@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bench.method.contract import fitted
 from bench.records import RunsFolder
 from bench.run.done import is_scored
 from bench.run.length import known_steps
@@ -46,7 +47,7 @@ class PlanRow:
     @property
     def in_steps(self) -> bool:
         """True if the runs are trained, and not in one pass of the method's own."""
-        return self.first.corpus is not None and self.first.plugin.cls.fitted != "pass"
+        return self.first.corpus is not None and fitted(self.first.plugin.cls) != "pass"
 
 
 def plan_rows(
@@ -69,7 +70,7 @@ def _plan_row(
 ) -> PlanRow:
     run = runs[0]
     steps = None
-    if run.corpus is not None and run.plugin.cls.fitted != "pass":
+    if run.corpus is not None and fitted(run.plugin.cls) != "pass":
         steps = known_steps(run.recipe, len(run.corpus))
     held = held_by(run)
     memory = None

@@ -11,7 +11,8 @@ from bench.backbones.bidirectional import was_switched
 from bench.backbones.refusals import ADAPTER
 from bench.base.errors import BenchError
 from bench.export.encoder_files import padding_tokenizer, save_tensors
-from bench.method import ModuleFile, Portable, write_json
+from bench.method import ModuleFile, Portable
+from bench.method.json_files import write_json
 from bench.run.finished import TrainedRun, backbone_of
 
 FORM = "sentence-transformers"

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.base.errors import DataMissing
 from bench.export.exported import Exported
-from bench.method import read_json
+from bench.method.json_files import read_json
 from bench.records.damage import AGAIN, foreign_files
 from bench.records.record import AVERAGE, RunRecord, Score
 from bench.run.finished import TrainedRun

@@ -16,7 +16,8 @@ import numpy as np
 
 from bench.export.adapter import write_adapter
 from bench.export.encoder_files import save_tensors, takes_no_pooler, write_encoder
-from bench.method import Affine, ModuleFile, Portable, write_json
+from bench.method import Affine, ModuleFile, Portable
+from bench.method.json_files import write_json
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,10 +10,12 @@ from torch import nn
 from bench.backbones import Reference
 from bench.backbones.direction import reads_ahead
 from bench.backbones.model import Backbone
-from bench.method.checks import check_beyond_first_token, check_direction
+from bench.method.checks import check_beyond_first_token, check_direction, reads_first_token
 from bench.method.context import Context, seed_for
 from bench.method.contract import Method
-from bench.method.encoder_values import check_values_arrived, prepare_encoder
+from bench.method.encoder_values import check_values_arrived, load_encoder, prepare_encoder
+from bench.method.finished import FinishedEncoder
+from bench.method.own_vectors import OwnVectors
 from bench.method.recipe import Recipe
 from bench.method.torch_method import TorchMethod
 
@@ -29,9 +31,7 @@ def build_method(
     """
     method = cls()
     method.context = context
-    loaded: Any = backbone
-    if cls.own_backbone is None:
-        loaded = cls.read_backbone(backbone, recipe, context)
+    loaded = read_backbone(cls, backbone, recipe, context)
     encoder = None
     if isinstance(loaded, Backbone) and loaded.encoder is not None:
         encoder = loaded.encoder
@@ -44,9 +44,22 @@ def build_method(
         if not learns:
             method.requires_grad_(False)
         method.to(context.device).eval()
-    if isinstance(method, TorchMethod) and (learns or cls.reads_first_token(recipe)):
+    if isinstance(method, TorchMethod) and (learns or reads_first_token(cls, recipe)):
         check_reading(method, recipe)
     return method
+
+
+def read_backbone(cls: type[Method], reference: Reference, recipe: Recipe, context: Context) -> Any:
+    """Return what a method is built on: a ``Backbone``, or the reference itself for one that brings
+    its own vectors.
+
+    Raises NotAModel if the backbone is not available.
+    """
+    if issubclass(cls, OwnVectors):
+        return reference
+    if issubclass(cls, FinishedEncoder):
+        return cls.read_backbone(reference, recipe, context)
+    return load_encoder(reference, recipe, context)
 
 
 def check_reading(method: TorchMethod, recipe: Recipe) -> None:

@@ -13,6 +13,18 @@ ALIKE = ("A man is playing a guitar .", "A man is eating an apple .")
 """Two sentences with the same beginning: in a causal model, their first tokens have the same
 state.
 """
+FIRST_TOKEN = ("cls", "cls_avg", "mlp")
+"""The poolings that take the first token."""
+
+
+def reads_first_token(cls: type[Method], recipe: Recipe) -> bool:
+    """Return True if the first token's state represents a sentence, by the method or its recipe."""
+    return cls.first_token or bool(_pooling_of_first(recipe))
+
+
+def _pooling_of_first(recipe: Recipe) -> list[str]:
+    """Return the keys of a recipe that pool the first token."""
+    return [key for key in ("pooling", "pooling_at_test") if recipe.get(key) in FIRST_TOKEN]
 
 
 def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal: bool) -> None:
@@ -20,10 +32,9 @@ def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal:
 
     The first token of a causal backbone sees none of the others.
     """
-    if not causal or not cls.reads_first_token(recipe):
+    if not causal or not reads_first_token(cls, recipe):
         return
-    values = cls.over_all_tokens(recipe)
-    hint = " ".join(f"--set {key}={value}" for key, value in values.items())
+    hint = " ".join(f"--set {key}=avg" for key in _pooling_of_first(recipe))
     if not hint:
         hint = (
             "take a backbone that reads both ways, such as BERT; or simcse with --set pooling=avg"
@@ -65,18 +76,16 @@ def check_beyond_first_token(method: Any) -> None:
         )
 
 
-def check_last_batch(method: Method | type[Method], recipe: Recipe, rows: int) -> None:
-    """Raise BenchError if a training on ``rows`` rows has a batch that is too small for the
-    method's loss.
+def check_last_batch(name: str, recipe: Recipe, rows: int, least: int) -> None:
+    """Raise BenchError if a training on ``rows`` rows has a batch of fewer than ``least``.
+
+    A method's ``fit`` calls it if its loss needs several rows.
     """
-    size = recipe.get("batch_size")
-    least = method.least_rows
-    if size is None:  # the method is fitted, not trained in batches
-        return
-    if least > 1 and recipe.get("duplicates") == "drop" and not recipe.drop_last:
+    size = recipe.batch_size
+    if recipe.get("duplicates") == "drop" and not recipe.drop_last:
         raise BenchError(
             "duplicates=drop leaves batches of any size at the end of an epoch: the loss of "
-            f"{method.name} needs {least} rows at least",
+            f"{name} needs {least} rows at least",
             "--set drop_last=true leaves them out",
         )
     last = rows % size or size
@@ -91,11 +100,11 @@ def check_last_batch(method: Method | type[Method], recipe: Recipe, rows: int) -
         return  # it ends before
     if last == size:
         raise BenchError(
-            f"batches of {size} rows: the loss of {method.name} needs {least} rows at least",
+            f"batches of {size} rows: the loss of {name} needs {least} rows at least",
             f"--set batch_size={least} or more",
         )
     what = f"{rows} rows in batches of {size} leave a last batch of {last}"
     raise BenchError(
-        f"{what}: the loss of {method.name} needs {least} rows at least",
+        f"{what}: the loss of {name} needs {least} rows at least",
         "--set drop_last=true leaves that batch out" if whole else "take a corpus of more rows",
     )

@@ -14,6 +14,8 @@ from bench.backbones import Reference
 from bench.base.errors import BenchError
 from bench.method.contract import Method
 from bench.method.encoder_values import LORA, SAME
+from bench.method.finished import optional_keys
+from bench.method.own_vectors import own_backbone
 from bench.method.recipe import Recipe, Value
 from bench.method.recipe_defaults import ENCODER_VALUES, ENCODER_VALUES_UNTRAINED
 from bench.records.record import is_given_by_user
@@ -35,10 +37,10 @@ def encoder_keys(method: type[Method], *, trained: bool) -> dict[str, Value]:
     A method that brings its own vectors has none. One that says itself in which number format its
     weights are (``dtype``) has no ``base_dtype``.
     """
-    if method.own_backbone is not None:
+    if own_backbone(method) is not None:
         return {}
     names = tuple(ENCODER_VALUES) if trained else ENCODER_VALUES_UNTRAINED
-    if "dtype" in method.optional:
+    if "dtype" in optional_keys(method):
         names = tuple(name for name in names if name != "base_dtype")
     return {name: ENCODER_VALUES[name] for name in names}
 

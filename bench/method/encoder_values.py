@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.method.context import seed_for
+from bench.method.context import Context, seed_for
+from bench.method.recipe import Recipe
 
 if TYPE_CHECKING:
+    from bench.backbones import Reference
     from bench.backbones.adapters import AdapterSettings
     from bench.backbones.model import Backbone
     from bench.method.contract import Method
@@ -73,6 +75,31 @@ def check_encoder_values(cls: type[Method], recipe: Mapping[str, Any], *, learns
         check_installed()
     if recipe.get("base_dtype") == "4bit":
         check_four_bit_installed()
+
+
+def load_encoder(
+    reference: Reference,
+    recipe: Recipe,
+    context: Context,
+    *,
+    dtype: str | None = None,
+    reads: tuple[str, ...] = (),
+) -> Backbone:
+    """Load a backbone as the recipe says. Raises NotAModel if it is not available.
+
+    ``dtype``: the number format of its weights, if it is not the recipe's. ``reads``: the first
+    parts of the names of tensors that the caller reads besides the encoder and heads.
+    """
+    from bench.backbones import load
+
+    return load(
+        reference,
+        dropout=recipe.get("dropout"),
+        offline=context.offline,
+        dtype=dtype or str(recipe.get("base_dtype") or "fp32"),
+        reads=reads,
+        merge=recipe.get("adapter") != SAME,
+    )
 
 
 def prepare_encoder(backbone: Backbone, recipe: Mapping[str, Any], seed: int) -> None:

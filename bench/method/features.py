@@ -36,8 +36,17 @@ def pad(
 ) -> Features:
     """Turn ids of different lengths into (n, T) input_ids and attention_mask, padded on the right.
 
-    Each row is cut to its first ``longest`` ids, with ``before`` and ``after`` around them. T is at
-    least 1: a row may be empty, and an encoder reads at least one token.
+    T is at least 1: a row may be empty, and an encoder reads at least one token.
+
+    Args:
+        rows: The ids of n rows.
+        pad_id: The id of the padding token.
+        before: Ids before each row.
+        after: Ids after each row.
+        longest: Ids of a row that are kept, its first ones. None: all.
+
+    Returns:
+        Both tensors, under these names.
     """
     cut = [np.asarray(row[:longest], dtype=np.int64) for row in rows]
     ends = len(before) + np.fromiter((len(row) for row in cut), dtype=np.int64, count=len(cut))

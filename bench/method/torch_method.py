@@ -13,15 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bench.backbones.adapters import KEY, has_adapters
+from bench.backbones.adapters import has_adapters
 from bench.backbones.model import Backbone
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
 from bench.base.paths import recorded_path
 from bench.base.user_code import place_of_code
-from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method.batch import Batch, Loss
 from bench.method.checkpoint_files import read_tensors, write_checkpoint
-from bench.method.context import Context, TrainReport
 from bench.method.contract import Method
 from bench.method.features import (
     Features,
@@ -36,7 +34,6 @@ from bench.method.features import (
 from bench.method.json_files import read_run_json
 from bench.method.optimizer import UncorrectedAdamW
 from bench.method.passes import by_rows, compute_exactly
-from bench.method.ranks import ALONE, Alone
 from bench.method.recipe import Recipe
 
 ENCODER_INPUTS = {"input_ids", "inputs_embeds", "attention_mask", "position_ids", "token_type_ids"}
@@ -75,18 +72,18 @@ class TorchMethod(Method, nn.Module):
             that edits characters).
         training_only: Modules and buffers that only training needs (a momentum copy, a queue, a
             generator): they are in the state to resume from and not in the checkpoint.
-        padding_counts: Its loss depends on padding, as in some authors' code: a GPU's batches may
-            not be padded further.
-        encode_tokens: Padded tokens in one batch of ``encode``. None: as many as suit the device.
-        chunk: Rows whose activations are held at once while training. None: all.
         encoder: The backbone's encoder, once it is built.
+        before: The ids of the special tokens before a sentence, once it is built.
+        after: Those after it.
     """
 
     trains_on: str = "ids"
     training_only: ClassVar[tuple[str, ...]] = ()
-    padding_counts: bool = False
-    encode_tokens: int | None = None
-    chunk: int | None = None
+    encoder: Any
+    before: Sequence[int]
+    after: Sequence[int]
+    # rows whose activations are held at once while training; None: all
+    _chunk: int | None = None
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -126,19 +123,6 @@ class TorchMethod(Method, nn.Module):
         """
         room = (max_length or self.backbone.max_tokens) - len(self.before) - len(self.after)
         return pad(ids, self.pad_id, before=self.before, after=self.after, longest=room)
-
-    def tokenize(self, sentences: Sequence[str], max_length: int | None = None) -> Features:
-        """Turn sentences into features of the model's input.
-
-        Args:
-            sentences: n texts.
-            max_length: Tokens of a row at most, with the special ones. None: as many as the encoder
-                reads.
-
-        Returns:
-            input_ids and attention_mask, (n, T), padded on the right.
-        """
-        return self.assemble(self.token_ids(sentences), max_length)
 
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
@@ -200,6 +184,9 @@ class TorchMethod(Method, nn.Module):
     def states(self, features: Features) -> Tensor:
         """Compute the last layer's states in one pass over the features that the encoder takes.
 
+        ``hidden`` calls it. A method overrides it if the encoder reads more than the features, such
+        as a trained prefix.
+
         Args:
             features: Features of n rows, (n, T).
 
@@ -234,17 +221,7 @@ class TorchMethod(Method, nn.Module):
             The loss of the batch.
         """
         self.prepare(batch)
-        return self.loss(self.views_of(batch), batch)
-
-    @classmethod
-    def is_split(cls) -> bool:
-        return cls.forward is TorchMethod.forward
-
-    @property
-    def ranks(self) -> Alone:
-        """The processes that train it together."""
-        context = getattr(self, "context", None)
-        return (context and context.ranks) or ALONE
+        return self.loss(views_of(self, batch), batch)
 
     def prepare(self, batch: Batch) -> None:
         """Change the method itself once before the views of a batch, such as by a momentum copy's
@@ -283,36 +260,10 @@ class TorchMethod(Method, nn.Module):
         """
         raise NotImplementedError(f"{self.name} defines no loss(views, batch)")
 
-    def views_of(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Compute ``views``, in slices of ``chunk`` rows if that is set.
-
-        Args:
-            batch: n rows of the corpus.
-
-        Returns:
-            Tensors with n rows.
-
-        Raises:
-            PluginFailed: If ``views`` returned anything but tensors.
-        """
-
-        def views(*columns: Features) -> tuple[Tensor, ...]:
-            returned = self.views(batch.with_columns(columns))
-            if not isinstance(returned, tuple | list) or not all(
-                isinstance(view, Tensor) for view in returned
-            ):
-                raise PluginFailed(
-                    f"{place_of_code(type(self).views)}: views returned {type(returned).__name__}; "
-                    "return a tuple of tensors"
-                )
-            return tuple(returned)
-
-        return self.by_rows(views, *batch.columns)
-
     def by_rows(
         self, function: Callable[..., tuple[Tensor, ...]], *inputs: Any
     ) -> tuple[Tensor, ...]:
-        """Compute ``function(*inputs)`` in slices of ``chunk`` rows if that is set.
+        """Compute ``function(*inputs)`` for the rows of one chunk after the other (``--chunk``).
 
         It is for a ``loss`` with a second pass that works row by row.
 
@@ -323,7 +274,7 @@ class TorchMethod(Method, nn.Module):
         Returns:
             Tensors of n rows.
         """
-        return by_rows(function, *inputs, chunk=self.chunk)
+        return by_rows(function, *inputs, chunk=self._chunk)
 
     def optimizer(self) -> torch.optim.Optimizer:
         """Return an optimiser of the parameters that train. Default: ``adamw``."""
@@ -365,23 +316,11 @@ class TorchMethod(Method, nn.Module):
         """
         return score(self)
 
-    def fit(self, corpus: TokenisedCorpus, context: Context) -> TrainReport | None:
-        """Do nothing before the training loop, which does all of the training.
-
-        Args:
-            corpus: The tokenised corpus.
-            context: Device, seed, folder of the run.
-
-        Returns:
-            None, because the training loop does the rest.
-        """
-        return None
-
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         from bench.score.encoding import encode_unique
 
         device = torch.device(self.context.device)
-        budget = self.encode_tokens or (CPU_TOKENS if device.type == "cpu" else GPU_TOKENS)
+        budget = CPU_TOKENS if device.type == "cpu" else GPU_TOKENS
         was_training = self.training
         self.eval()
 
@@ -432,50 +371,8 @@ class TorchMethod(Method, nn.Module):
         finally:
             self.train(was_training)
 
-    def trained_state(self) -> dict[str, Tensor]:
-        """Return the tensors of the checkpoint: trained parameters, and buffers outside an encoder
-        that is frozen, be it under adapters.
-        """
-        return self._state(training=False)
-
-    def _stored_state(self) -> dict[str, Tensor]:
-        """Return :meth:`trained_state` without the frozen weights under adapters, also if a method
-        names all weights of its encoder there.
-        """
-        state = self.trained_state()
-        if not has_adapters(self.encoder):
-            return state
-        stored = {}
-        for name, tensor in state.items():
-            if KEY in name or not name.startswith("encoder."):
-                stored[name] = tensor
-        return stored
-
-    def training_state(self) -> dict[str, Tensor]:
-        """Return the tensors that resume needs besides the optimiser: the checkpoint's and
-        ``training_only``.
-        """
-        state = self._state(training=True)
-        return {name: tensor.cpu().contiguous() for name, tensor in state.items()}
-
-    def _state(self, *, training: bool) -> dict[str, Tensor]:
-        trains = any(p.requires_grad for p in self.encoder.parameters())
-        frozen = not trains or has_adapters(self.encoder)
-        prefixes = tuple(f"{part}." for part in self.training_only)
-        needed = {name for name, p in self.named_parameters() if p.requires_grad}
-        for name, _ in self.named_buffers():
-            if not (frozen and name.startswith("encoder.")):
-                needed.add(name)
-        state = {}
-        for name, tensor in self.state_dict().items():
-            is_kept = training if f"{name}.".startswith(prefixes) else name in needed
-            if is_kept:
-                state[name] = tensor.detach()
-        return state
-
     def save(self, folder: Path) -> None:
-        tensors = self._stored_state()
-        state = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+        state = {name: tensor.cpu().contiguous() for name, tensor in trained_state(self).items()}
         write_checkpoint(folder, state, self._facts())
 
     def _facts(self) -> dict[str, Any]:
@@ -507,7 +404,7 @@ class TorchMethod(Method, nn.Module):
                 f"this is {self.backbone.name} revision {self.backbone.revision[:12]}"
             )
         state = read_tensors(folder) if about.get("tensors") else {}
-        expected = self._stored_state()
+        expected = trained_state(self)
         if state.keys() != expected.keys():
             different = sorted(state.keys() ^ expected.keys())
             raise BenchError(
@@ -550,3 +447,62 @@ def adamw(
     filled = [group for group in groups if group["params"]]
     kind = torch.optim.AdamW if bias_correction else UncorrectedAdamW
     return kind(filled, lr=recipe.learning_rate, betas=betas, eps=eps, fused=True)
+
+
+def is_split(method: Method | type[Method]) -> bool:
+    """Say if a loss consists of ``views`` and ``loss``, so that a batch can be cut into chunks and
+    shared exactly.
+    """
+    cls = method if isinstance(method, type) else type(method)
+    return issubclass(cls, TorchMethod) and cls.forward is TorchMethod.forward
+
+
+def views_of(method: TorchMethod, batch: Batch) -> tuple[Tensor, ...]:
+    """Compute the views of a batch, for the rows of one chunk after the other.
+
+    Raises PluginFailed, with the place in the method's code, unless they are tensors.
+    """
+
+    def views(*columns: Features) -> tuple[Tensor, ...]:
+        returned = method.views(batch.with_columns(columns))
+        if not isinstance(returned, tuple | list) or not all(
+            isinstance(view, Tensor) for view in returned
+        ):
+            raise PluginFailed(
+                f"{place_of_code(type(method).views)}: views returned {type(returned).__name__}; "
+                "return a tuple of tensors"
+            )
+        return tuple(returned)
+
+    return method.by_rows(views, *batch.columns)
+
+
+def trained_state(method: TorchMethod) -> dict[str, Tensor]:
+    """Return the tensors of the checkpoint: trained parameters, and buffers outside an encoder that
+    is frozen, be it under adapters.
+    """
+    return _state(method, training=False)
+
+
+def training_state(method: TorchMethod) -> dict[str, Tensor]:
+    """Return the tensors that resume needs besides the optimiser: the checkpoint's and
+    ``training_only``.
+    """
+    state = _state(method, training=True)
+    return {name: tensor.cpu().contiguous() for name, tensor in state.items()}
+
+
+def _state(method: TorchMethod, *, training: bool) -> dict[str, Tensor]:
+    trains = any(p.requires_grad for p in method.encoder.parameters())
+    frozen = not trains or has_adapters(method.encoder)
+    prefixes = tuple(f"{part}." for part in method.training_only)
+    needed = {name for name, p in method.named_parameters() if p.requires_grad}
+    for name, _ in method.named_buffers():
+        if not (frozen and name.startswith("encoder.")):
+            needed.add(name)
+    state = {}
+    for name, tensor in method.state_dict().items():
+        is_kept = training if f"{name}.".startswith(prefixes) else name in needed
+        if is_kept:
+            state[name] = tensor.detach()
+    return state

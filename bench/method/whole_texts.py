@@ -18,17 +18,19 @@ def encode_whole(
     *,
     lengths: Callable[[list[str]], Sequence[int]],
     embed: Callable[[list[str]], np.ndarray],
+    alone: bool = False,
 ) -> np.ndarray:
     """Encode each distinct sentence once, in batches of sentences with a like number of tokens.
 
     ``lengths`` counts the tokens of each sentence, ``embed`` turns the sentences of one batch into
-    (n, d) float32. Returns (n, d) float32, row i for sentence i. Raises Interrupted.
+    (n, d) float32. ``alone``: each batch is one sentence. Returns (n, d) float32, row i for
+    sentence i. Raises Interrupted.
     """
     from bench.score.encoding import encode_texts
 
     context = method.context
     on_cpu = torch.device(context.device).type == "cpu"
-    budget = method.encode_tokens or (CPU_TOKENS if on_cpu else GPU_TOKENS)
+    budget = CPU_TOKENS if on_cpu else GPU_TOKENS
 
     def progress(done: int, total: int) -> None:
         if context.should_stop():
@@ -40,5 +42,9 @@ def encode_whole(
 
     with torch.inference_mode(), compute_exactly(method.encoder):
         return encode_texts(
-            sentences, lengths=lengths, embed=embed, budget=budget, progress=progress
+            sentences,
+            lengths=lengths,
+            embed=embed,
+            budget=1 if alone else budget,
+            progress=progress,
         )

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.base.paths import recorded_path
-from bench.method import Reporter
+from bench.method.context import Reporter
 from bench.records.damage import prediction_problems
 from bench.records.names import data_key
 from bench.records.record import Code, RunRecord

@@ -14,6 +14,7 @@ from bench.base.files import write_or_fail
 from bench.base.signals import stop_signals
 from bench.base.terminal import warn
 from bench.data.corpora import Corpus
+from bench.method.own_vectors import own_backbone
 from bench.records import RunsFolder
 from bench.run.batch import JOBS_FOLDER, JobBatch
 from bench.run.jobs import new_batch, to_submit
@@ -143,7 +144,7 @@ def _corpora_to_tokenise(runs: Sequence[PlannedRun]) -> list[tuple[Corpus, Refer
         cls, corpus = run.plugin.cls, run.corpus
         if corpus is None or getattr(cls, "trains_on", None) != "ids":
             continue
-        if cls.own_backbone is None:
+        if own_backbone(cls) is None:
             key = (corpus.sha256, corpus.columns, corpus.column, run.backbone.revision)
             found[key] = (corpus, run.backbone)
     return list(found.values())

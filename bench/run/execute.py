@@ -26,8 +26,8 @@ from bench.base.paths import hide_paths, recorded_path
 from bench.base.places import PLACES
 from bench.base.signals import stop_signals
 from bench.base.user_code import located
-from bench.method import Reporter
 from bench.method.config import RunConfig
+from bench.method.context import Reporter
 from bench.records.damage import checkpoint_problem
 from bench.records.names import CHECKPOINT, FOREIGN, LOCK, PLAN, RECORD
 from bench.records.record import RunRecord

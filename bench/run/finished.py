@@ -15,6 +15,7 @@ from bench.base.places import recall_place
 from bench.method.config import RunConfig
 from bench.method.context import Context, Reporter, SilentReporter
 from bench.method.contract import Method
+from bench.method.own_vectors import own_backbone
 from bench.method.plugins import Plugin, discover
 from bench.method.recipe import Recipe, Value
 from bench.records.damage import AGAIN, AGAIN_FRESH, UNREADABLE, checkpoint_problem
@@ -104,7 +105,7 @@ def backbone_of(record: RunRecord, plugin: Plugin, runs: Path | None = None) -> 
     """
     known = record.provenance.backbone
     name, revision = known.name or record.backbone, str(known.revision)
-    if plugin.cls.own_backbone is not None:
+    if own_backbone(plugin.cls) is not None:
         return Reference(name=name, revision=revision, path=None)
     reference = resolve_recorded(name, known.revision, runs)
     if reference.path is not None and known.revision not in (None, reference.revision):

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
-from bench.method import SilentReporter
+from bench.method.context import SilentReporter
 from bench.records import RunsFolder
 from bench.run.batch import JOBS_FOLDER, ClusterJob, JobBatch
 from bench.run.done import is_finished

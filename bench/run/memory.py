@@ -30,7 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench.method.config import RunConfig
 from bench.method.context import Context
+from bench.method.contract import fitted
 from bench.method.encoder_values import adapter_settings
+from bench.method.own_vectors import own_backbone
 from bench.run.planned import PlannedRun
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ def held_by(run: PlannedRun) -> Held | None:
     model of unknown sizes, another model that it learns from, word vectors.
     """
     cls = run.plugin.cls
-    if run.corpus is None or cls.fitted == "pass" or cls.own_backbone is not None:
+    if run.corpus is None or fitted(cls) == "pass" or own_backbone(cls) is not None:
         return None
     from bench.backbones.outline import outline
 
@@ -178,7 +180,9 @@ def fitting_chunk(run: PlannedRun, held: Held, room: float) -> int | None:
 
     None: not even one row fits, or the method's batch cannot be split.
     """
-    if not run.plugin.cls.is_split():
+    from bench.method.torch_method import is_split
+
+    if not is_split(run.plugin.cls):
         return None
     chunk = 2 ** (int(run.recipe.batch_size).bit_length() - 1)
     while chunk and memory_of(run, held, chunk) > room:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.signals import stop_signals
-from bench.method import SilentReporter
 from bench.method.config import RunConfig
+from bench.method.context import SilentReporter
 from bench.run.planned import PlannedRun
 from bench.run.weights import build_for_run, end_together, prepare_training
 

@@ -17,11 +17,13 @@ from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.hashes import file_sha256
 from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
-from bench.method.checks import check_direction, check_last_batch
+from bench.method.checks import check_direction
 from bench.method.config import RunConfig
 from bench.method.contract import Method
 from bench.method.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.method.encoder_values import BOTH_WAYS, check_encoder_values
+from bench.method.finished import reads_of
+from bench.method.own_vectors import OwnVectors, own_backbone
 from bench.method.plugins import Plugin
 from bench.method.recipe import Recipe, Value
 from bench.method.recipe_checks import check_entries, check_values
@@ -76,7 +78,7 @@ class Planner:
     def backbones(self, plugin: Plugin) -> list[Reference]:
         """Return the backbones of the config, or the one that the method brings."""
         names = self.config.names
-        brought = plugin.cls.own_backbone
+        brought = own_backbone(plugin.cls)
         if brought:
             # a finished encoder may have a title
             title = names[0] if names and self.config.backbones == (brought,) else ""
@@ -123,8 +125,6 @@ class Planner:
         typed = {*overrides, *(custom.values if custom is not None else ())}
         if inputs.corpus is not None:
             recipe = with_typed_length(recipe, len(inputs.corpus), typed)
-            if not isinstance(inputs.corpus, AbsentCorpus):
-                check_last_batch(cls, recipe, len(inputs.corpus))
         seeds = self._seeds(plugin, setting, notes)
         determines = self._determines(plugin, setting, recipe, places, inputs, notes)
         if inputs.corpus is not None and setting != NOT_TRAINED:
@@ -252,11 +252,11 @@ class Planner:
         Raises BenchError if the method cannot use it.
         """
         cls = plugin.cls
-        check_stored_prefix(backbone, cls.reads)
+        check_stored_prefix(backbone, reads_of(cls))
         causal = is_causal(backbone.config()) and recipe.get("attention") != BOTH_WAYS
         check_direction(cls, recipe, backbone.name, causal=causal)
         check_dropout(cls, setting, recipe, backbone)
-        if not cls.own_backbone:
+        if not issubclass(cls, OwnVectors):
             return backbone
         if self.config.backbones != (cls.own_backbone,):
             notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")

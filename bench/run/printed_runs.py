@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from bench.base.errors import BenchError
+from bench.method.own_vectors import own_backbone
 from bench.method.plugins import Registry
 from bench.papers import (
     SUITES,
@@ -162,7 +163,7 @@ def _of_figure(
     """Return the runs that a figure is drawn from; each value of a series is a run."""
     made = []
     for (setting, method, variant), changes in product(drawn.runs, combinations_of(drawn.series)):
-        own = registry[method].cls.own_backbone
+        own = own_backbone(registry[method].cls)
         for backbone, instead_of in places:
             run = TableRun(
                 rows=(),
@@ -226,11 +227,11 @@ def _of_row(row: PrintedRow, place: Place, registry: Registry, released: bool) -
         method=means.method,
         variant=means.variant,
         setting=setting,
-        backbone=cls.own_backbone or backbone,
+        backbone=own_backbone(cls) or backbone,
         suites=suites,
         changes=means.set,
         notes=tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text)),
-        instead_of=() if cls.own_backbone else instead_of,
+        instead_of=() if own_backbone(cls) else instead_of,
     )
     key, below = next(iter(means.uses.items()), ("", means.on))
     if not below:

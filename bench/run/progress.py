@@ -22,7 +22,7 @@ from rich.text import Text
 from bench.base.bars import make_bars
 from bench.base.terminal import shows_bars
 from bench.base.text import format_duration
-from bench.method import SilentReporter
+from bench.method.context import SilentReporter
 
 SECONDS_BETWEEN_LINES = 10.0
 

@@ -11,7 +11,9 @@ from msgspec.structs import replace
 from bench.base import devices
 from bench.base.errors import CorpusError, Interrupted, RunFailed
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
-from bench.method import Method, Reporter
+from bench.method import Method
+from bench.method.context import Reporter
+from bench.method.finished import FinishedEncoder
 from bench.records.names import data_key, text_of
 from bench.records.record import AVERAGE, CorpusUsed, Cost, RunRecord, Score
 from bench.records.sizes import VECTORS
@@ -127,7 +129,7 @@ def _with_model_facts(
     record: RunRecord, run: PlannedRun, method: Method, vectors: RunVectors
 ) -> RunRecord:
     """Return the record with the facts that a finished encoder states about itself."""
-    about = method.about()
+    about = method.about() if isinstance(method, FinishedEncoder) else {}
     if not about:
         return record
     # from the disk, if a process was killed after the last score

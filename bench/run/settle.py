@@ -13,6 +13,7 @@ from bench.base.devices import Precision
 from bench.base.errors import BenchError
 from bench.base.launched import launched
 from bench.method.config import RunConfig
+from bench.method.contract import fitted
 from bench.run.options import combinations_of
 from bench.run.planned import PlannedRun
 from bench.run.target import Target, parse_target
@@ -110,5 +111,5 @@ def check_chunks(planned: Sequence[PlannedRun], chunk: int | None) -> None:
     from bench.training.gradient import check_chunk
 
     for run in planned:
-        if chunk is not None and run.corpus is not None and run.plugin.cls.fitted != "pass":
+        if chunk is not None and run.corpus is not None and fitted(run.plugin.cls) != "pass":
             check_chunk(run.plugin.cls)

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import RunFailed
-from bench.method import Method, Reporter, task_prompt
+from bench.method import Method
+from bench.method.context import Reporter
+from bench.method.finished import FinishedEncoder
+from bench.method.prompts import task_prompt
 from bench.score.encoding import VectorStore
 from bench.score.suites import KnownTask, RunPlace, TaskResult
 
@@ -55,9 +58,12 @@ class RunVectors:
         store, began = self.stores[prompt], time.perf_counter()
         if not (missing := len(store.missing(sentences))):
             return store
+        encode = self.method.encode
+        if isinstance(self.method, FinishedEncoder):
+            encode = partial(self.method.encode_with, prompt)
         self.reporter.phase("encode", missing)
         try:
-            self.encoded += store.add(sentences, partial(self.method.encode_with, prompt))
+            self.encoded += store.add(sentences, encode)
         except ValueError as error:
             raise RunFailed(f"encoding failed: {error}") from None
         except MEMORY_ERRORS as error:

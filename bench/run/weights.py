@@ -19,9 +19,12 @@ from bench.base.hashes import folder_sha256
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
 from bench.data.sets.sts import STS_TASKS
-from bench.method import Context, Method, Reporter, TrainReport
+from bench.method import Context, Method, TrainReport
 from bench.method.checks import check_noise
 from bench.method.config import RunConfig
+from bench.method.context import Reporter
+from bench.method.contract import fitted
+from bench.method.own_vectors import own_backbone
 from bench.records.names import CHECKPOINT
 from bench.records.record import RunRecord, Training
 from bench.records.selection import dev_test_pairs
@@ -45,13 +48,10 @@ def build_for_run(
 ) -> Method:
     """Build the method of a run on its backbone, with the initial weights of its seed."""
     from bench.method.building import build_method
-    from bench.method.torch_method import TorchMethod
 
     devices.keep_freed_memory()
     devices.reset_peak_memory(config.device)
     cls = run.plugin.cls
-    # every other method is fitted by one process
-    trains_in_steps = cls.fit is TorchMethod.fit or cls.fitted == "steps"
     context = Context(
         config=replace(config, precision=run.precision),
         seed=run.seed or 0,
@@ -59,10 +59,10 @@ def build_for_run(
         dev_score=None if run.dev is None else partial(dev_score, run.dev),
         reporter=reporter,
         should_stop=should_stop,
-        ranks=ranks if trains_in_steps else None,
+        ranks=None if fitted(cls) == "pass" else ranks,  # one process fits it
     )
     method = build_method(cls, run.backbone, run.recipe, context, learns=learns(cls, run.setting))
-    if cls.own_backbone is None:
+    if own_backbone(cls) is None:
         reporter.note(method.backbone.report())
     return method
 

@@ -2,8 +2,8 @@
 
 The corpus is a memory map of token ids (:mod:`bench.data.corpora`): a batch slices its rows, and
 nothing is tokenised here. On a CPU a batch is made when the loop asks for it. For a GPU a thread
-makes the next ones meanwhile, pads them to multiples of 8 tokens, and pins them, so that the
-host need not wait for the copy. Neither changes which rows a batch has, or their content.
+makes the next ones meanwhile, and pins them, so that the host need not wait for the copy. Neither
+changes which rows a batch has, or their content.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from torch import Tensor
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import seed_for
 from bench.method.batch import Batch
-from bench.method.features import Features, map_rows, widened
+from bench.method.features import map_rows
 from bench.method.torch_method import TorchMethod
 
 T = TypeVar("T")
 Rows = np.ndarray
 """(n,) row numbers of the corpus."""
-MULTIPLE = 8
-"""Lengths on a GPU are multiples of it, as its matrix units want them."""
 AHEAD = 4
 """Batches that wait for a GPU."""
 
@@ -72,7 +70,6 @@ def batches(
     step). An error while making one, such as a deleted corpus, is raised when its turn comes.
     """
     for_gpu = device.type == "cuda"
-    longest = longest_input(method) if for_gpu and not method.padding_counts else 0
 
     def ready() -> Generator[Batch]:
         if for_gpu and device.index is not None:
@@ -87,7 +84,7 @@ def batches(
             batch.tokens = whole.tokens
             if for_gpu:
                 # in page-locked memory: a GPU copies from it while the host goes on
-                batch = changed(lengthen(batch, method.pad_id, longest), Tensor.pin_memory)
+                batch = changed(batch, Tensor.pin_memory)
             yield batch
 
     if ahead is None:
@@ -124,33 +121,6 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
         rows=batch.rows[positions],
         tokens=batch.tokens,
     )
-
-
-def longest_input(method: TorchMethod) -> int:
-    """Return the largest number of tokens of an input, tried with a very long sentence."""
-    too_long = [method.pad_id] * (method.backbone.max_tokens + 1)
-    return int(method.assemble([too_long])["input_ids"].shape[1])
-
-
-def lengthen(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) -> Batch:
-    """Return the batch with every view as long as the next ``multiple``, at most ``longest``.
-
-    Masks are 0 in the padding.
-    """
-
-    def longer(view: Features) -> Features:
-        if "input_ids" not in view:
-            return view
-        length = view["input_ids"].shape[1]
-        length = max(length, min(-(-length // multiple) * multiple, longest))
-        padded = {}
-        for key, value in view.items():
-            fill = pad_id if key == "input_ids" else 0
-            padded[key] = value if value.ndim < 2 else widened(value, length, fill)
-        return padded
-
-    batch.columns = tuple(longer(view) for view in batch.columns)
-    return batch
 
 
 def changed(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:

@@ -13,7 +13,7 @@ which has no layers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -24,8 +24,8 @@ from bench.base.errors import BenchError, PluginFailed
 from bench.base.user_code import place_of_code
 from bench.method import Method
 from bench.method.batch import Batch, Loss
-from bench.method.torch_method import TorchMethod
-from bench.training.spread import leaves_of, own_gradients, same_draws
+from bench.method.torch_method import TorchMethod, is_split, views_of
+from bench.training.spread import leaves_of, own_gradients, ranks_of, same_draws
 
 
 def backward(
@@ -44,17 +44,18 @@ def backward(
     """
     views: tuple[Tensor, ...] = ()
     leaves: tuple[Tensor, ...] = ()
+    ranks = ranks_of(method)
     with in_chunks(method, chunk), autocast or nullcontext():
         # the loss: of the views of the whole batch, which are leaves here, or of the method's own
         # forward
-        if method.is_split():
+        if is_split(method):
             method.prepare(batch)
-            views = method.views_of(batch)
-            leaves = leaves_of(views, batch, method.ranks)
+            views = views_of(method, batch)
+            leaves = leaves_of(views, batch, ranks)
             with same_draws(method, batch):
-                loss = checked_loss(method, method.loss(leaves, batch))
+                loss = checked_loss(type(method).loss, method.loss(leaves, batch))
         else:
-            loss = checked_loss(method, method(batch))
+            loss = checked_loss(type(method).forward, method(batch))
 
     # the gradient of the loss: to the leaves, or at once to the weights
     scaled = loss.total
@@ -65,7 +66,7 @@ def backward(
     # and on from the leaves, through the views of this rank's rows, to the weights
     reached = []
     gradients = []
-    for view, gradient in zip(views, own_gradients(leaves, views, method.ranks), strict=True):
+    for view, gradient in zip(views, own_gradients(leaves, views, ranks), strict=True):
         if gradient is not None:
             reached.append(view)
             gradients.append(gradient)
@@ -83,16 +84,16 @@ def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
     """Let the method compute its views in slices of ``chunk`` rows while this is open."""
     if chunk is not None:
         check_chunk(method)
-    before, method.chunk = method.chunk, chunk
+    before, method._chunk = method._chunk, chunk
     try:
         yield
     finally:
-        method.chunk = before
+        method._chunk = before
 
 
 def check_chunk(method: Method | type[Method]) -> None:
     """Raise BenchError for a method that needs its batch in one piece."""
-    if not method.is_split():
+    if not is_split(method):
         raise BenchError(
             f"{method.name} defines its loss as a whole, in forward(batch), "
             "so its batches cannot be cut into chunks",
@@ -101,13 +102,13 @@ def check_chunk(method: Method | type[Method]) -> None:
         )
 
 
-def checked_loss(method: TorchMethod, returned: Any) -> Loss:
-    """Return the value that a method returned as its loss, after checks.
+def checked_loss(function: Callable[..., Any], returned: Any) -> Loss:
+    """Return the value that a method's ``loss`` or ``forward`` returned, after checks.
 
     Raises PluginFailed, with the place in the method's code, unless it is a Loss of tensors with
     one number as its total.
     """
-    place = place_of_code(type(method).loss if method.is_split() else type(method).forward)
+    place = place_of_code(function)
     if not isinstance(returned, Loss):
         raise PluginFailed(f"{place}: returned {type(returned).__name__}; return Loss(tensor)")
     for name, value in {"total": returned.total, **returned.parts}.items():

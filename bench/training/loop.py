@@ -18,9 +18,9 @@ from bench.base.errors import Interrupted, OutOfMemory
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, TrainReport, check_choice
 from bench.method.batch import Batch
-from bench.method.checks import check_last_batch
 from bench.method.passes import float32_products, use_attention
-from bench.method.torch_method import TorchMethod
+from bench.method.torch_method import TorchMethod, is_split
+from bench.records.names import CHECKPOINT
 from bench.training.batches import batches
 from bench.training.memory import MEMORY_ERRORS, explain_out_of_memory, is_out_of_memory
 from bench.training.spread import check_spread
@@ -35,6 +35,7 @@ def train_method(method: TorchMethod, corpus: TokenisedCorpus, context: Context)
     """
     report = method.fit(corpus, context)
     if report is not None:
+        method.save(context.folder / CHECKPOINT)
         return report
     with contextlib.ExitStack() as stack:
         stack.enter_context(float32_products(tf32=context.precision == "tf32"))
@@ -57,7 +58,6 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
     """
     # refuse before the first step what cannot be trained to the end
     check_choice(method.recipe, "schedule", ("linear", "constant"))
-    check_last_batch(method, method.recipe, len(corpus))
 
     # the initial weights, a new optimiser, all counts at 0
     trainer = Trainer(method, corpus, context)
@@ -150,7 +150,7 @@ def out_of_memory(trainer: Trainer) -> OutOfMemory:
     at_once = min(progress.chunk or trainer.recipe.batch_size, trainer.recipe.batch_size)
     message = f"out of memory: step {progress.step + 1} with {at_once} rows at a time"
     hint = "a smaller batch_size, max_seq_length or backbone"
-    if at_once > 1 and method.is_split() and trainer.ranks.count == 1:
+    if at_once > 1 and is_split(method) and trainer.ranks.count == 1:
         half = 2 ** (at_once.bit_length() - 2)
         hint = f"--chunk {half}: the same command with it goes on from the last state; or {hint}"
     return OutOfMemory(message, hint)

@@ -20,8 +20,8 @@ from bench.base.errors import BenchError
 from bench.method import seed_for
 from bench.method.batch import Batch
 from bench.method.features import widened
-from bench.method.ranks import Alone, Ranks
-from bench.method.torch_method import TorchMethod
+from bench.method.ranks import ALONE, Alone, Ranks
+from bench.method.torch_method import TorchMethod, is_split
 
 
 def leaves_of(views: Sequence[Tensor], batch: Batch, ranks: Alone) -> tuple[Tensor, ...]:
@@ -78,13 +78,19 @@ def _own_part(whole: Tensor, view: Tensor, ranks: Ranks) -> Tensor:
     return mine[(slice(None), *(slice(length) for length in view.shape[1:]))]
 
 
+def ranks_of(method: TorchMethod) -> Alone:
+    """Return the processes that train a method together."""
+    context = getattr(method, "context", None)
+    return (context and context.ranks) or ALONE
+
+
 @contextmanager
 def same_draws(method: TorchMethod, batch: Batch) -> Iterator[None]:
     """Make random draws in a loss, such as DCLR's noise, the same on all ranks while this is open.
 
     Else each rank would have another loss.
     """
-    several = method.ranks.count > 1
+    several = ranks_of(method).count > 1
     device = torch.device(method.context.device)
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices, enabled=several):
@@ -101,7 +107,7 @@ def check_spread(method: TorchMethod, ranks: Alone, rows: int) -> str | None:
     Raises BenchError if the mean over the ranks would not be the mean over the batch: the loss is
     not split into ``views`` and ``loss``, and the ranks would have different numbers of rows.
     """
-    if ranks.count == 1 or method.is_split():
+    if ranks.count == 1 or is_split(method):
         return None
     size = method.recipe.batch_size
     last = rows % size

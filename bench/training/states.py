@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from bench.method import seed_for
+from bench.method.torch_method import training_state
 from bench.training.progress import Progress
 from bench.training.state_files import STATE, Damaged, read_state, write_state
 from bench.training.trainer import Trainer
@@ -55,7 +56,7 @@ def _write(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
 def content_of(trainer: Trainer, rng: list[dict[str, Any]]) -> dict[str, Any]:
     """Return all that is resumed. ``rng``: the states of the random generators of every rank."""
     return {
-        "trained": trainer.method.training_state(),
+        "trained": training_state(trainer.method),
         "optimizer": trainer.optimizer.state_dict(),
         "scaler": trainer.scaler.state_dict(),
         "progress": asdict(trainer.progress),
@@ -142,7 +143,7 @@ def _check(trainer: Trainer, state: dict[str, Any]) -> None:
     try:
         progress = Progress(**state["progress"])
         whole = {"optimizer", "scaler", "window", "entry", "rng"} <= state.keys()
-        same = whole and state["trained"].keys() == trainer.method.training_state().keys()
+        same = whole and state["trained"].keys() == training_state(trainer.method).keys()
     except (KeyError, TypeError, AttributeError):
         same = False
     if not same:

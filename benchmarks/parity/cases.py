@@ -19,7 +19,7 @@ COLUMNS = {
 
 def scored(method: TorchMethod, sentences: Sequence[str]) -> torch.Tensor:
     """Compute the vectors of our method's `encode` before they become float32."""
-    return method.embed(method.tokenize(sentences))
+    return method.embed(method.assemble(method.token_ids(sentences)))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from bench.method.ranks import Ranks
 from bench.method.recipes import merge_recipe
 from bench.methods import masking
 from bench.training.gradient import backward
+from bench.training.spread import ranks_of
 
 RECIPE: dict[str, Any] = {
     "learning_rate": 1e-3,
@@ -113,7 +114,7 @@ def step(case: Case, method: TorchMethod, theirs: Arrays, named: Callable[[str],
     method.train()
     with masked_as(method, theirs):
         loss = backward(method, batch_of(case, method))["loss"]
-    method.ranks.mean_gradients([p for p in method.parameters() if p.requires_grad])
+    ranks_of(method).mean_gradients([p for p in method.parameters() if p.requires_grad])
     trained = {
         named(name): p
         for name, p in method.named_parameters()

@@ -35,7 +35,7 @@ def pooled(name: str) -> Embedding:
     """A pooler of their evaluation.py and ours of the same meaning."""
 
     def ours(method: TorchMethod, sentences: Sequence[str]) -> torch.Tensor:
-        features = method.tokenize(sentences)
+        features = method.assemble(method.token_ids(sentences))
         states = method.encoder(**features, output_hidden_states=True).hidden_states
         return POOLERS[name](states, features["attention_mask"])
 

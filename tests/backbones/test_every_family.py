@@ -152,7 +152,7 @@ def test_chunks_have_the_gradient_of_the_batch(name: str, models: Models, tmp_pa
     found = []
     for chunk in (None, 2):
         method.zero_grad()
-        method.chunk = chunk
+        method._chunk = chunk
         loss = method(batch(method, texts)).total
         loss.backward()
         gradients = {key: p.grad for key, p in method.named_parameters() if p.grad is not None}

@@ -146,7 +146,7 @@ def method_on(kind: str) -> Any:
 )
 def test_padding_on_the_left_gives_every_token_the_state_it_had(kind: str) -> None:
     method = method_on(kind)
-    features = method.tokenize(())
+    features = method.assemble(method.token_ids(()))
     moved = on_the_left(features, method.backbone.first_position)
     if "position_ids" not in signature(method.encoder.forward).parameters:
         del moved["position_ids"]

@@ -139,7 +139,7 @@ def test_attention_to_both_sides_survives(place: Path):
 
 def test_a_run_goes_on_merged_or_with_its_adapter(place: Path, run: Path, method: Any):
     merged = load(resolve(str(run)))
-    features = method.tokenize(TEXTS)
+    features = method.assemble(method.token_ids(TEXTS))
     with torch.no_grad():
         wanted = method.encoder(**features).last_hidden_state
         found = merged.encoder(**features).last_hidden_state
@@ -182,7 +182,7 @@ def test_a_narrow_base_is_trained_and_scored_in_float32(place: Path, held_in: st
     assert "scored in float32 on weights in" in " ".join(said.stdout.split()), said.stdout
     # the same weights, merged, as the backbone of another run
     merged = load(resolve(str(run)))
-    features = method.tokenize(TEXTS)
+    features = method.assemble(method.token_ids(TEXTS))
     from bench.backbones.adapters import plain_copy
 
     exact = plain_copy(method.encoder)

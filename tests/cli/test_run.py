@@ -76,7 +76,7 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(
     for row in (0, 17, 4741):
         with torch.no_grad():
             a, b = (
-                method.encoder(**method.tokenize([side[row]]))
+                method.encoder(**method.assemble(method.token_ids([side[row]])))
                 .last_hidden_state[0, 0]
                 .double()
                 .numpy()

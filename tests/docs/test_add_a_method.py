@@ -24,19 +24,19 @@ from bench.run.conformance.methods import SENTENCES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "add-a-method.md"
+RECIPES = ROOT / "docs" / "recipe-files.md"
 Bench = Callable[..., Result]
 
 
 @pytest.fixture
 def written(tmp_path: Path, short_check: None, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Return ``bench`` in the folder of a reader who copied method and recipe from the page."""
-    dcl, code, ready = code_blocks(PAGE, "python")
+    dcl, code = code_blocks(PAGE, "python")
     (tmp_path / "dcl.py").write_text(dcl, encoding="utf-8")
-    (tmp_path / "slow_copy.py").write_text(ready, encoding="utf-8")
     (tmp_path / "my_method.py").write_text(code, encoding="utf-8")
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes" / "cut-off.toml").write_text(
-        "\n".join(code_blocks(PAGE, "toml")[:2]), encoding="utf-8"
+        "\n".join(code_blocks(RECIPES, "toml")[:2]), encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BENCH_RUNS", str(tmp_path / "runs"))
@@ -155,7 +155,7 @@ def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothin
     tmp_path: Path,
 ) -> None:
     site = tmp_path / "site"
-    code, toml = code_blocks(PAGE, "python")[1], code_blocks(PAGE, "toml")
+    code, toml = code_blocks(PAGE, "python")[1], code_blocks(RECIPES, "toml")
     table = re.search(r'^cut-off = "(.*?)"', toml[2], flags=re.M)
     assert table and '[project.entry-points."bench.methods"]' in toml[2]
     points = f"[bench.methods]\ncut-off = {table[1]}\n"

@@ -5,7 +5,12 @@ reader would put them in place.
 from __future__ import annotations
 
 import inspect
+import json
+import os
+import re
 import shlex
+import shutil
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -117,6 +122,57 @@ def test_mails_are_clustered_classified_verified_and_compared(data_folder: Path,
     done = bench(*compare)
     assert done.exit_code == 0 and "Mails-topics" in done.stdout, done.stdout + done.stderr
     assert "Mails-labels" in bench(*compare, "--all").stdout
+
+
+@pytest.mark.slow
+def test_a_set_more_for_transfer_is_the_two_edits_of_the_page(data_folder: Path) -> None:
+    """In a copy of the package, which has nothing of the set but these."""
+    package = PAGE.parents[1] / "bench"
+    copy = data_folder.parent / "clone"
+    shutil.copytree(package, copy / "bench", ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "methods").symlink_to(package.parent / "methods")
+    manifest = copy / "bench" / "data" / "sets" / "manifests" / "transfer.json"
+    entries = json.loads(manifest.read_text(encoding="utf-8"))
+    entries["sets"].append(json.loads(code_blocks(PAGE, "json")[0]))
+    manifest.write_text(json.dumps(entries), encoding="utf-8")
+    suite_file = copy / "bench" / "score" / "suites" / "transfer.py"
+    ((old, new),) = re.findall("`(SETS = .*?)` becomes `(.*?)`", PAGE.read_text("utf-8"))
+    assert suite_file.read_text(encoding="utf-8").count(old) == 1
+    suite_file.write_text(suite_file.read_text(encoding="utf-8").replace(old, new), "utf-8")
+
+    rows = [line.split("\t") for line in code_blocks(PAGE, "tsv")[1].splitlines()]
+    (data_folder / "mails").mkdir()
+    for split in ("train", "dev", "test"):
+        lines = [f"{text}\t{label}\n" for text, label, of in rows if of == split]
+        (data_folder / "mails" / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+
+    def in_the_copy(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "bench", *words],
+            env=os.environ | {"PYTHONPATH": str(copy)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return " ".join(done.stdout.split())
+
+    in_the_copy(
+        *("run", "cls", "--suite", "transfer:Mails"),
+        *("--backbone", "builtin", "--data", "DIR", "--runs", "RUNS", "--plain"),
+    )
+    (file,) = Path("RUNS").glob("*/run.json")
+    (score,) = RunsFolder("RUNS").read(file.parent.name).scores
+    assert (score.task, score.protocol, score.n) == ("Mails", "senteval-probe/1", 4)
+    stored = read_arrays(file.parent / "predictions" / "Mails.npz")
+    tested = [label for _, label, of in rows if of == "test"]
+    assert [score.detail["classes"][i] for i in stored["gold"]] == tested
+    assert score.value == 100 * (stored["prediction"] == stored["gold"]).mean()
+    assert "1 run, 1 score computed again: nothing differs" in in_the_copy(
+        "verify", "--runs", "RUNS"
+    )
+    said = in_the_copy("suites", "transfer")
+    assert "Mails 4 accuracy senteval-probe/1" in said
+    assert "average mean of MR, CR, SUBJ, MPQA, SST-2, TREC and MRPC," in said
 
 
 def test_the_pages_own_tests_pass(data_folder: Path) -> None:

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from test_every_method import EVERY_CASE, TEXTS, training
 
 from bench.backbones.adapters import KEY, AdapterSettings, add_adapters
-from bench.method import Method
+from bench.method import building
 
 TRAINED = [case for case in EVERY_CASE if "encoder." not in case.frozen]
 
@@ -19,14 +19,14 @@ TRAINED = [case for case in EVERY_CASE if "encoder." not in case.frozen]
 @pytest.fixture
 def adapted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every method get an encoder with adapters."""
-    plain = Method.read_backbone.__func__  # type: ignore[attr-defined]
+    plain = building.read_backbone
 
-    def read_backbone(cls: Any, *given: Any) -> Any:
-        backbone = plain(cls, *given)
+    def read_backbone(*given: Any) -> Any:
+        backbone = plain(*given)
         add_adapters(backbone.encoder, AdapterSettings(4, 8.0, 0.05), seed=1)
         return backbone
 
-    monkeypatch.setattr(Method, "read_backbone", classmethod(read_backbone))
+    monkeypatch.setattr(building, "read_backbone", read_backbone)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bench.method import Value
+from bench.method.torch_method import trained_state
 from bench.methods.dclr import DCLR, debiased, instance_weights, uphill
 from bench.methods.losses import cosine_matrix
 
@@ -194,7 +195,7 @@ def test_faithful_is_the_authors_stack(backbone, tmp_path, monkeypatch, noise, l
     total = method(batch_of(method, TEXTS)).total.item()
     cosines = unit_product(z, np.concatenate([z, noise[0].double().numpy()]))
     assert total == pytest.approx(by_hand(cosines, weights, "code", 0.05), abs=1e-5)
-    assert not [name for name in method.trained_state() if not name.startswith("encoder.")]
+    assert not [name for name in trained_state(method) if not name.startswith("encoder.")]
     method(batch_of(method, TEXTS)).total.backward()
     kept = [p for name, p in method.named_parameters() if name.startswith(("teacher.", "judge."))]
     assert kept and not any(p.requires_grad for p in kept)

@@ -17,6 +17,7 @@ from bench.method import Recipe, Value
 from bench.method.plugins import discover
 from bench.method.recipe_files import read_recipes
 from bench.method.recipes import choose_entry, merge_recipe
+from bench.method.torch_method import trained_state, training_state
 from bench.methods.angle import complex_similarity, in_batch
 from bench.methods.angle_llama import AnglELLaMA
 from bench.methods.cosent import order_loss, pair_cosines
@@ -89,7 +90,7 @@ def test_a_decoder_takes_the_recipe_of_a_decoder() -> None:
 
 def test_the_matrix_of_mntp_is_in_no_checkpoint(qwen: str, tmp_path: Path) -> None:
     method = built(MNTP, qwen, tmp_path, setting="unsupervised")
-    assert "matrix" not in method.trained_state() and "matrix" in method.training_state()
+    assert "matrix" not in trained_state(method) and "matrix" in training_state(method)
     assert not any("matrix" in name for name, _ in method.named_parameters())
 
 

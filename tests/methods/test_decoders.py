@@ -10,7 +10,7 @@ import torch
 from models import built, sentences
 from tiny_decoders import PROMPTEOL, SIZES, decoder
 
-from bench.method import prompted
+from bench.method.prompts import prompted
 from bench.methods.pretrained import Pretrained
 
 TEXTS = [*sentences(9, seed=9), "guitar " * 20, "A Man , 42 % ; naïve", "a"]

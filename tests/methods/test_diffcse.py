@@ -42,7 +42,7 @@ def test_the_discriminator_reads_the_vector_in_the_place_of_the_first_embedding(
     sentence.
     """
     method = diffcse(backbone, tmp_path)
-    one = method.tokenize(TEXTS)
+    one = method.assemble(method.token_ids(TEXTS))
     other = {**one, "input_ids": one["input_ids"].clone()}
     other["input_ids"][:, 0] = 77
     with torch.no_grad():

@@ -20,6 +20,7 @@ from models import built, sentences
 from bench.method import BenchError, TorchMethod
 from bench.method.plugins import discover
 from bench.method.recipes import merge_recipe
+from bench.method.torch_method import trained_state
 
 U, S = "unsupervised", "supervised"
 LAST_BIAS = "layer.1.output.LayerNorm.bias"  # it cancels if a template's bias is subtracted
@@ -171,7 +172,7 @@ def test_trained_parameters_move_and_no_others(case: Case, backbone: str, tmp_pa
     followed = {name for name in moved if name.startswith(case.follows)}
     assert not {n for n, p in parameters.items() if not p.requires_grad} & moved - followed
     assert roots(followed) == {name.split(".")[0] for name in case.follows if name != "-"}
-    assert roots(method.trained_state()) == set((case.kept or case.trains).split())
+    assert roots(trained_state(method)) == set((case.kept or case.trains).split())
 
 
 @EVERY
@@ -209,7 +210,7 @@ def test_encode_gives_cls_and_uses_the_head_only_if_the_recipe_says_so(
     if head_at_test and "head_at_test" not in case.cls.defaults:
         pytest.skip("its head is for training alone")
     method = case.build(backbone, tmp_path, head_at_test=head_at_test)
-    features = method.tokenize(TEXTS[0])
+    features = method.assemble(method.token_ids(TEXTS[0]))
     with torch.no_grad():
         if name == "promcse":
             wanted = method.prompt.states(method.encoder, features)[:, 0]

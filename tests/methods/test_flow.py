@@ -23,7 +23,7 @@ def method(backbone: str, tmp_path: Path) -> Flow:
 
 def pooled_by_hand(method: Flow, texts: list[str]) -> torch.Tensor:
     rows = []
-    for row in rows_of(method.tokenize(texts)):
+    for row in rows_of(method.assemble(method.token_ids(texts))):
         with torch.no_grad():
             out = method.encoder(input_ids=torch.tensor([row]), output_hidden_states=True)
         rows.append(((out.hidden_states[1] + out.hidden_states[-1]) / 2)[0].mean(0))

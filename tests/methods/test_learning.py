@@ -20,8 +20,9 @@ import pytest
 
 from bench.data.corpora import open_corpus_file
 from bench.data.sets import DataFolder
-from bench.method import SilentReporter, TorchMethod
+from bench.method import TorchMethod
 from bench.method.config import RunConfig
+from bench.method.context import SilentReporter
 from bench.method.plugins import discover
 from bench.method.recipes import merge_recipe
 from bench.records import RunsFolder

@@ -55,10 +55,12 @@ def test_the_second_view_has_one_masked_span_redrawn_at_each_visit(build):
     short, long = "a man plays", "a man plays the guitar in the park while woman reads"
     texts = [short, long]
     first, second = views(method, texts)
-    assert rows_of(first) == rows_of(method.tokenize(texts))
+    assert rows_of(first) == rows_of(method.assemble(method.token_ids(texts)))
     assert rows_of(second)[0] == rows_of(first)[0]
     masked = [f"{long[:i]} [MASK] {long[i + 5 :]}" for i in range(len(long) - 4)]
-    spans = {tuple(row) for text in masked for row in rows_of(method.tokenize([text]))}
+    spans = {
+        tuple(row) for text in masked for row in rows_of(method.assemble(method.token_ids([text])))
+    }
 
     def draws() -> list[tuple[int, ...]]:
         return [tuple(rows_of(views(method, texts, epoch=e)[1])[1]) for e in range(20)]
@@ -91,7 +93,7 @@ def test_faithful_masks_the_first_place_with_the_drawn_characters(build):
     second, ours = (
         [rows_of(views(m, [text], epoch=epoch)[1])[0] for epoch in range(30)] for m in (one, other)
     )
-    known = [rows_of(one.tokenize([text]))[0] for text in every]
+    known = [rows_of(one.assemble(one.token_ids([text])))[0] for text in every]
     assert second != ours and all(ids in known for ids in second)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from bench import methods
 from bench.method import Method, Value
+from bench.method.contract import fitted
 from bench.method.recipe_defaults import TRAINING
 from bench.method.recipe_files import NO_SOURCE, Entry, read_recipes
 from bench.method.recipes import merge_recipe, variants_of
@@ -39,7 +40,7 @@ FILES = sorted(file.stem for file in (FOLDER / "recipes").glob("*.toml"))
 
 
 def learns(cls: type[Method], setting: str) -> bool:
-    return setting != "none" or cls.fitted
+    return setting != "none" or fitted(cls)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -125,7 +125,7 @@ def test_fixed_dropout_is_two_passes_under_the_same_masks(tiny: str, tmp_path: P
 def test_a_pooler_decides_what_is_trained_and_what_is_scored(backbone, tmp_path, pooler):
     method = simcse(backbone, tmp_path, dropout=0.0, pooling=pooler, head_at_test=True)
     assert method.head is None
-    features = method.tokenize(TEXTS[0])
+    features = method.assemble(method.token_ids(TEXTS[0]))
     with torch.no_grad():
         found = method(batch_of(method, TEXTS[0])).total.item()
         states = method.encoder(**features, output_hidden_states=True).hidden_states

@@ -114,7 +114,7 @@ def test_each_vector_has_its_own_place_and_mask_and_full_stop_are_not_trained(ba
         lambda _m, _a, named: given.append(named), with_kwargs=True
     )
     texts = ["a man", "woman reads book in park", '"[MASK]" means <mask> .']
-    features = method.tokenize(texts)
+    features = method.assemble(method.token_ids(texts))
     with torch.no_grad():
         method.states(features)
     before = len(method.backbone.ids(['This sentence : "'])[0])

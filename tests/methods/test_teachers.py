@@ -11,6 +11,7 @@ from models import built, sentences
 
 from bench.method import BenchError
 from bench.method.recipes import merge_recipe
+from bench.method.torch_method import trained_state, training_state
 from bench.methods.guided_simcse import GuidedSimCSE
 from bench.methods.rankcse import RankCSE
 
@@ -36,7 +37,7 @@ def test_a_teacher_is_frozen_in_eval_mode_and_in_no_checkpoint(
         method(batch).total.backward()
     teacher = getattr(method, part)
     assert not [p for p in teacher.parameters() if p.requires_grad or p.grad is not None]
-    for state in (method.trained_state(), method.training_state()):
+    for state in (trained_state(method), training_state(method)):
         assert not [name for name in state if name.startswith(part)]
 
 

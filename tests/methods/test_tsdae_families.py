@@ -16,6 +16,7 @@ from models import built, sentences
 
 from bench.base.errors import BenchError
 from bench.method import Batch
+from bench.method.torch_method import trained_state
 from bench.methods.hooked_decoder import earlier_masks
 from bench.methods.tsdae import TSDAE
 
@@ -97,7 +98,7 @@ def test_the_gradient_reaches_all_that_trains(name: str, models: Any, tmp_path: 
     trains = [(key, p) for key, p in method.named_parameters() if p.requires_grad]
     assert torch.isfinite(loss)
     assert [key for key, p in trains if p.grad is None] == []
-    assert not any(key.startswith(("cross", "lm_")) for key in method.trained_state())
+    assert not any(key.startswith(("cross", "lm_")) for key in trained_state(method))
     (damaged, whole) = batch_of(method, sentences(4, seed=1)).columns
     vectors = method.embed(damaged)
     method.embed = lambda features: vectors

@@ -42,7 +42,7 @@ def pooled_by_hand(method: Whitening, texts: list[str], first: int = 1) -> np.nd
     ``first`` + last layer) / 2.
     """
     rows = []
-    for row in rows_of(method.tokenize(texts)):
+    for row in rows_of(method.assemble(method.token_ids(texts))):
         with torch.no_grad():
             out = method.encoder(input_ids=torch.tensor([row]), output_hidden_states=True)
         mean = (out.hidden_states[first] + out.hidden_states[-1]) / 2

@@ -101,8 +101,9 @@ import torch
 from torch.nn.functional import cross_entropy, normalize
 
 from bench.method import (
-    Backbone, Batch, BenchError, Features, Ids, Loss, Method, Portable, Recipe, TorchMethod, Value,
-    adamw, check_choice, check_positive, join, rng_for, seed_for,
+    Affine, Backbone, Batch, BenchError, Context, Features, Ids, Loss, Method, ModuleFile, Portable,
+    Recipe, TorchMethod, TrainReport, Value, adamw, check_choice, check_mlm_head, check_placed,
+    check_positive, join, load_backbone, pad, rng_for, seed_for,
 )
 
 
@@ -132,9 +133,15 @@ class Whole(TorchMethod):
         if recipe.get("temperature") > 9:
             raise BenchError("temperature above 9", "--set temperature=0.05")
 
+    @classmethod
+    def needs(cls, setting, recipe: Recipe):
+        called("needs")
+        return super().needs(setting, recipe)
+
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         called("build")
+        assert isinstance(self.context, Context) and recipe is self.recipe
         self.head = torch.nn.Linear(backbone.hidden_size, backbone.hidden_size)
 
     def fit(self, corpus, context):
@@ -158,6 +165,13 @@ class Whole(TorchMethod):
         longest = self.recipe.max_seq_length
         return tuple(self.assemble(self.token_ids(one), longest) for one in (texts, kept))
 
+    def assemble(self, ids, max_length=None) -> Features:
+        room = (max_length or self.backbone.max_tokens) - len(self.before) - len(self.after)
+        return pad(ids, self.pad_id, before=self.before, after=self.after, longest=room)
+
+    def prepare(self, batch: Batch) -> None:
+        called("prepare")
+
     def views(self, batch: Batch):
         called("views")
         both = self.embed(join(batch.columns, self.pad_id))
@@ -170,12 +184,28 @@ class Whole(TorchMethod):
         contrast = cross_entropy(logits, torch.arange(len(first), device=first.device))
         return Loss(contrast, {"contrast": contrast})
 
+    def states(self, features: Features) -> torch.Tensor:
+        called("states")
+        return super().states(features)
+
     def embed(self, features: Features) -> torch.Tensor:
         return self.hidden(features)[:, 0]
 
     def optimizer(self):
         called("optimizer")
         return adamw(self)
+
+    def learning_rate(self, step: int, steps: int) -> float:
+        called("learning_rate")
+        return super().learning_rate(step, steps)
+
+    def save(self, folder) -> None:
+        called("save")
+        super().save(folder)
+
+    def load(self, folder) -> None:
+        called("load")
+        super().load(folder)
 
     def dev_score(self, score) -> float:
         called("dev_score")
@@ -203,7 +233,10 @@ class Drawn(Method):
         ]).astype(np.float32)
 '''
 NAMES = ("whole", "drawn")
-USED = {"build", "fit 48", "token_ids", "collate", "views", "loss", "optimizer", "dev_score"}
+USED = {
+    *("needs", "build", "fit 48", "token_ids", "collate", "prepare", "views", "states", "loss"),
+    *("optimizer", "learning_rate", "dev_score", "save", "load"),
+}
 WITH_ALL_NAMES = """
 import json, sys
 import bench

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from bench.backbones import resolve
-from bench.method import Context, Method, Recipe, Value, seed_for
+from bench.method import Context, Method, Recipe, Value, building, seed_for
 from bench.method.batch import Batch, Loss
 from bench.method.recipe_defaults import TRAINING
 from bench.method.recipes import merge_recipe
@@ -51,7 +51,7 @@ def built(
     )
     method = cls()
     method.context = context or Context(seed=seed, folder=folder)
-    loaded = cls.read_backbone(resolve(backbone), recipe, method.context)
+    loaded = building.read_backbone(cls, resolve(backbone), recipe, method.context)
     torch.manual_seed(seed_for(seed, "init"))
     method.build(loaded, recipe)
     if isinstance(method, TorchMethod):

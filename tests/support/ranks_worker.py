@@ -25,6 +25,8 @@ from models import built, sentences
 from torch import Tensor, nn
 
 from bench.method import Batch, BenchError, Context, Loss, TorchMethod, seed_for
+from bench.method.contract import fitted
+from bench.method.own_vectors import own_backbone
 from bench.method.plugins import discover
 from bench.method.ranks import Ranks
 from bench.run.planned import NOT_TRAINED, learns
@@ -49,6 +51,7 @@ PLACES = (
 # thresholds at which the tiny guide, which finds all sentences alike, keeps some negatives: else the
 # loss is 0
 KEEPS = {"guided-simcse": {"phi": 0.99999, "margin": -0.001}}
+FEWEST = {"unsee": 2}  # rows, for the statistics of a batch
 DROPS = ("dropout", "prefix_dropout", "drophead")
 
 
@@ -56,12 +59,12 @@ def cases() -> Iterator[tuple[str, type[TorchMethod], str, str]]:
     """List (name, class, setting, variant) of all that the loop trains on a pretrained encoder."""
     for name, plugin in discover().plugins.items():
         cls: Any = plugin.cls
-        if cls.own_backbone is not None or not issubclass(cls, TorchMethod):
+        if own_backbone(cls) is not None or not issubclass(cls, TorchMethod):
             continue  # the conformance check looks at the gradients of what has no backbone
-        if cls.fit is not TorchMethod.fit and cls.fitted != "steps":
+        if fitted(cls) == "pass":
             continue
         for setting in cls.settings:
-            if learns(cls, setting) and (setting != NOT_TRAINED or cls.fitted == "steps"):
+            if learns(cls, setting) and (setting != NOT_TRAINED or fitted(cls) == "steps"):
                 yield from (
                     (f"{name}+{v}" if v else name, cls, setting, v) for v in ("", *cls.variants)
                 )
@@ -161,7 +164,7 @@ def answer(
     (kind, *_) = [kind for kind in reversed(cls.needs(setting, method.recipe)) if kind in COLUMNS]
     found = {}
     for name, rows_of_batch in SHARES.items():
-        count = max(rows_of_batch, cls.least_rows)
+        count = max(rows_of_batch, FEWEST.get(cls.name, 1))
         tokenizer = method.backbone.tokenizer  # a third of the time went into copies of it
         one, many = (copy.deepcopy(method, {id(tokenizer): tokenizer}) for _ in range(2))
         columns, rows = columns_of(method, kind, count), np.arange(count)

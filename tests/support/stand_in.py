@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from bench.data.sets import data_set
 from bench.data.sets.clustering import ClassedTexts
 from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import SentencePairs
-from bench.data.sets.transfer import CLASSES, LabelledTexts
+from bench.data.sets.transfer import LabelledTexts
 from bench.score.suites import suite
 from bench.score.suites.clustering import LoadedTexts
 from bench.score.suites.fewshot import LoadedFewShot
@@ -76,7 +77,9 @@ def labelled(
             hint = f" class{label}" if rng.random() < 0.7 else ""
             side.append(f"{' '.join(map(str, words[:cut]))}{hint}")
         texts.append(side)
-    return LabelledTexts(name, tuple(texts), labels, names, "0" * 64, CLASSES[name])
+    return LabelledTexts(
+        name, tuple(texts), labels, names, "0" * 64, tuple(data_set(name).classes.values())
+    )
 
 
 def probed(texts: LabelledTexts, how: Classify = classify) -> LoadedTransfer:

@@ -68,7 +68,7 @@ def gradients(method: Any, chunk: int | None = None) -> dict[str, torch.Tensor]:
 
     method.train()
     torch.manual_seed(0)
-    batch = Batch((method.tokenize(sentences(6, seed=4)),))
+    batch = Batch((method.assemble(method.token_ids(sentences(6, seed=4))),))
     backward(method, batch, chunk=chunk)
     found = {n: p.grad.clone() for n, p in method.named_parameters() if p.grad is not None}
     method.zero_grad()

@@ -14,10 +14,9 @@ from models import TOY_ROWS, Columns, built, sentences, toy
 from bench.method.batch import Batch
 from bench.method.features import pad
 from bench.methods.consert import ConSERT
-from bench.methods.promcse import PromCSE
 from bench.methods.promptbert import PromptBERT
 from bench.methods.simcse import SimCSE
-from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
+from bench.training.batches import batch_of, batches, row_order
 
 CPU = torch.device("cpu")
 
@@ -46,21 +45,6 @@ def test_a_thread_makes_the_same_batches(tiny: str, tmp_path: Path, cls: Any) ->
         return list(islice(made, 7))
 
     assert all(same(a, b) for a, b in zip(feed(0), feed(3), strict=True))
-
-
-@pytest.mark.parametrize("cls", [SimCSE, PromptBERT, ConSERT, PromCSE])
-def test_padding_to_a_multiple_changes_no_loss(tiny: str, tmp_path: Path, cls: Any) -> None:
-    method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=5)
-    method.eval()  # no dropout: its masks have the shape of the padding
-    corpus = Columns(method.token_ids(sentences(5)))
-    plain = batch_of(method, corpus, 0, np.arange(5), 0)
-    wide = lengthen(
-        batch_of(method, corpus, 0, np.arange(5), 0), method.pad_id, longest_input(method), 23
-    )
-    lengths = [view["input_ids"].shape[1] for view in wide.columns]
-    assert all(length % 23 == 0 for length in lengths) and wide.tokens == plain.tokens
-    assert lengths != [view["input_ids"].shape[1] for view in plain.columns]
-    assert method(wide).total.item() == pytest.approx(method(plain).total.item(), abs=2e-5)
 
 
 @pytest.mark.parametrize("as_arrays", [True, False])

@@ -18,9 +18,12 @@ from torch import Tensor
 
 from bench.base.errors import BenchError
 from bench.method import Batch, Loss, TorchMethod, features, passes
+from bench.method.contract import fitted
 from bench.method.features import Features
+from bench.method.own_vectors import own_backbone
 from bench.method.plugins import discover
 from bench.method.recipes import merge_recipe
+from bench.method.torch_method import is_split
 from bench.run.planned import learns
 from bench.training.gradient import backward
 
@@ -43,7 +46,7 @@ VALUES: dict[str, dict[str, Any]] = {
 
 def goes(name: str, setting: str, variant: str) -> bool:
     cls = REGISTRY[name].cls
-    if not issubclass(cls, TorchMethod) or cls.fitted == "pass" or cls.own_backbone:
+    if not issubclass(cls, TorchMethod) or fitted(cls) == "pass" or own_backbone(cls):
         return False
     if not learns(cls, setting):
         return False
@@ -127,7 +130,7 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_pa
     after = torch.rand(1)
 
     monkeypatch.setattr(passes, "checkpoint", keep_everything)
-    other.chunk = 3  # if the loss itself works in slices
+    other._chunk = 3  # if the loss itself works in slices
     torch.manual_seed(3)
     wanted = []
     for batch in batches:
@@ -207,7 +210,7 @@ def test_a_loss_that_is_not_split_runs_whole_and_is_refused_in_slices(tmp_path: 
     features: Features = method.assemble([[1], [2, 3], [4, 4, 1]])
     found = backward(method, Batch((features,)))
     assert method.dense.weight.grad is not None and found.keys() == {"loss", "half"}
-    assert not Whole.is_split()
+    assert not is_split(Whole)
     with pytest.raises(BenchError, match="defines its loss as a whole") as error:
         backward(method, Batch((features,)), chunk=2)
     assert "--chunk" in str(error.value.hint)

@@ -13,8 +13,9 @@ import torch
 from models import Columns, built, sentences
 
 from bench.base.errors import Interrupted, RunFailed
-from bench.method import Context, SilentReporter
+from bench.method import Context
 from bench.method.config import RunConfig
+from bench.method.context import SilentReporter
 from bench.methods.simcse import SimCSE
 from bench.records.curve import read_curve
 from bench.training.checkpoints import Checkpoints

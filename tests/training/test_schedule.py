@@ -12,8 +12,9 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, toy, toy_recipe
 
-from bench.method import UncorrectedAdamW, adamw
+from bench.method import adamw
 from bench.method.budget import total_steps
+from bench.method.optimizer import UncorrectedAdamW
 from bench.training.batches import row_order
 from bench.training.loop import run_loop
 

@@ -212,7 +212,7 @@ def test_the_same_training_in_chunks_goes_on_where_memory_ran_out(tmp_path: Path
     class Filling(InParts):
         def prepare(self, batch: Batch) -> None:
             self.dense.bias.data += 0.25  # like a momentum copy: at each try of a step
-            if batch.step == 3 and self.chunk is None:
+            if batch.step == 3 and self._chunk is None:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
 
     class Roomy(InParts):

@@ -13,7 +13,7 @@ from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.board.verify.findings import make_finding, name_score
 from bench.board.verify.scores import NO_SUITE
 from bench.data.sets import DataFolder
-from bench.method import SilentReporter
+from bench.method.context import SilentReporter
 from bench.records.record import AVERAGE, Score
 from bench.records.run import Run
 from bench.records.store import RunsFolder

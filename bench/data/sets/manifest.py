@@ -133,6 +133,16 @@ class DataSet:
     """Whether a user has to accept the terms: they are shown before a download."""
     languages: tuple[str, ...] = ("en",)
     """Languages of an evaluation set's sentences, as ISO 639-1 codes."""
+    classes: Mapping[str, str] = field(default_factory=dict)
+    """Of a labelled set: each label as the files write it -> the name of its class, in the order of
+    the classes' numbers."""
+    cells: tuple[str, ...] = ("text",)
+    """What the cells of a labelled set's rows are: "label"; "text", twice for a pair; what is
+    called otherwise is not read. Without a label all rows of a file are of the class that its role
+    names."""
+    separators: str = "\t"
+    """Characters that end a cell of a labelled set's rows; the last cell goes on to the line's end.
+    """
 
     @property
     def places(self) -> tuple[str, ...]:

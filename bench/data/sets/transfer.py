@@ -1,14 +1,14 @@
-"""Readers of the sets of texts with a class each: SentEval's seven transfer sets, and the eight
-short-text clustering sets of SCCL.
+"""The reader of sets of texts with a class each, as SentEval's seven transfer sets are.
 
-The transfer sets (MR CR SUBJ MPQA SST-2 TREC MRPC) are in SentEval's own files. As SentEval reads
-them: MR, CR, SUBJ, MPQA and TREC are latin-1, the others UTF-8; the first four are cut by Python's
-splitlines (where U+0085 ends a line too), the others by line feeds; text is split on white space.
-Blank lines of CR and MPQA stay, as empty sentences with a label.
+The set's entry in the manifest says what the cells of a row are and which classes there are. As
+SentEval reads its own files: text is split on white space, and blank lines of CR and MPQA stay, as
+empty sentences with a label.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,18 +16,12 @@ import numpy as np
 from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets import (
     DataFolder,
+    DataSet,
     Found,
     data_set,
+    data_sets,
     single_spaced,
 )
-
-QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-CLASSES = {
-    **dict.fromkeys(("MR", "CR", "MPQA", "SST-2"), ("negative", "positive")),
-    "SUBJ": ("subjective", "objective"),
-    "TREC": QUESTIONS,
-    "MRPC": ("different", "paraphrase"),
-}
 
 Row = tuple[tuple[str, ...], int]
 """One sentence, or the two of a pair, and a label."""
@@ -62,15 +56,16 @@ class LabelledTexts:
 
 
 def read_transfer(folder: DataFolder, task: str) -> LabelledTexts:
-    """Return a transfer set, checked against the known facts about its files.
+    """Return a labelled set, checked against the known facts about its files.
 
     Raises DataMissing, DataDamaged, UnknownName.
     """
-    if task not in CLASSES:
-        raise UnknownName("transfer task", task, CLASSES)
     wanted = data_set(task)
+    if not wanted.classes:
+        labelled = [name for name, known in data_sets().items() if known.classes]
+        raise UnknownName("labelled set", task, labelled)
     copy = folder.open(wanted)
-    rows = [(*row, file.file.split) for file in copy.files for row in parse_texts(task, file)]
+    rows = [(*row, file.file.split) for file in copy.files for row in parse_rows(wanted, file)]
     split = [name for _, _, name in rows]
     if any(split.count(name) != n for name, n in wanted.items.items()):
         raise DataDamaged(
@@ -83,47 +78,32 @@ def read_transfer(folder: DataFolder, task: str) -> LabelledTexts:
         labels=np.array([label for _, label, _ in rows], dtype=np.int64),
         split=np.array(split),
         sha256=copy.sha256,
-        classes=CLASSES[task],
+        classes=tuple(wanted.classes.values()),
     )
 
 
-def _parse_sst(line: str) -> Row:
-    text, label, *_ = line.split("\t")
-    return (single_spaced(text),), ("0", "1").index(label)
-
-
-def _parse_trec(line: str) -> Row:
-    target, question = line.split(":", 1)
-    return (single_spaced(question.split(" ", 1)[1]),), QUESTIONS.index(target)
-
-
-def _parse_mrpc(line: str) -> Row:
-    label, _, _, first, second, *_ = line.split("\t")  # quotes are text
-    return (single_spaced(first), single_spaced(second)), ("0", "1").index(label)
-
-
-_PARSERS = {"SST-2": _parse_sst, "TREC": _parse_trec, "MRPC": _parse_mrpc}
-
-
-def parse_texts(task: str, copy: Found) -> list[Row]:
-    """Return the rows of a file.
-
-    Of MR, CR, SUBJ and MPQA a file has one class, which its role names. Raises DataDamaged.
-    """
+def parse_rows(wanted: DataSet, copy: Found) -> Iterator[Row]:
+    """Yield the rows of a file. Raises DataDamaged for a row without a label of the set."""
+    labels = list(wanted.classes)
+    separator = re.compile(f"[{re.escape(wanted.separators)}]")
     text = copy.text.replace("\r\n", "\n").replace("\r", "\n")  # as Python's text mode
-    if task not in _PARSERS:
-        return [
-            ((single_spaced(line),), int(copy.file.role == "positive"))
-            for line in text.splitlines()
-        ]
-    rows = []
-    for number, line in enumerate(
-        text.removesuffix("\n").split("\n")[copy.file.header :], start=1 + copy.file.header
-    ):
-        try:
-            rows.append(_PARSERS[task](line.strip()))
-        except (ValueError, IndexError):
+    lines = text.removesuffix("\n").split("\n")
+    header = copy.file.header
+    for number, line in enumerate(lines[header:], start=1 + header):
+        if "label" not in wanted.cells:
+            yield (single_spaced(line),), labels.index(copy.file.role)
+            continue
+        cells = separator.split(line, maxsplit=len(wanted.cells) - 1)
+        texts = []
+        label = ""
+        for kind, cell in zip(wanted.cells, cells, strict=False):
+            if kind == "text":
+                texts.append(single_spaced(cell))  # quotes are text
+            if kind == "label":
+                label = cell.strip()
+        if len(cells) < len(wanted.cells) or label not in labels:
             raise DataDamaged(
-                f"{copy.file.name}: line {number} is not in SentEval's format: '{line[:40]}'"
-            ) from None
-    return rows
+                f"{copy.file.name}: line {number}: '{line[:40]}' is not "
+                f"{', '.join(wanted.cells)} with a label of {', '.join(labels)}"
+            )
+        yield tuple(texts), labels.index(label)

@@ -33,11 +33,13 @@ from bench.data.corpora.columns import COLUMNS_OF
 from bench.method import Context, Method
 from bench.method.batch import Batch, Loss
 from bench.method.building import build_method
+from bench.method.finished import reads_of
+from bench.method.own_vectors import OwnVectors
 from bench.method.plugins import Plugin
 from bench.method.recipe_checks import check_entries, check_overrides
 from bench.method.recipe_files import fits_selector, read_recipes
 from bench.method.recipes import choose_entry, merge_recipe, variants_of
-from bench.method.torch_method import TorchMethod
+from bench.method.torch_method import TorchMethod, is_split, training_state, views_of
 from bench.run.conformance import Failed, fail_if, once_each, result_of
 from bench.run.planned import learns
 from bench.run.search.space import check_searched_key, read_dimension, with_searched_values
@@ -67,7 +69,7 @@ def check_method(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Find
     check_entries(cls, read_recipes(plugin.folder, plugin.name).recipes)
     results: list[Finding] = []
     with tempfile.TemporaryDirectory() as folder:
-        backbone = tiny_backbone(Path(folder) / "tiny", prefix=5 if PREFIX in cls.reads else 0)
+        backbone = tiny_backbone(Path(folder) / "tiny", prefix=5 if PREFIX in reads_of(cls) else 0)
         for setting, variant in product(cls.settings, ("", *variants_of(cls))):
             name = f"{setting}+{variant}" if variant else setting
             case = Case(plugin, setting, backbone, overrides, Path(folder) / name, variant)
@@ -156,7 +158,7 @@ class Case:
     def build(self, seed: int = 1) -> Method:
         cls = self.plugin.cls
         trained = learns(cls, self.setting)
-        if cls.own_backbone:
+        if issubclass(cls, OwnVectors):
             backbone = Reference(name=cls.own_backbone, revision="unknown", path=None)
         else:
             backbone = resolve(self.backbone)
@@ -175,7 +177,8 @@ class Case:
         return method
 
     def loss(self, method: TorchMethod, step: int = 0) -> Loss:
-        return checked_loss(method, method(self.batch(method, step)))
+        computed_by = type(method).loss if is_split(method) else type(method).forward
+        return checked_loss(computed_by, method(self.batch(method, step)))
 
     def batch(self, method: TorchMethod, step: int = 0) -> Batch:
         """Return a batch of the sentences, in another order at every step."""
@@ -324,7 +327,7 @@ def nothing_frozen_moves(case: Case) -> str:
     optimizer.step()
     now = method.state_dict()
     moved = {name for name, tensor in before.items() if not torch.equal(tensor, now[name])}
-    lost = ", ".join(sorted(moved - set(method.training_state()))[:3])
+    lost = ", ".join(sorted(moved - set(training_state(method)))[:3])
     fail_if(lost, f"moved, but neither in the checkpoint nor in the state to resume from: {lost}")
     fail_if(not moved, "an optimiser step changed nothing")
     return f"{len(moved)} tensors moved, {len(before) - len(moved)} did not"
@@ -343,7 +346,7 @@ def training_goes_on(case: Case) -> str:
     torch.manual_seed(0)
     optimizer = first.optimizer()
     losses = [_step(first, case, optimizer, step) for step in range(STOPPED)]
-    state = {name: tensor.clone() for name, tensor in first.training_state().items()}
+    state = {name: tensor.clone() for name, tensor in training_state(first).items()}
     optimizer_state = copy.deepcopy(optimizer.state_dict())
     generator_state = torch.get_rng_state()
     losses += [_step(first, case, optimizer, step) for step in range(STOPPED, STEPS)]
@@ -380,7 +383,7 @@ def a_batch_can_be_cut(case: Case) -> str:
     """
 
     method = case.trained()
-    if not method.is_split():
+    if not is_split(method):
         return "--chunk does not apply: it defines forward(batch) as a whole"
     batch = case.batch(method)
     for module in method.modules():
@@ -390,7 +393,7 @@ def a_batch_can_be_cut(case: Case) -> str:
     def views(chunk: int | None, seed: int) -> tuple[torch.Tensor, ...]:
         torch.manual_seed(seed)
         with torch.no_grad(), in_chunks(method, chunk):
-            return method.views_of(batch)
+            return views_of(method, batch)
 
     whole, apart = views(None, 0), views(3, 0)
     others = [views(None, seed) for seed in (1, 2, 3)]
@@ -412,7 +415,7 @@ def space_is_sound(case: Case) -> str:
     """Check that the method accepts every value of its own search spaces."""
     plugin = case.plugin
     recipe = case.build().recipe
-    path = None if plugin.cls.own_backbone else resolve(case.backbone).path
+    path = None if issubclass(plugin.cls, OwnVectors) else resolve(case.backbone).path
     searched: list[tuple[str, Any]] = []
     for table in read_recipes(plugin.folder, plugin.name).spaces:
         fits_setting = fits_selector(table.setting, case.setting)

@@ -11,7 +11,8 @@ import numpy as np
 
 from bench.base import __version__
 from bench.base.errors import BenchError, RunFailed
-from bench.method import Method
+from bench.method.finished import FinishedEncoder
+from bench.method.own_vectors import OwnVectors
 from bench.method.plugins import Plugin
 from bench.records.record import public_name
 
@@ -19,7 +20,7 @@ LONGEST_NAME = 60
 """Characters of a model's name."""
 
 
-class ExternalModel(Method):
+class ExternalModel(FinishedEncoder, OwnVectors):
     """The method of an encoder that somebody else built."""
 
     settings = ("none",)

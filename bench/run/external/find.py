@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.base.errors import BenchError, NotAModel, UnknownName
 from bench.base.text import one_value
+from bench.method.own_vectors import own_backbone
 from bench.method.plugins import Plugin
 from bench.papers import find_checkpoint
 from bench.records import RunsFolder
@@ -99,7 +100,7 @@ def find_model(
             f"--set {key}=...: not for models of kind {plugin.name}, which bench does not build",
             "--set is for a folder or a model of the hub",
         )
-    backbone = str(plugin.cls.own_backbone)
+    backbone = str(own_backbone(plugin.cls))
     return Model(text or backbone, plugin.name, backbone, overrides, plugin)
 
 

@@ -12,9 +12,9 @@ import hashlib
 import warnings
 from dataclasses import replace
 
-from bench.method import prompted, task_prompt
 from bench.method.answers import answers_alike
 from bench.method.config import RunConfig
+from bench.method.prompts import prompted, task_prompt
 from bench.records import RunsFolder
 from bench.records.sizes import VECTORS
 from bench.run.external.objects import ANSWERS, ObjectModel

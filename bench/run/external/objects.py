@@ -12,9 +12,10 @@ import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.base.user_code import place_of
-from bench.method import Recipe, prompted
+from bench.method import Recipe
 from bench.method.answers import ask_probe, hash_answers
 from bench.method.plugins import Plugin
+from bench.method.prompts import prompted
 from bench.run.external.external import ExternalModel, as_vectors, external_plugin
 from bench.run.external.library_object import facts_of_library, hash_of_library
 

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from bench.backbones import Reference
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
-from bench.method import prompted, task_prompt
 from bench.method.config import RunConfig
+from bench.method.own_vectors import own_backbone
 from bench.method.plugins import Registry, discover
+from bench.method.prompts import prompted, task_prompt
 from bench.records import RunsFolder
 from bench.run.external.external import ExternalModel
 from bench.run.external.find import Model
@@ -62,7 +63,7 @@ def _plan_run_again(
         )
     run = find_run(str(folder), model.store(RunsFolder(folder)), plugins)
     backbone = backbone_of(run.record, run.plugin, run.folder.absolute().parent)
-    if not run.plugin.cls.own_backbone:
+    if not own_backbone(run.plugin.cls):
         backbone = ready(backbone)
     title = "".join(config.names) or str(run.record.provenance.backbone.title or "")
     backbone = dataclasses.replace(backbone, title=title)

@@ -24,7 +24,8 @@ from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult,
 from bench.score.suites.vectors import check_variety, float32_vectors, scoring
 
 PROTOCOL = "senteval-probe/1"
-TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
+AVERAGED = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")  # papers print the mean of these
+SETS = (*AVERAGED,)  # a further set stands behind them, and is not in the average
 LARGEST = 1e15
 PARAPHRASES = "MRPC"  # papers also print F1 of this set
 
@@ -169,8 +170,8 @@ SUITE = Suite(
         "Can a linear classifier read sentiment, topic or paraphrase from frozen vectors? "
         "SentEval's seven tasks."
     ),
-    tasks=tuple(transfer_task(name, name, "transfer", PROTOCOL, classify) for name in TASKS),
-    average=TASKS,
+    tasks=tuple(transfer_task(name, name, "transfer", PROTOCOL, classify) for name in SETS),
+    average=AVERAGED,
     docs="suites.md#transfer",
     extra_detail=("classes", "dev", "fits", "folds"),
 )

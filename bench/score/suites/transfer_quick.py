@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from bench.data.sets.transfer import LabelledTexts
-from bench.score.metrics.probe import (
-    stratified_folds,
-)
+from bench.score.metrics.probe import stratified_folds
 from bench.score.suites.task import Suite
 from bench.score.suites.transfer import Classified, transfer_task
 
-SETS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
+AVERAGED = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
+SETS = (*AVERAGED,)  # a further set stands behind them, and is not in the average
 FOLDS, SEED = 5, 1111
 INVERSE_PENALTY, ITERATIONS = 0.01, 100
 
@@ -55,7 +54,7 @@ SUITE = Suite(
         transfer_task(name, f"{name}-quick", "transfer-quick", "logreg-probe/1", classify_quickly)
         for name in SETS
     ),
-    average=tuple(f"{name}-quick" for name in SETS),
+    average=tuple(f"{name}-quick" for name in AVERAGED),
     docs="suites.md#transfer",
     extra_detail=("classes",),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import pytest
 from make_manifest import update
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.data.sets import DataFolder, data_set
-from bench.data.sets.transfer import CLASSES, read_transfer
+from bench.data.sets import DataFolder, Found, data_set
+from bench.data.sets.transfer import parse_rows, read_transfer
 
 # (split, items, items per class), as SentEval's readers count them
 COUNTS = {
@@ -56,7 +57,7 @@ def copy(shared, tmp_path):
     return copied
 
 
-@pytest.mark.parametrize("task", CLASSES)
+@pytest.mark.parametrize("task", COUNTS)
 def test_the_real_data_has_the_known_counts(folder, task):
     texts = read_transfer(folder, task)
     for split, n, per_class in COUNTS[task]:
@@ -160,6 +161,19 @@ def test_a_damaged_file_is_refused_by_name(copy, task, file, damage, message):
     with pytest.raises(DataDamaged, match=message) as caught:
         read_transfer(DataFolder(target.parents[2] if task == "SST-2" else target.parents[1]), task)
     assert file in caught.value.message and "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("change", [{"classes": {"1": "paraphrase"}}, {"separators": ";"}])
+def test_an_entry_that_does_not_fit_its_files_is_told_by_the_first_line(change):
+    file = data_set("MRPC").files[0]
+    row = '#Quality\t...\n1\t7\t8\ta "cat"\ta  cat\n0\t7\t8\ta cat\ta dog\n'
+    found = Found(file, Path(file.path), "any", "0" * 64, row)
+    assert list(parse_rows(data_set("MRPC"), found)) == [
+        (('a "cat"', "a cat"), 1),
+        (("a cat", "a dog"), 0),
+    ]
+    with pytest.raises(DataDamaged, match="line [23]: '[01]\t7.* is not label, id, id, text, text"):
+        list(parse_rows(replace(data_set("MRPC"), **change), found))
 
 
 def test_remaking_the_manifest_changes_nothing(shared):

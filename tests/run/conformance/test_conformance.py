@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.method import Batch, Features, Loss, Method, TorchMethod
+from bench.method.own_vectors import own_backbone
 from bench.method.plugins import Plugin, discover, from_file
 from bench.method.recipes import variants_of
 from bench.methods.simcse import SimCSE
@@ -70,7 +71,7 @@ NEEDS = {
     "truncated": {"pooling": "cls", "size": "16"},
 }
 REGISTRY = discover()
-OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if REGISTRY[name].cls.own_backbone is None]
+OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if own_backbone(REGISTRY[name].cls) is None]
 
 
 @pytest.mark.slow
