@@ -14,7 +14,7 @@ from io import StringIO
 from bench.base.foreign_text import format_csv_value
 
 MAY_BE_BEST = "may be the best"
-SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", MAY_BE_BEST: "◆"}
+SIGNS = {"outside": "*", "not tested": "-", MAY_BE_BEST: "◆"}
 """What a cell says of its number -> the sign that texts have for it. Pages shade candidates for the
 best."""
 
@@ -56,6 +56,8 @@ class GridColumn:
     right: bool = False
     # its texts fold; columns are left out rather than that it gets narrower; 0: it never folds
     wrap: int = 0
+    # columns are left out rather than that texts of up to so many characters fold
+    whole: int = 0
     # columns with the highest number are left out first; 0: never
     drop: int = 0
 
@@ -93,11 +95,13 @@ class Grid:
 
     columns: tuple[GridColumn, ...]
     rows: tuple[GridRow, ...]
+    # what the table finds, in sentences: it stands first
+    lead: str = ""
     title: str = ""
     # numbered from 1
     footnotes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    # a small table that explains marks
+    # a small table that stands below the notes
     below: Grid | None = None
     # how to see the columns that a terminal has no room for
     whole: str = "a wider terminal"

@@ -44,18 +44,20 @@ def _notes(table: Grid, mark: str, written: Callable[[str], str]) -> list[str]:
 def as_markdown(table: Grid) -> str:
     """Write a table for code hosts; ends with a newline."""
     lines = []
+    if table.lead:
+        lines += [escape_markdown(table.lead, None), ""]
     if table.title:
         lines += [f"**{escape_markdown(table.title)}**", ""]
     lines.append(_pipes(escape_markdown(column.name) for column in table.columns))
     lines.append(_pipes("--:" if column.right else ":--" for column in table.columns))
     for row in table.rows:
         lines.append(_pipes(map(_markdown_cell, row.printed)))
-    if table.below:
-        lines += ["", as_markdown(table.below).rstrip("\n")]
     notes = _notes(table, "<sup>{}</sup> ", lambda note: escape_markdown(note, None))
     if notes:
         lines.append("")
     lines += [f"- {note}" for note in notes]
+    if table.below:
+        lines += ["", as_markdown(table.below).rstrip("\n")]
     return "\n".join(lines) + "\n"
 
 
@@ -80,10 +82,10 @@ def latex_document(tables: Sequence[Grid]) -> str:
 
 
 def as_latex(table: Grid) -> str:
-    """Write a float with booktabs' rules; the title, footnotes and notes are its caption."""
+    """Write a float with booktabs' rules; lead, title, footnotes and notes are its caption."""
     caption = _notes(table, r"\textsuperscript{{{}}} ", _sentence)
-    if table.title:
-        caption.insert(0, _sentence(table.title))
+    begin = [_sentence(text) for text in (table.lead, table.title) if text]
+    caption = [*begin, *caption]
     tables = [_tabular(table)]
     if table.below:
         tables.append(_tabular(table.below))
@@ -143,14 +145,15 @@ def as_html(table: Grid) -> str:
     for side, column in zip(sides, table.columns, strict=True):
         head += f'<th{_class(side)} scope="col">{html_text(column.name)}</th>'
     body = "\n".join(_html_row(row, sides) for row in table.rows)
+    lead = f"<p>{html_text(table.lead)}</p>" if table.lead else ""
     caption = f"<caption>{html_text(table.title)}</caption>" if table.title else ""
     small = as_html(table.below) if table.below else ""
     below = ""
     for note in _notes(table, "<sup>{}</sup> ", html_text):
         below += f"<div><small>{note}</small></div>"
     return (
-        f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
-        f"{small}{below}\n"
+        f"{lead}<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+        f"{below}{small}\n"
     )
 
 

@@ -74,12 +74,14 @@ def draw_grids(tables: Iterable[Grid], console: Console, width: int) -> Group:
 def draw_grid(table: Grid, console: Console, width: int) -> Group:
     """Draw a table at most ``width`` wide, if that is possible, with its title and its notes."""
     parts: list[RenderableType] = []
+    if table.lead:
+        parts += [Text(_visible(table.lead, console), "bold"), Text("")]
     if table.title:
         parts.append(Text(_visible(table.title, console), "bold"))
     columns, left_out = _draw_columns(table, console, width)
     parts.append(columns)
-    if table.below:
-        parts += [Text(""), draw_grid(table.below, console, width), Text("")]
+    if table.lead:
+        parts.append(Text(""))
     notes = [f"{_raised((i,))} {note}" for i, note in enumerate(table.footnotes, 1)]
     notes += table.notes
     if table.key and console.color_system is not None:  # else no text is bold
@@ -88,6 +90,8 @@ def draw_grid(table: Grid, console: Console, width: int) -> Group:
         names = list_names(left_out, MOST_NAMES)
         notes.append(f"not shown at {width} columns: {names} ({table.whole})")
     parts += [Text(_visible(note, console), "dim") for note in notes]
+    if table.below:
+        parts += [Text(""), draw_grid(table.below, console, width)]
     return Group(*parts)
 
 
@@ -95,13 +99,14 @@ def _draw_columns(table: Grid, console: Console, width: int) -> tuple[Table, lis
     """Draw the columns that have room, and return the names of the others."""
     drawn = [_draw_column(table, number, console) for number in range(len(table.columns))]
     least = []
-    with_whole_words = []
+    unbroken = []
     for column, cells in zip(table.columns, drawn, strict=True):
         widest, word = _widths(cells, console)
         least.append(min(widest, column.wrap or widest))
-        with_whole_words.append(max(least[-1], min(widest, word, LONGEST_WORD)))
+        whole = max(min(word, LONGEST_WORD), column.whole)
+        unbroken.append(max(least[-1], min(widest, whole)))
     shown = list(range(len(drawn)))
-    while len(shown) > 1 and sum(with_whole_words[i] for i in shown) > width:
+    while len(shown) > 1 and sum(unbroken[i] for i in shown) > width:
         droppable = [i for i in shown if table.columns[i].drop]
         if not droppable:
             break

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.compare.consistency import printed_runs
-from bench.compare.formatting import setting_words
+from bench.compare.words.names import setting_words
 from bench.papers import Checkpoint, PrintedRow, ReferenceResult
 from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun
