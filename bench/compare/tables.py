@@ -76,7 +76,6 @@ def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]
         sent = [replace(table, sender=sender) for table in with_baseline(sent, None)]
         tables += [with_notes(judge(table, by_id), sent, records) for table in sent]
     tables = _in_order(_without_sample(tables), options.main_budget)
-    tables = [with_values(table, records) for table in tables]
     if options.with_paper:
         tables = [with_paper(table, records) for table in tables]
     if options.cost:
@@ -137,6 +136,7 @@ def _summarised(
 
     A run without training is as long as any budget, so it has a row next to the runs of each.
     """
+    by_id = {record.run_id: record for record in records}
     rarer = {} if options.together else rarer_budgets(records, usual)
     groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
@@ -164,5 +164,6 @@ def _summarised(
             length = budget
             if not budget and place in several_lengths:
                 length = usual[place]
-            made.append(replace(table, chosen_on=name, budget=budget, length=length))
+            table = replace(table, chosen_on=name, budget=budget, length=length)
+            made.append(with_values(table, by_id))
     return made

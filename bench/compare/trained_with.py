@@ -10,6 +10,7 @@ from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import Table
 from bench.compare.statistics.terms import CORPUS, PRECISION, PROCESSES, determined_terms, terms_of
 from bench.records.record import RunRecord
+from bench.records.value_sources import kind_of_values
 
 STEPS = "steps"
 FIRST = (STEPS, "batch_size", "max_seq_length", "learning_rate", "temperature", CORPUS)
@@ -20,7 +21,8 @@ NULL = "null"
 
 
 def with_values(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """Return the table with the values of each row in which two of its rows differ.
+    """Return the table with where the values of each row come from, and with those in which two of
+    its rows differ.
 
     A value that only the recipe of one row has sets no two rows apart.
     """
@@ -29,7 +31,9 @@ def with_values(table: Table, records: Mapping[str, RunRecord]) -> Table:
     rows = []
     for row, of_row in zip(table.rows, values, strict=True):
         told = {key: of_row[key] for key in shown if of_row.get(key, NULL) != NULL}
-        rows.append(replace(row, trained_with=told))
+        kinds = dict.fromkeys(kind_of_values(records[run]) for run in row.runs)
+        source = ", ".join(kind for kind in kinds if kind)
+        rows.append(replace(row, trained_with=told, values=source))
     return replace(table, rows=tuple(rows))
 
 

@@ -11,6 +11,7 @@ from bench.base.grid import csv_lines
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.compare.words.finding import table_finding, verdict_word
 from bench.compare.words.names import baseline_name, row_name, table_name
+from bench.compare.words.notes import table_notes
 
 SCHEMA = "bench.compare/4"
 HEADING = (
@@ -169,7 +170,7 @@ def table_data(table: Table) -> dict[str, Any]:
         "baseline_name": baseline_name(table),
         "tested": None if table.tested is None else _facts(table.tested),
         "rows": [_row(row, table) for row in table.rows],
-        "notes": list(table.notes),
+        "notes": table_notes(table),
     }
 
 

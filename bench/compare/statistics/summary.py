@@ -6,12 +6,11 @@ Two numbers meet in one column only under one suite and protocol. What makes two
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from bench.base.text import list_names, plural
 from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.rows import (
     RowRuns,
@@ -24,16 +23,11 @@ from bench.compare.statistics.table import (
     Row,
     Table,
 )
-from bench.compare.words.names import row_name
 from bench.records.names import text_of
-from bench.records.value_sources import kind_of_values
 from bench.score.suites import find_metric, name_average
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord, Score
-
-FEW_IDS = 3
-"""Runs that a note names by their ids; of more it says how many there are."""
 
 
 def summarise(
@@ -134,7 +128,13 @@ def _table(
     rows = [_row(row_runs, columns, by_run) for row_runs in grouped]
     has_head = columns[-1:] == (AVERAGE,) or (len(columns) == 1 and not falling)
     ordered = sorted(_marked(rows, columns, falling), key=_best_first if has_head else _by_name)
-    table = Table(
+    notes = []
+    if falling:
+        notes.append(f"lower is better: {', '.join(falling)}")
+    holds = name_average(suite, protocol)
+    if AVERAGE in columns and holds:
+        notes.append(f"{AVERAGE} is the mean of {holds}")
+    return Table(
         setting=setting or None,
         backbone=backbone or None,
         suite=suite,
@@ -142,39 +142,9 @@ def _table(
         metric=", ".join(dict.fromkeys(metric.name for metric in metrics.values())),
         columns=columns,
         rows=tuple(ordered),
+        notes=tuple(notes),
         falling=falling,
     )
-    notes = []
-    if falling:
-        notes.append(f"lower is better: {', '.join(falling)}")
-    notes += _notes_on_runs(grouped, rows, table)
-    holds = name_average(suite, protocol)
-    if AVERAGE in columns and holds:
-        notes.append(f"{AVERAGE} is the mean of {holds}")
-    return replace(table, notes=tuple(notes))
-
-
-def _notes_on_runs(grouped: Sequence[RowRuns], rows: Sequence[Row], table: Table) -> Iterator[str]:
-    """Yield a line for runs without a score of a column, for runs dated in the future, and for runs
-    that are left out. ``rows``: those of ``grouped``, in its order.
-    """
-    older: dict[str, tuple[str, ...]] = {}
-    for row_runs, row in zip(grouped, rows, strict=True):
-        name = row_name(row, table)
-        yield from _missing_seeds(name, row, table.columns)
-        if row_runs.ahead:
-            early = list_names(row_runs.ahead, FEW_IDS)
-            yield f"{name}: dated in the future, by a clock that was ahead: {early}"
-        if row_runs.older:
-            older[name] = row_runs.older
-    ids = [run_id for of_row in older.values() for run_id in of_row]
-    if not ids:
-        return
-    named = list_names(ids, FEW_IDS)
-    if len(ids) > FEW_IDS:
-        named = list_names(f"{len(of_row):,} of {name}" for name, of_row in older.items())
-    count = plural(len(ids), "run")
-    yield f"{count} left out, because newer runs have the same seeds: {named}"
 
 
 def _wanted_columns(
@@ -198,7 +168,6 @@ def _row(
     """Make the row of these runs. ``by_run``: run id -> its scores by column."""
     runs = row_runs.runs
     first = runs[0]
-    kinds = dict.fromkeys(map(kind_of_values, runs))
     return Row(
         method=first.method,
         variant=first.variant,
@@ -211,16 +180,10 @@ def _row(
             _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
         ),
         model=first.model_name,
-        values=", ".join(kind for kind in kinds if kind),
         other_code=row_runs.other_code,
+        older=row_runs.older,
+        ahead=row_runs.ahead,
     )
-
-
-def _missing_seeds(name: str, row: Row, columns: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each column that some runs of the row have no score for."""
-    for column, cell in zip(columns, row.cells, strict=True):
-        if cell is not None and len(cell.values) < len(row.runs):
-            yield f"{name}: {column} from {len(cell.values)} of {len(row.runs)} seeds"
 
 
 def _only(names: set[str]) -> str:

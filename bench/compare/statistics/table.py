@@ -162,6 +162,10 @@ class Row:
     trained_with: Mapping[str, str] = field(default_factory=dict)
     # the commands that show runs of other code of its method; "" if there are none
     other_code: str = ""
+    # ids of runs that are left out, because newer ones have their seeds
+    older: tuple[str, ...] = ()
+    # ids of runs that are dated in the future
+    ahead: tuple[str, ...] = ()
     # the source of its values: "paper", "recipe", "tuned: 12 trials"; "" if nothing is trained
     values: str = ""
     # the name of an evaluated object or of vectors, which is shown as the method

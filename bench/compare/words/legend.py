@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from bench.compare.statistics.table import Table
+from bench.compare.statistics.table import INCONCLUSIVE, Table
 from bench.compare.words.finding import candidates, comparison_of, ranked_rows, verdict_of
 
 MAY_BE_BEST = "may be the best"
@@ -24,7 +24,7 @@ def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
     """
     if candidates(table):
         yield f"{candidate}: {MAY_BE_BEST}"
-    if any(verdict_of(row) for row in table.rows):
+    if any(verdict_of(row) == INCONCLUSIVE for row in table.rows):
         yield 'inconclusive: the data cannot tell, which is not "equal"'
     cells = [cell for row in table.rows for cell in row.cells]
     if any(cell is not None and cell.spread for cell in cells):

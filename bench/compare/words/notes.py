@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from bench.base.text import list_names
+from bench.base.text import list_names, plural
 from bench.compare.differences import (
     CODE_OF,
     DATA_OF,
@@ -36,6 +36,9 @@ OTHER_SCORER = "scored by other code"
 OTHER_DATA = "scored on other data"
 OTHER_LIBRARIES = "made with other versions of"
 
+FEW_IDS = 3
+"""Runs that a note names by their ids; of more it says how many there are."""
+
 WIDTH = re.compile(r"\b(\d+)d\b")
 """The number of dimensions in the name of a file of word vectors: glove.6B.50d.txt."""
 
@@ -47,7 +50,12 @@ def note_lines(table: Table) -> list[str]:
         for note in row.notes:
             rows_of.setdefault(note, []).append(row_name(row, table))
     lines = [f"{note}: {list_names(names, len(names))}" for note, names in rows_of.items()]
-    return [*lines, *table.notes]
+    return [*lines, *table_notes(table)]
+
+
+def table_notes(table: Table) -> list[str]:
+    """Return the notes on runs that are not shown as the others, then the table's own."""
+    return [*_run_notes(table), *table.notes]
 
 
 def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunRecord]) -> Table:
@@ -75,6 +83,30 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
         of_table.append(f"not scored in full: {named}")
     of_table += rows_elsewhere(table, tables)
     return replace(table, rows=tuple(rows), notes=(*table.notes, *of_table))
+
+
+def _run_notes(table: Table) -> Iterator[str]:
+    """Yield a line for runs without a score of a column, for runs dated in the future, and for runs
+    that are left out."""
+    older: dict[str, tuple[str, ...]] = {}
+    for row in table.rows:
+        name = row_name(row, table)
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            if cell is not None and len(cell.values) < len(row.runs):
+                yield f"{name}: {column} from {len(cell.values)} of {len(row.runs)} seeds"
+        if row.ahead:
+            ids = list_names(row.ahead, FEW_IDS)
+            yield f"{name}: dated in the future, by a clock that was ahead: {ids}"
+        if row.older:
+            older[name] = row.older
+    left_out = [run_id for of_row in older.values() for run_id in of_row]
+    if not left_out:
+        return
+    named = list_names(left_out, FEW_IDS)
+    if len(left_out) > FEW_IDS:
+        named = list_names(f"{len(of_row):,} of {name}" for name, of_row in older.items())
+    count = plural(len(left_out), "run")
+    yield f"{count} left out, because newer runs have the same seeds: {named}"
 
 
 def _usual_text(table: Table, records: Mapping[str, RunRecord]) -> str | None:
