@@ -34,8 +34,6 @@ class GridCell:
     emphasis: str = ""
     # a relative address, for Markdown and HTML
     link: str = ""
-    # numbers of footnotes, from 1
-    marks: tuple[int, ...] = ()
 
     @property
     def main(self) -> str:
@@ -98,8 +96,6 @@ class Grid:
     # what the table finds, in sentences: it stands first
     lead: str = ""
     title: str = ""
-    # numbered from 1
-    footnotes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     # a small table that stands below the notes
     below: Grid | None = None
@@ -114,7 +110,6 @@ def grid(
     rows: Iterable[GridRow | Iterable[GridCell | str]],
     *,
     title: str = "",
-    footnotes: Sequence[str] = (),
     notes: Sequence[str] = (),
     whole: str = "a wider terminal",
 ) -> Grid:
@@ -129,7 +124,6 @@ def grid(
         columns=tuple(shape[number] for number in used),
         rows=tuple(shown),
         title=title,
-        footnotes=tuple(footnotes),
         notes=tuple(notes),
         whole=whole,
     )
@@ -149,13 +143,13 @@ def _as_row(cells: GridRow | Iterable[GridCell | str]) -> GridRow:
 
 
 def _used_columns(rows: Sequence[GridRow], columns: int) -> list[int]:
-    """Return the numbers of the columns that have a text or a mark; all of them if there are no
+    """Return the numbers of the columns that have a text; all of them if there are no
     rows."""
     if not rows:
         return list(range(columns))
     used = []
     for number, column in enumerate(zip(*(row.cells for row in rows), strict=True)):
-        if any(cell.main or cell.marks for cell in column):
+        if any(cell.main for cell in column):
             used.append(number)
     return used or [0]
 

@@ -21,7 +21,6 @@ from bench.base.grid import INDENT, SIGNS, Grid, GridCell
 from bench.base.terminal import NO_TERMINAL, terminal_width
 from bench.base.text import list_names
 
-RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 STYLES = {"best": "bold", "strong": "bold", "second": "underline", "dim": "dim"}
 """Emphasis of a cell -> its style on a terminal."""
 LONGEST_WORD = 24
@@ -82,8 +81,7 @@ def draw_grid(table: Grid, console: Console, width: int) -> Group:
     parts.append(columns)
     if table.lead:
         parts.append(Text(""))
-    notes = [f"{_raised((i,))} {note}" for i, note in enumerate(table.footnotes, 1)]
-    notes += table.notes
+    notes = list(table.notes)
     if table.key and console.color_system is not None:  # else no text is bold
         notes.append(table.key)
     if left_out:
@@ -163,16 +161,11 @@ def _draw_column(table: Grid, number: int, console: Console) -> list[Padding]:
 
 
 def _tail(cell: GridCell, encoding: str) -> str:
-    """Return what follows a cell's text: spread, sign and marks."""
+    """Return what follows a cell's text: spread and sign."""
     tail = f" ± {cell.half}" if cell.half else ""
     if cell.sign:
         tail += f" {SIGNS[cell.sign]}"
-    return encodable(tail + _raised(cell.marks), encoding)
-
-
-def _raised(marks: Sequence[int]) -> str:
-    """Write footnote numbers as raised digits: "¹·²"."""
-    return "·".join(str(mark).translate(RAISED) for mark in marks)
+    return encodable(tail, encoding)
 
 
 def _visible(text: str, console: Console) -> str:
