@@ -138,7 +138,7 @@ def _joined(parts: Mapping[str, str]) -> str:
     return ", ".join(parts[key] for key in _ORDER if parts.get(key))
 
 
-_ORDER = ("suite", "sender", "setting", "backbone", "length", "chosen on", "protocol")
+_ORDER = ("sender", "suite", "setting", "backbone", "length", "chosen on", "protocol")
 
 
 def _name_parts(table: Table) -> dict[str, str]:

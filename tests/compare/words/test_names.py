@@ -100,5 +100,5 @@ def test_tables_are_named_by_all_that_sets_them_apart() -> None:
         "CxC, cxc-parekh/1",
         "CxC, cxc-promcse/1",
         "STS, senteval-wmean/1",
-        "STS, submitted by Ada, chosen on STS-B test",
+        "submitted by Ada, STS, chosen on STS-B test",
     ]
