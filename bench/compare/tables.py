@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.base.errors import BenchError
+from bench.compare.baseline import with_baseline
 from bench.compare.costs import with_costs
 from bench.compare.differences import refuse_differences
 from bench.compare.grouping import chosen_on, rarer_budgets, usual_budgets
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.senders import sender_of
-from bench.compare.statistics.baseline import with_baseline
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.compare.trained_with import with_values

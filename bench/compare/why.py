@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import plural
+from bench.compare.baseline import find_row
 from bench.compare.judge import head_column
-from bench.compare.statistics.baseline import find_row
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import Differences
 from bench.compare.statistics.table import ALPHA, WORSE, Against, Cell, Row, Table
@@ -229,7 +229,9 @@ def _seed_steps(seeds: Seeds) -> list[Step]:
         return [(f"variance, {seeds.name}", "0", "nothing in it is random")]
     steps = list(seeds.steps)
     over = f"{_number(seeds.variance)} / {plural(len(seeds.values), 'seed')}"
-    steps.append((f"variance, {seeds.name}", _number(seeds.part), f"{over}; {_freedom(seeds.freedom)}"))
+    steps.append(
+        (f"variance, {seeds.name}", _number(seeds.part), f"{over}; {_freedom(seeds.freedom)}")
+    )
     return steps
 
 

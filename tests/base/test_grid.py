@@ -29,9 +29,9 @@ from bench.base.foreign_text import escape_csv, escape_latex, escape_markdown, m
 from bench.base.grid import Grid, GridCell, GridColumn, grid, indented
 from bench.base.printing import draw_grid, drawn_text, print_grid
 from bench.cli.options import say
+from bench.compare.baseline import with_baseline
 from bench.compare.forms.forms import format_tables
 from bench.compare.forms.scores import score_grid
-from bench.compare.statistics.baseline import with_baseline
 from bench.compare.statistics.summary import summarise
 from bench.records import RunRecord
 

@@ -10,7 +10,7 @@ from factories import RAW_PROTOCOL, STS, family, record, sts_scores
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
-from bench.compare.statistics.baseline import with_baseline
+from bench.compare.baseline import with_baseline
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.records import Code, CorpusUsed, RunRecord, Score
@@ -143,7 +143,7 @@ def test_baseline_differences() -> None:
         "simcse"
     ]
     assert compared(family(), "dcpcse+mlm").baseline == "dcpcse+mlm"
-    with pytest.raises(UnknownName, match="nearest: simcse"):
+    with pytest.raises(UnknownName, match="nearest: SimCSE"):
         compared(family(), "simsce")
 
 
