@@ -80,10 +80,7 @@ def test_printed_numbers_of_methods_equal_the_papers() -> None:
 
 def test_measured_numbers_of_methods_equal_the_published_runs() -> None:
     judged = published_rows.unsupervised_rows(f"{published_rows.VERSION}/runs")
-    found = {
-        row["name"]: row["cells"]["Avg."]["against"]
-        for row in judged
-    }
+    found = {row["name"]: row["cells"]["Avg."]["against"] for row in judged}
     rows = table("methods.md", "measured")
     tested = {method for method, of in found.items() if of and of["verdict"]}
     assert {method for method, _, _ in rows} == tested
