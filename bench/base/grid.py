@@ -14,7 +14,7 @@ from io import StringIO
 from bench.base.foreign_text import format_csv_value
 
 MAY_BE_BEST = "may be the best"
-SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", MAY_BE_BEST: "◆"}
+SIGNS = {"outside": "*", "not tested": "-", MAY_BE_BEST: "◆"}
 """What a cell says of its number -> the sign that texts have for it. Pages shade candidates for the
 best."""
 
@@ -34,8 +34,6 @@ class GridCell:
     emphasis: str = ""
     # a relative address, for Markdown and HTML
     link: str = ""
-    # numbers of footnotes, from 1
-    marks: tuple[int, ...] = ()
 
     @property
     def main(self) -> str:
@@ -56,6 +54,8 @@ class GridColumn:
     right: bool = False
     # its texts fold; columns are left out rather than that it gets narrower; 0: it never folds
     wrap: int = 0
+    # columns are left out rather than that texts of up to so many characters fold
+    whole: int = 0
     # columns with the highest number are left out first; 0: never
     drop: int = 0
 
@@ -93,11 +93,11 @@ class Grid:
 
     columns: tuple[GridColumn, ...]
     rows: tuple[GridRow, ...]
+    # what the table finds, in sentences: it stands first
+    lead: str = ""
     title: str = ""
-    # numbered from 1
-    footnotes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    # a small table that explains marks
+    # a small table that stands below the notes
     below: Grid | None = None
     # how to see the columns that a terminal has no room for
     whole: str = "a wider terminal"
@@ -110,7 +110,6 @@ def grid(
     rows: Iterable[GridRow | Iterable[GridCell | str]],
     *,
     title: str = "",
-    footnotes: Sequence[str] = (),
     notes: Sequence[str] = (),
     whole: str = "a wider terminal",
 ) -> Grid:
@@ -125,7 +124,6 @@ def grid(
         columns=tuple(shape[number] for number in used),
         rows=tuple(shown),
         title=title,
-        footnotes=tuple(footnotes),
         notes=tuple(notes),
         whole=whole,
     )
@@ -145,13 +143,13 @@ def _as_row(cells: GridRow | Iterable[GridCell | str]) -> GridRow:
 
 
 def _used_columns(rows: Sequence[GridRow], columns: int) -> list[int]:
-    """Return the numbers of the columns that have a text or a mark; all of them if there are no
+    """Return the numbers of the columns that have a text; all of them if there are no
     rows."""
     if not rows:
         return list(range(columns))
     used = []
     for number, column in enumerate(zip(*(row.cells for row in rows), strict=True)):
-        if any(cell.main or cell.marks for cell in column):
+        if any(cell.main for cell in column):
             used.append(number)
     return used or [0]
 

@@ -30,32 +30,28 @@ LATEX_EMPHASIS = {
 HTML_EMPHASIS = {"best": "b", "strong": "b", "second": "u", "dim": "small"}
 
 
-def _notes(table: Grid, mark: str, written: Callable[[str], str]) -> list[str]:
-    """Write footnotes, with their numbers in the form of ``mark``, then the notes and the key."""
-    notes = []
-    for number, note in enumerate(table.footnotes, 1):
-        notes.append(mark.format(number) + written(note))
-    for note in (*table.notes, table.key):
-        if note:
-            notes.append(written(note))
-    return notes
+def _notes(table: Grid, written: Callable[[str], str]) -> list[str]:
+    """Write the notes and the key."""
+    return [written(note) for note in (*table.notes, table.key) if note]
 
 
 def as_markdown(table: Grid) -> str:
     """Write a table for code hosts; ends with a newline."""
     lines = []
+    if table.lead:
+        lines += [escape_markdown(table.lead, None), ""]
     if table.title:
         lines += [f"**{escape_markdown(table.title)}**", ""]
     lines.append(_pipes(escape_markdown(column.name) for column in table.columns))
     lines.append(_pipes("--:" if column.right else ":--" for column in table.columns))
     for row in table.rows:
         lines.append(_pipes(map(_markdown_cell, row.printed)))
-    if table.below:
-        lines += ["", as_markdown(table.below).rstrip("\n")]
-    notes = _notes(table, "<sup>{}</sup> ", lambda note: escape_markdown(note, None))
+    notes = _notes(table, lambda note: escape_markdown(note, None))
     if notes:
         lines.append("")
     lines += [f"- {note}" for note in notes]
+    if table.below:
+        lines += ["", as_markdown(table.below).rstrip("\n")]
     return "\n".join(lines) + "\n"
 
 
@@ -69,9 +65,8 @@ def _markdown_cell(cell: GridCell) -> str:
         text = f"[{text}]({quote(cell.link, safe='/:?#=&%+@')})"
     if text:
         text = MARKDOWN_EMPHASIS.get(cell.emphasis, "{}").format(text)
-    marks = f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
     parts = [text, f"± {cell.half}" if cell.half else "", escape_markdown(SIGNS.get(cell.sign, ""))]
-    return " ".join(part for part in parts if part) + marks
+    return " ".join(part for part in parts if part)
 
 
 def latex_document(tables: Sequence[Grid]) -> str:
@@ -80,10 +75,10 @@ def latex_document(tables: Sequence[Grid]) -> str:
 
 
 def as_latex(table: Grid) -> str:
-    """Write a float with booktabs' rules; the title, footnotes and notes are its caption."""
-    caption = _notes(table, r"\textsuperscript{{{}}} ", _sentence)
-    if table.title:
-        caption.insert(0, _sentence(table.title))
+    """Write a float with booktabs' rules; lead, title and notes are its caption."""
+    caption = _notes(table, _sentence)
+    begin = [_sentence(text) for text in (table.lead, table.title) if text]
+    caption = [*begin, *caption]
     tables = [_tabular(table)]
     if table.below:
         tables.append(_tabular(table.below))
@@ -114,7 +109,7 @@ def _tabular(table: Grid) -> str:
 
 
 def _sentence(text: str) -> str:
-    return escape_latex(text[:1].upper() + text[1:]).rstrip(".") + "."
+    return escape_latex(text).rstrip(".") + "."
 
 
 def _latex_cell(cell: GridCell) -> str:
@@ -127,7 +122,6 @@ def _latex_cell(cell: GridCell) -> str:
             main,
             rf"\,{{\tiny$\pm${cell.half}}}" if cell.half else "",
             escape_latex(SIGNS.get(cell.sign, "")),
-            rf"\textsuperscript{{{','.join(map(str, cell.marks))}}}" if cell.marks else "",
         ]
     )
 
@@ -143,14 +137,15 @@ def as_html(table: Grid) -> str:
     for side, column in zip(sides, table.columns, strict=True):
         head += f'<th{_class(side)} scope="col">{html_text(column.name)}</th>'
     body = "\n".join(_html_row(row, sides) for row in table.rows)
+    lead = f"<p>{html_text(table.lead)}</p>" if table.lead else ""
     caption = f"<caption>{html_text(table.title)}</caption>" if table.title else ""
     small = as_html(table.below) if table.below else ""
     below = ""
-    for note in _notes(table, "<sup>{}</sup> ", html_text):
+    for note in _notes(table, html_text):
         below += f"<div><small>{note}</small></div>"
     return (
-        f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
-        f"{small}{below}\n"
+        f"{lead}<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+        f"{below}{small}\n"
     )
 
 
@@ -172,7 +167,6 @@ def _html_cell(cell: GridCell, side: str) -> str:
         f"<{tag}>{text}</{tag}>" if tag and text else text,
         f" <small>± {cell.half}</small>" if cell.half else "",
         f' <abbr title="{cell.sign}">{SIGNS[cell.sign]}</abbr>' if cell.sign else "",
-        f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else "",
     ]
     tint = "tint" if cell.sign == MAY_BE_BEST else ""
     names = " ".join(name for name in (tint, side) if name)

@@ -21,7 +21,6 @@ from bench.base.grid import INDENT, SIGNS, Grid, GridCell
 from bench.base.terminal import NO_TERMINAL, terminal_width
 from bench.base.text import list_names
 
-RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 STYLES = {"best": "bold", "strong": "bold", "second": "underline", "dim": "dim"}
 """Emphasis of a cell -> its style on a terminal."""
 LONGEST_WORD = 24
@@ -74,20 +73,23 @@ def draw_grids(tables: Iterable[Grid], console: Console, width: int) -> Group:
 def draw_grid(table: Grid, console: Console, width: int) -> Group:
     """Draw a table at most ``width`` wide, if that is possible, with its title and its notes."""
     parts: list[RenderableType] = []
+    if table.lead:
+        parts += [Text(_visible(table.lead, console), "bold"), Text("")]
     if table.title:
         parts.append(Text(_visible(table.title, console), "bold"))
     columns, left_out = _draw_columns(table, console, width)
     parts.append(columns)
-    if table.below:
-        parts += [Text(""), draw_grid(table.below, console, width), Text("")]
-    notes = [f"{_raised((i,))} {note}" for i, note in enumerate(table.footnotes, 1)]
-    notes += table.notes
+    if table.lead:
+        parts.append(Text(""))
+    notes = list(table.notes)
     if table.key and console.color_system is not None:  # else no text is bold
         notes.append(table.key)
     if left_out:
         names = list_names(left_out, MOST_NAMES)
         notes.append(f"not shown at {width} columns: {names} ({table.whole})")
     parts += [Text(_visible(note, console), "dim") for note in notes]
+    if table.below:
+        parts += [Text(""), draw_grid(table.below, console, width)]
     return Group(*parts)
 
 
@@ -95,13 +97,14 @@ def _draw_columns(table: Grid, console: Console, width: int) -> tuple[Table, lis
     """Draw the columns that have room, and return the names of the others."""
     drawn = [_draw_column(table, number, console) for number in range(len(table.columns))]
     least = []
-    with_whole_words = []
+    unbroken = []
     for column, cells in zip(table.columns, drawn, strict=True):
         widest, word = _widths(cells, console)
         least.append(min(widest, column.wrap or widest))
-        with_whole_words.append(max(least[-1], min(widest, word, LONGEST_WORD)))
+        whole = max(min(word, LONGEST_WORD), column.whole)
+        unbroken.append(max(least[-1], min(widest, whole)))
     shown = list(range(len(drawn)))
-    while len(shown) > 1 and sum(with_whole_words[i] for i in shown) > width:
+    while len(shown) > 1 and sum(unbroken[i] for i in shown) > width:
         droppable = [i for i in shown if table.columns[i].drop]
         if not droppable:
             break
@@ -158,16 +161,11 @@ def _draw_column(table: Grid, number: int, console: Console) -> list[Padding]:
 
 
 def _tail(cell: GridCell, encoding: str) -> str:
-    """Return what follows a cell's text: spread, sign and marks."""
+    """Return what follows a cell's text: spread and sign."""
     tail = f" ± {cell.half}" if cell.half else ""
     if cell.sign:
         tail += f" {SIGNS[cell.sign]}"
-    return encodable(tail + _raised(cell.marks), encoding)
-
-
-def _raised(marks: Sequence[int]) -> str:
-    """Write footnote numbers as raised digits: "¹·²"."""
-    return "·".join(str(mark).translate(RAISED) for mark in marks)
+    return encodable(tail, encoding)
 
 
 def _visible(text: str, console: Console) -> str:

@@ -15,14 +15,14 @@ from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
 from bench.board.changes import Changes
-from bench.board.finding import board_finding, main_table_of
 from bench.board.making import how_it_was_made
-from bench.board.tables import BoardTable, board_tables, judged_tables
-from bench.compare.answer import table_answer
+from bench.board.tables import BoardTable, board_tables
 from bench.compare.gain_sizes import SpreadOfRow, row_spreads
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
 from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.tables import TableOptions, make_tables
+from bench.compare.words.finding import find, main_table
 from bench.papers import ReferenceResult, results, rows, tables
 from bench.records.names import text_of, with_text
 from bench.records.packed import NAME
@@ -145,7 +145,7 @@ class Board:
     def spreads(self) -> list[SpreadOfRow]:
         """The spreads of the rows of the table that the finding is about; none if it has no
         baseline with several seeds."""
-        table = main_table_of([shown.table for shown in self.tables])
+        table = main_table([shown.table for shown in self.tables])
         if table is None or not table.has_verdicts:
             return []
         return row_spreads(table, {run.record.run_id: run for run in self.runs})
@@ -264,7 +264,7 @@ def build_board(
     main_budget: str = "",
 ) -> Board:
     """Make the board of these runs, in any order. ``senders``: run id -> who submitted it.
-    ``main_budget``: as for ``board_tables``.
+    ``main_budget``: as for ``TableOptions``.
 
     A run that no table has is not on the board: a line of its ``left_out`` says why. Raises
     BenchError if none of the runs is finished and has a score, UnknownName for a baseline or a main
@@ -279,10 +279,9 @@ def build_board(
             "bench run ... --suite sts, then bench publish",
         )
     labelled = [with_sender(run, senders.get(run.record.run_id)) for run in finished]
+    options = TableOptions(baseline=baseline, with_paper=True, cost=True, main_budget=main_budget)
     tables = board_tables(
-        judged_tables(labelled, baseline=baseline),
-        {run.record.run_id: run.record for run in finished},
-        main_budget,
+        make_tables(labelled, options), {run.record.run_id: run.record for run in finished}
     )
     _check_main_budget(tables, main_budget)
     in_rows: set[str] = set()
@@ -304,7 +303,7 @@ def build_board(
         date=max(record.provenance.created for record in dating)[:10],
         title=title,
         note=note or None,
-        answer=board_finding([table.table for table in tables]).text,
+        answer=find([table.table for table in tables]).text,
         runs=shown,
         senders=by_sender,
         left_out=tuple(replaced),
@@ -324,24 +323,3 @@ def _check_main_budget(tables: Sequence[BoardTable], main_budget: str) -> None:
             "among these runs",
             '--main-budget "" begins with the tables of most runs',
         )
-
-
-def board_headline(tables: Sequence[Table]) -> str:
-    """Return the answer of the publisher's first table that ranks several rows, for terminals.
-
-    If there is none, it is the answer of the first table that ranks one row. Pages have
-    ``board_finding``.
-    """
-    of_one_row = ""
-    for table in tables:
-        if table.sender:
-            continue
-        text = table_answer(table)
-        if text and len(table.rows) > 1:
-            return text
-        of_one_row = of_one_row or text
-    if of_one_row:
-        return of_one_row
-    if tables and all(table.sender for table in tables):
-        return "All of these runs were submitted; the publisher has none here."
-    return "No method has a score on every task yet."

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bench.base.text import list_names, seed_ranges
-from bench.compare.formatting import budget_words, setting_words
 from bench.compare.statistics.table import INCONCLUSIVE
 from bench.compare.statistics.terms import configuration
+from bench.compare.words.names import place_words
+from bench.papers.names import printed_name
 from bench.records.names import data_key
 from bench.records.record import AVERAGE, RunRecord, ScoreKey
 
@@ -140,9 +141,7 @@ def _means(tables: Sequence[Mapping[str, Any]]) -> dict[_Key, _Mean]:
     for table in tables:
         for row in table["rows"]:
             name = f"{row['method']}+{row['variant']}".rstrip("+")
-            length = budget_words(table.get("budget") or "")
-            where = [setting_words(row["setting"]), row["backbone"], length]
-            place = ", ".join(part for part in where if part)
+            place = place_words(row["setting"], row["backbone"], table.get("budget") or "")
             columns = [AVERAGE] if AVERAGE in table["columns"] else table["columns"]
             for task in columns:
                 cell = row["cells"].get(task)
@@ -184,7 +183,7 @@ def _changed(
     if not words:
         return None
     return ChangedRow(
-        row=key.row,
+        row=printed_name(*key.row.split("+", 1)),
         where=key.where,
         suite=f"{score.suite} {score.task}",
         before=None if before is None else before.value,

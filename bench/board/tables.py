@@ -1,5 +1,4 @@
-"""The tables of a version, judged against the baseline, in the order in which a reader wants them,
-each with its address."""
+"""The tables of a version, each with its address and with costs that may be compared."""
 
 from __future__ import annotations
 
@@ -11,17 +10,9 @@ from bench.base.text import slug
 from bench.board.addresses import unused_name
 from bench.board.making import checkpoint_rule, count_values, machine_of
 from bench.compare.statistics.table import Row, Table
-from bench.compare.tables import TableOptions, make_tables
-from bench.records.names import text_of
+from bench.compare.words.names import row_name
 from bench.records.record import RunRecord
-from bench.records.run import Run
 
-SUITES = ("sts", "sts-multi", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
-"""The suites in the papers' order."""
-SETTINGS = ("unsupervised", "supervised", "none", None)
-SAMPLE = "check"
-"""The built-in suite, a small sample: a run that is scored on other suites, too, needs no table of
-it."""
 MEASURED = ("train_seconds", "peak_memory_bytes")
 """Costs that depend on the machine."""
 
@@ -40,40 +31,17 @@ class BoardTable:
     cost_note: str = ""
 
 
-def judged_tables(
-    runs: Sequence[Run], *, baseline: str | None = None, extras: bool = True
-) -> tuple[Table, ...]:
-    """Compare these runs as ``bench compare`` does, and leave out everything that a board does not
-    show.
-
-    ``extras``: with printed values. A table of ``SAMPLE`` is left out if all of its runs have
-    another table, and costs of submitted runs are: nobody saw them.
-    """
-    tables = make_tables(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
-    elsewhere: set[str] = set()
-    for table in tables:
-        if table.suite != SAMPLE:
-            elsewhere.update(run for row in table.rows for run in row.runs)
-    shown = []
-    for table in tables:
-        if table.suite == SAMPLE and all(elsewhere.issuperset(row.runs) for row in table.rows):
-            continue
-        if table.sender:
-            table = replace(table, rows=tuple(replace(row, cost=None) for row in table.rows))
-        shown.append(table)
-    return tuple(shown)
-
-
 def board_tables(
-    judged: Sequence[Table], records: Mapping[str, RunRecord], main_budget: str = ""
+    tables: Sequence[Table], records: Mapping[str, RunRecord]
 ) -> tuple[BoardTable, ...]:
-    """Sort tables, and give each its address and its notes.
+    """Give each table its address and its notes, in the order in which they come.
 
-    ``judged``: as :func:`judged_tables` makes them; ``records``: by run id. ``main_budget``: tables
-    with this budget come first, if there are some; with "", tables with the budget of most runs.
+    ``records``: by run id. Costs of submitted runs are left out: nobody saw them.
     """
     made: dict[str, BoardTable] = {}
-    for table in _in_order(judged, main_budget):
+    for table in tables:
+        if table.sender:
+            table = replace(table, rows=tuple(replace(row, cost=None) for row in table.rows))
         anchor = unused_name(_anchor(table), made)
         costed, cost_note = with_comparable_costs(table, records)
         made[anchor] = BoardTable(
@@ -83,38 +51,6 @@ def board_tables(
             cost_note=cost_note,
         )
     return tuple(made.values())
-
-
-def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
-    """Sort into blocks of one setting and backbone, the largest block first within a setting.
-
-    The tables of the main budget come first. In a block the suites are in the papers' order. The
-    built-in sample comes after all other suites, and submitted tables after the publisher's.
-    """
-    most: Counter[tuple[str | None, str | None]] = Counter()
-    for table in tables:
-        block = (table.setting, table.backbone)
-        if not table.sender and table.suite != SAMPLE:
-            most[block] = max(most[block], len(table.rows))
-
-    def order(table: Table) -> tuple[object, ...]:
-        return (
-            table.sender,
-            table.suite == SAMPLE,
-            bool(table.chosen_on) or table.budget != main_budget,
-            bool(table.chosen_on or table.budget),
-            SETTINGS.index(table.setting),
-            -most[table.setting, table.backbone],
-            table.backbone or "",
-            SUITES.index(table.suite) if table.suite in SUITES else len(SUITES),
-            table.suite,
-            bool(text_of(table.protocol)),
-            table.protocol,
-            table.chosen_on,
-            table.budget,
-        )
-
-    return sorted(tables, key=order)
 
 
 def _anchor(table: Table) -> str:
@@ -156,7 +92,7 @@ def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tup
     usual = _most_common(machines.values())
     elsewhere = {runs for runs, found in machines.items() if usual is None or found != {usual}}
     note = f"Time and memory: {usual or 'unknown hardware or version'}."
-    names = dict.fromkeys(row.name for row in table.rows if row.runs in elsewhere)
+    names = [row_name(row, table) for row in table.rows if row.runs in elsewhere]
     if names:
         note += f" Not shown, because they ran elsewhere: {', '.join(names)}."
     rows = tuple(_without_measured(row) if row.runs in elsewhere else row for row in table.rows)

@@ -21,7 +21,6 @@ from bench.cli.compare_output import (
     print_first_table,
     print_items,
     print_why,
-    published_tables,
 )
 from bench.cli.options import data_option, runs_option, suite_file_option
 from bench.cli.selection import name_files_by_protocol, select_runs, select_scores
@@ -165,6 +164,7 @@ def compare(
         tasks=chosen_tasks,
         with_paper=with_paper,
         cost=cost,
+        main_budget=main_budget_of(selected),
     )
     if why is not None:
         print_why(selected, options, why, form)
@@ -189,19 +189,8 @@ def _print_tables(
     html: Path | None,
 ) -> None:
     """Print the tables of the runs in a form, and write them as a page if ``html`` names a file."""
-    # without an option that changes columns, the first table of the published page is the answer
-    usual = TableOptions(strict=options.strict, baseline=options.baseline)
-    shows_first_only = options == usual and form == "table" and not everything
     with Console(stderr=True).status("reading predictions"):
-        if shows_first_only:
-            tables = published_tables(
-                selected,
-                main_budget_of(selected),
-                strict=options.strict,
-                baseline=options.baseline,
-            )
-        else:
-            tables = list(make_tables(selected, options))
+        tables = make_tables(selected, options)
     page = ""
     if html is not None or form == "html":
         page = comparison(selected, tables)
@@ -209,10 +198,10 @@ def _print_tables(
         click.echo(page, nl=False)
     elif form != "table":
         click.echo(format_tables(tables, form), nl=False)
-    elif shows_first_only:
-        print_first_table(tables, {run.record.run_id: run.record for run in selected})
-    else:
+    elif everything:
         print_all_tables(tables)
+    else:
+        print_first_table(tables)
     if html is not None:
         write_or_fail(html, page.encode(), hint="--html FILE in another folder")
         click.echo(f"page: {html}", err=form != "table")

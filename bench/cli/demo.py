@@ -13,7 +13,7 @@ from bench.base.collector import no_collection
 from bench.base.files import write_or_fail
 from bench.base.typed import Count
 from bench.board.pages.board import comparison
-from bench.cli.compare_output import print_verdicts
+from bench.cli.compare_output import print_all_tables
 from bench.cli.options import plain_option, say
 from bench.cli.run_output import execute_and_report
 from bench.cli.typed_option import Typed, typed
@@ -108,8 +108,7 @@ def show_demo(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse
         text = comparison(runs, tables, "bench demo", NOTE)
     write_or_fail(page, text.encode(), hint="another folder: --out DIR")
     click.echo()
-    for table in tables:
-        print_verdicts(table, {record.run_id: record for record in records})
+    print_all_tables(tables)
     say(NOTE, blank=True)
     run_id = records[-1].run_id
     folder = f"--runs {shlex.quote(str(store.path))}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.printing import print_grid
-from bench.base.text import plural, seed_ranges
+from bench.base.text import list_names, plural, seed_ranges
 from bench.cli.options import print_columns, print_json, say
 from bench.cli.plan_facts import (
     backbone_name,
@@ -135,31 +135,33 @@ def _without(words: Sequence[str], option: str, beginnings: tuple[str, ...] = ("
 
 
 def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
-    """Lay out a line for each row, numbered if there are several; notes are footnotes."""
-    footnotes: dict[str, int] = {}
+    """Lay out a line for each row, numbered if there are several, and the notes on them."""
+    numbers: dict[str, list[str]] = {}
     lines = []
     for number, row in enumerate(rows, 1):
-        marks = []
         for note in notes_of(row):
-            marks.append(footnotes.setdefault(note, len(footnotes) + 1))
-        lines.append(_run_cells(_number(number, rows), row, tuple(marks), rows))
+            numbers.setdefault(note, []).append(str(number))
+        lines.append(_run_cells(_number(number, rows), row, rows))
+    notes = []
+    for note, noted in numbers.items():
+        noun = "run" if len(noted) == 1 else "runs"
+        is_of_all = len(noted) == len(rows)
+        notes.append(note if is_of_all else f"{noun} {list_names(noted, len(noted))}: {note}")
     return grid(
         [GridColumn(name, right=name in RIGHT_ALIGNED) for name in lines[0]],
         [line.values() for line in lines],
-        footnotes=list(footnotes),
+        notes=notes,
     )
 
 
-def _run_cells(
-    number: str, row: PlanRow, marks: tuple[int, ...], rows: Sequence[PlanRow]
-) -> dict[str, GridCell | str]:
+def _run_cells(number: str, row: PlanRow, rows: Sequence[PlanRow]) -> dict[str, GridCell | str]:
     """Return the cells of a row by the names of their columns."""
     run = row.first
     variant = _differences(row, rows)
     if run.variant:
         variant.insert(0, run.variant)
     cells: dict[str, GridCell | str] = {"": number}
-    cells["method"] = GridCell(text=run.method, marks=marks)
+    cells["method"] = run.method
     cells["setting"] = run.setting
     cells["variant"] = " ".join(variant)
     cells["backbone"] = backbone_name(run)

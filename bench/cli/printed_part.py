@@ -1,7 +1,7 @@
 """A published table on a terminal: three letters for its rows, and the remarks that matter below.
 
 ``c`` is a row copied from another paper, ``r`` one with a released checkpoint, ``!`` one with a
-remark. All notes, as footnotes, are in :func:`bench.cli.printed_tables.print_printed_tables` with
+remark. All notes are in :func:`bench.cli.printed_tables.print_printed_tables` with
 ``everything``.
 """
 

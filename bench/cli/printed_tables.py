@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import click
@@ -111,7 +111,7 @@ def print_papers() -> None:
 def print_printed_tables(numbers: Sequence[ReferenceResult], *, everything: bool) -> None:
     """Print the tables that have these numbers, by setting and backbone, with these cells alone.
 
-    ``everything``: with all remarks and sources as footnotes.
+    ``everything``: with all remarks and sources below each part.
     """
     parts: dict[tuple[str, str], dict[str, list[PrintedRow]]] = {}
     for row in rows(numbers, by_metric=False):
@@ -155,29 +155,26 @@ def _places_read(table_parts: Mapping[str, Sequence[PrintedRow]]) -> str:
 
 
 def _part_grid(title: str, part: Sequence[PrintedRow]) -> Grid:
-    """Lay out a part of a table as printed.
-
-    Its footnotes are the audit's remarks and the notes on its rows.
-    """
-    footnotes: dict[str, int] = {}
-
-    def marks(texts: Iterable[str]) -> tuple[int, ...]:
-        numbers = [footnotes.setdefault(text, len(footnotes) + 1) for text in texts]
-        return tuple(dict.fromkeys(numbers))
-
+    """Lay out a part of a table as printed, with the audit's remarks and the notes on its rows."""
+    places: dict[str, dict[str, None]] = {}
     tasks = list(dict.fromkeys(cell.task for row in part for cell in row.cells))
-    lines = []
+    lines: list[list[GridCell | str]] = []
     for row in part:
-        name = GridCell(text=row.first.label, marks=marks(_row_notes(row)))
+        name = row.first.label
+        for note in _row_notes(row):
+            places.setdefault(note, {})[name] = None
         cells = {}
         for cell in row.cells:
-            cells[cell.task] = GridCell(text=cell_text(cell), marks=marks(_cell_notes(cell)))
+            cells[cell.task] = GridCell(text=cell_text(cell))
+            for note in _cell_notes(cell):
+                places.setdefault(note, {})[f"{name}, {cell.task}"] = None
         lines.append([name, *(cells.get(task, GridCell()) for task in tasks)])
     columns = [GridColumn("row", wrap=24)]
     for task in tasks:
         is_average = task == "Avg."
         columns.append(GridColumn(task, right=True, drop=0 if is_average else 1))
-    return grid(columns, lines, title=title, footnotes=list(footnotes), whole="--json")
+    notes = [f"{list_names(noted, len(noted))}: {note}" for note, noted in places.items()]
+    return grid(columns, lines, title=title, notes=notes, whole="--json")
 
 
 def _cell_notes(cell: ReferenceResult) -> list[str]:

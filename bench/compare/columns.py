@@ -17,6 +17,7 @@ from bench.compare.statistics.table import (
     Cell,
     Table,
 )
+from bench.compare.words.names import row_name
 from bench.data.sets.sts import STS_TASKS
 from bench.records.packed import has_predictions
 from bench.records.predictions import Predicted, read_predicted, same_items
@@ -120,7 +121,7 @@ def _reasons(table: Table, missing: Mapping[Position, str]) -> list[str]:
     lines = []
     for why in dict.fromkeys(missing.values()):
         cells = [place for place, reason in missing.items() if reason == why]
-        shown = list_names(dict.fromkeys(table.rows[i].name for i, _ in cells))
+        shown = list_names(dict.fromkeys(row_name(table.rows[i], table) for i, _ in cells))
         tasks = ", ".join(dict.fromkeys(table.columns[j] for _, j in cells))
         lines.append(f"without statistics: {shown} on {tasks} ({why})")
     return lines

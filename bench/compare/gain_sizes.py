@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from bench.compare.formatting import row_name
 from bench.compare.judge import head_column
 from bench.compare.statistics.differences import POWER
 from bench.compare.statistics.table import ALPHA, Row, Table
+from bench.compare.words.names import row_name
 from bench.records.run import Run
 
 COUNTS = (1, 3, 5, 10)

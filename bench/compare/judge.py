@@ -23,6 +23,8 @@ from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import Differences
 from bench.compare.statistics.protocols import prediction_hashes
 from bench.compare.statistics.table import (
+    FEW_SEEDS,
+    FEWEST_SEEDS,
     Against,
     Cell,
     Row,
@@ -143,12 +145,6 @@ def _tested(difference: Differences, place: int, critical: float, verdict: str) 
         mde=float(difference.detectable_P(critical)[place]),
     )
 
-
-FEWEST_SEEDS = 3
-"""Of a row in which something is random, and of such a baseline: with fewer, a row that spreads
-more than the others is called better or worse far too often (docs/statistics.md)."""
-
-FEW_SEEDS = "fewer than three seeds"
 
 NO_PREDICTIONS = "no predictions of every task"
 

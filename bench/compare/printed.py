@@ -21,6 +21,7 @@ import msgspec
 from bench.base.text import list_names
 from bench.compare.consistency import CONSISTENT, NOT_TESTED, PrintVerdict, judge_print, pooled_sd
 from bench.compare.statistics.table import Cell, Printed, Row, Table
+from bench.compare.words.names import row_name
 from bench.data.sets.sts import STS_TASKS
 from bench.papers import (
     AVERAGE,
@@ -210,7 +211,9 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
             for task, cell, spread in zip(table.columns, row.cells, spreads, strict=True)
         )
         rows.append(replace(row, cells=cells))
-    missing = [row.name for row in rows if not any(cell and cell.printed for cell in row.cells)]
+    missing = [
+        row_name(row, table) for row in rows if not any(cell and cell.printed for cell in row.cells)
+    ]
     names = list_names(dict.fromkeys(missing), most=10)
     notes = [f"without a printed number for this backbone and protocol: {names}"] if missing else []
     return replace(table, rows=tuple(rows), notes=(*table.notes, *notes))

@@ -1,30 +1,40 @@
-"""The tables of ``bench compare``: grouped, compared with a baseline, footnoted and judged."""
+"""The tables of ``bench compare``: grouped, compared with a baseline, judged, with notes, and in the
+order in which a reader wants them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.base.errors import BenchError
+from bench.compare.baseline import with_baseline
 from bench.compare.costs import with_costs
-from bench.compare.footnotes import refuse_footnotes, with_footnotes
+from bench.compare.differences import refuse_differences
 from bench.compare.grouping import chosen_on, rarer_budgets, usual_budgets
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.senders import sender_of
-from bench.compare.statistics.baseline import with_baseline
 from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import (
-    Table,
-)
+from bench.compare.statistics.table import Table
+from bench.compare.trained_with import with_values
+from bench.compare.words.notes import with_notes
 from bench.records.copies import distinct_runs
+from bench.records.names import text_of
 from bench.records.record import RunRecord
 from bench.records.run import Run
+
+SUITES = ("sts", "sts-multi", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
+"""The suites in the papers' order."""
+SETTINGS = ("unsupervised", "supervised", "none", None)
+SAMPLE = "check"
+"""The built-in suite, a small sample: a run that is scored on other suites, too, needs no table of
+it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """Options for the columns that tables show next to the means."""
+    """What is compared, and which columns stand next to the means."""
 
     baseline: str | None = None
     together: bool = False
@@ -33,10 +43,13 @@ class TableOptions:
     with_paper: bool = False
     cost: bool = False
     strict: bool = False
+    # tables with this budget come first, if there are some; with "", those of the budget of most runs
+    main_budget: str = ""
 
 
 def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
-    """Make the tables of these runs: first the publisher's, then each sender's.
+    """Make the tables of these runs: first the publisher's, then each sender's. A table of
+    ``SAMPLE`` is left out if all of its runs have another one.
 
     Each table is judged among its own rows, so that none changes another. A sender's table has a
     baseline if the sender has a row of the usual name.
@@ -55,20 +68,63 @@ def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]
     if not any(record.scores for record in records.values()):
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     own = with_baseline(own, options.baseline)
-    own = [with_footnotes(table, own, records) for table in own]
     if options.strict:
-        refuse_footnotes(own)
-    tables = [judge(table, by_id) for table in own]
+        refuse_differences(own, records)
+    tables = [with_notes(judge(table, by_id), own, records) for table in own]
     for sender, theirs in sorted(by_sender.items()):
         sent = _summarised(theirs, options, usual_budgets(theirs) | budgets)
         sent = [replace(table, sender=sender) for table in with_baseline(sent, None)]
-        sent = [with_footnotes(table, sent, records) for table in sent]
-        tables += [judge(table, by_id) for table in sent]
+        tables += [with_notes(judge(table, by_id), sent, records) for table in sent]
+    tables = _in_order(_without_sample(tables), options.main_budget)
     if options.with_paper:
         tables = [with_paper(table, records) for table in tables]
     if options.cost:
         tables = [with_costs(table, records) for table in tables]
     return tuple(tables)
+
+
+def _without_sample(tables: Sequence[Table]) -> list[Table]:
+    elsewhere: set[str] = set()
+    for table in tables:
+        if table.suite != SAMPLE:
+            elsewhere.update(run for row in table.rows for run in row.runs)
+    return [
+        table
+        for table in tables
+        if table.suite != SAMPLE or not all(elsewhere.issuperset(row.runs) for row in table.rows)
+    ]
+
+
+def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
+    """Sort into blocks of one setting and backbone, the largest block first within a setting.
+
+    The tables of the main budget come first. In a block the suites are in the papers' order. The
+    built-in sample comes after all other suites, and submitted tables after the publisher's.
+    """
+    most: Counter[tuple[str | None, str | None]] = Counter()
+    for table in tables:
+        block = (table.setting, table.backbone)
+        if not table.sender and table.suite != SAMPLE:
+            most[block] = max(most[block], len(table.rows))
+
+    def order(table: Table) -> tuple[object, ...]:
+        return (
+            table.sender,
+            table.suite == SAMPLE,
+            bool(table.chosen_on) or table.budget != main_budget,
+            bool(table.chosen_on or table.budget),
+            SETTINGS.index(table.setting),
+            -most[table.setting, table.backbone],
+            table.backbone or "",
+            SUITES.index(table.suite) if table.suite in SUITES else len(SUITES),
+            table.suite,
+            bool(text_of(table.protocol)),
+            table.protocol,
+            table.chosen_on,
+            table.budget,
+        )
+
+    return sorted(tables, key=order)
 
 
 def _summarised(
@@ -80,6 +136,7 @@ def _summarised(
 
     A run without training is as long as any budget, so it has a row next to the runs of each.
     """
+    by_id = {record.run_id: record for record in records}
     rarer = {} if options.together else rarer_budgets(records, usual)
     groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
@@ -107,5 +164,6 @@ def _summarised(
             length = budget
             if not budget and place in several_lengths:
                 length = usual[place]
-            made.append(replace(table, chosen_on=name, budget=budget, length=length))
+            table = replace(table, chosen_on=name, budget=budget, length=length)
+            made.append(with_values(table, by_id))
     return made

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import plural
+from bench.compare.baseline import find_row
 from bench.compare.judge import head_column
-from bench.compare.statistics.baseline import find_row
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import Differences
 from bench.compare.statistics.table import ALPHA, WORSE, Against, Cell, Row, Table
+from bench.compare.words.names import row_name, row_names
 from bench.records.run import Run
 
 HIGHEST_FREEDOM = 1000.0
@@ -31,6 +32,8 @@ Step = tuple[str, str, str]
 class Seeds:
     """One of the two rows of a comparison: its values, and the variance over its seeds."""
 
+    # as tables name the row
+    name: str
     values: tuple[float, ...]
     sd: float | None
     """Of the values; None with one seed."""
@@ -50,9 +53,6 @@ class Seeds:
 class Calculation:
     """A verdict's calculation: a row minus the baseline, in points and squared points."""
 
-    row: Row
-    baseline: Row
-    column: str
     of_row: Seeds
     of_baseline: Seeds
     seeds_freedom: float
@@ -94,7 +94,7 @@ def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Ca
             return _calculation(table, runs, row, base, cell)
     if reason:
         raise BenchError(f"--why: {name} has no verdict: {reason}", "bench compare --all")
-    names = {row.name for table in tables for row in table.rows}
+    names = {name for table in tables for name in row_names(table.rows, table)}
     raise UnknownName("row", name, names, "among these runs")
 
 
@@ -111,11 +111,8 @@ def _calculation(
     assert base_cell is not None
     level = 1 - table.tested.ci_level
     return Calculation(
-        row=row,
-        baseline=base,
-        column=table.columns[-1],
-        of_row=_seeds(column, i, cell),
-        of_baseline=_seeds(column, other, base_cell),
+        of_row=_seeds(row_name(row, table), column, i, cell),
+        of_baseline=_seeds(row_name(base, table), column, other, base_cell),
         seeds_freedom=float(column.seeds_freedom(other)[i]),
         items=float(items[i]),
         items_freedom=column.freedom,
@@ -133,8 +130,9 @@ def _quantile(difference: Differences, i: int, level: float) -> float:
     return float(difference.half_P(level)[i]) / error if error else math.nan
 
 
-def _seeds(column: Column, i: int, cell: Cell) -> Seeds:
+def _seeds(name: str, column: Column, i: int, cell: Cell) -> Seeds:
     return Seeds(
+        name=name,
         values=cell.values,
         sd=cell.sd,
         variance=float(column.seed_M[i]),
@@ -190,8 +188,8 @@ def steps_of(calculation: Calculation) -> list[Step]:
     parts = [c.of_row.part, c.of_baseline.part, c.items, c.repeated]
     steps = [
         ("difference", f"{difference:+.2f}", f"{mean:.4f} - {base_mean:.4f}"),
-        *_seed_steps(c.row.name, c.of_row),
-        *_seed_steps(c.baseline.name, c.of_baseline),
+        *_seed_steps(c.of_row),
+        *_seed_steps(c.of_baseline),
         (
             "variance over items",
             _number(c.items),
@@ -225,13 +223,15 @@ def steps_of(calculation: Calculation) -> list[Step]:
     return steps
 
 
-def _seed_steps(name: str, seeds: Seeds) -> list[Step]:
+def _seed_steps(seeds: Seeds) -> list[Step]:
     """Write the variance of a row's average over seeds."""
     if not seeds.variance:
-        return [(f"variance, {name}", "0", "nothing in it is random")]
+        return [(f"variance, {seeds.name}", "0", "nothing in it is random")]
     steps = list(seeds.steps)
     over = f"{_number(seeds.variance)} / {plural(len(seeds.values), 'seed')}"
-    steps.append((f"variance, {name}", _number(seeds.part), f"{over}; {_freedom(seeds.freedom)}"))
+    steps.append(
+        (f"variance, {seeds.name}", _number(seeds.part), f"{over}; {_freedom(seeds.freedom)}")
+    )
     return steps
 
 

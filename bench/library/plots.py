@@ -9,8 +9,8 @@ from bench.base.errors import BenchError, UnknownName
 from bench.board.figures.lines import draw_lines, search_lines
 from bench.board.figures.rows import FigureRows, draw_rows
 from bench.board.figures.sheet import STYLE
-from bench.compare.formatting import setting_words
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Row, Table
+from bench.compare.words.names import row_name, table_name
 from bench.library.libraries import import_pyplot
 from bench.records.searches import Trial
 
@@ -45,7 +45,7 @@ def plot_tables(
         axes_of_tables = _new_axes([len(table_points) for table_points in points])
     for table_axes, table, table_points in zip(axes_of_tables, tables, points, strict=True):
         draw_rows(table_axes, table_points, _axis_label(table, task))
-        table_axes.set_title(_title(table), loc="left", fontsize="medium")
+        table_axes.set_title(table_name(table), loc="left", fontsize="medium")
     return axes_of_tables
 
 
@@ -90,7 +90,7 @@ def _points(table: Table, task: str | None) -> FigureRows:
         named = [(column, row, cell) for column, cell in zip(table.columns, row.cells, strict=True)]
     else:
         column = table.columns.index(task or table.head or table.columns[-1])
-        named = [(_label(row, table), row, row.cells[column]) for row in table.rows]
+        named = [(row_name(row, table), row, row.cells[column]) for row in table.rows]
     points = []
     for name, row, cell in named:
         if cell is not None:
@@ -103,25 +103,6 @@ def _is_coloured(row: Row, cell: Cell) -> bool:
     if cell.against is not None and cell.against.verdict in (BETTER, WORSE):
         return cell.against.verdict == BETTER
     return row.may_be_best
-
-
-def _label(row: Row, table: Table) -> str:
-    parts = [row.name]
-    if table.setting is None:
-        parts.append(setting_words(row.setting))
-    if table.backbone is None and not row.model:
-        parts.append(row.backbone)
-    parts += [f"{key}={value}" for key, value in row.differs]
-    return ", ".join(parts)
-
-
-def _title(table: Table) -> str:
-    parts = [table.suite]
-    if table.setting is not None:
-        parts.append(setting_words(table.setting))
-    if table.backbone is not None:
-        parts.append(table.backbone)
-    return ", ".join(parts)
 
 
 def _axis_label(table: Table, task: str | None) -> str:

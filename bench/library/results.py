@@ -18,6 +18,7 @@ from bench.compare.forms.forms import format_tables
 from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
+from bench.compare.words.finding import find
 from bench.library.libraries import import_pandas
 from bench.library.plots import plot_tables
 from bench.method.recipe_checks import plain_key
@@ -72,6 +73,12 @@ class Tables:
 
     def _repr_html_(self) -> str:
         return STYLE + "\n".join(as_html(score_grid(table)) for table in self.tables)
+
+    @property
+    def finding(self) -> str:
+        """What the first table says in sentences: which rows beat the baseline, and which may be
+        the best."""
+        return find(self.tables).text
 
     def markdown(self) -> str:
         """Return the tables as Markdown."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace as replace_config
 from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.compare.consistency import printed_runs
-from bench.compare.formatting import setting_words
+from bench.compare.words.names import setting_words
 from bench.method.config import RunConfig
 from bench.papers import Checkpoint, PrintedRow, ReferenceResult
 from bench.run.planned import PlannedRun

@@ -29,9 +29,9 @@ from bench.base.foreign_text import escape_csv, escape_latex, escape_markdown, m
 from bench.base.grid import Grid, GridCell, GridColumn, grid, indented
 from bench.base.printing import draw_grid, drawn_text, print_grid
 from bench.cli.options import say
+from bench.compare.baseline import with_baseline
 from bench.compare.forms.forms import format_tables
 from bench.compare.forms.scores import score_grid
-from bench.compare.statistics.baseline import with_baseline
 from bench.compare.statistics.summary import summarise
 from bench.records import RunRecord
 
@@ -51,21 +51,23 @@ TABLE = grid(
     ],
     [
         (
-            GridCell(text="simcse", link="m/simcse.html", sign="may be the best", marks=(1,)),
+            GridCell(text="simcse", link="m/simcse.html", sign="may be the best"),
             GridCell(number=-0.5),
             GridCell(number=71.25, spread=0.5),
-            GridCell(number=70.456, sign="worse", emphasis="best"),
+            GridCell(number=70.456, sign="outside", emphasis="best"),
             "日本語 and more words",
         ),
-        indented(["a|b <i>", "", GridCell(text="9.00", sign="better", emphasis="second"), "", "="]),
+        indented(
+            ["a|b <i>", "", GridCell(text="9.00", sign="not tested", emphasis="second"), "", "="]
+        ),
     ],
     title="a title_",
-    footnotes=["a 100 % footnote"],
-    notes=["◆: may be the best"],
+    notes=["◆: may be the best", "a 100 % note"],
 )
 TABLE = replace(
     TABLE,
-    below=grid(["", "setting"], [(GridCell(marks=(1,)), "batch_size 64")]),
+    lead="No row beats it.",
+    below=grid(["trained with", "batch_size"], [("simcse", "64")]),
     key="bold: highest",
 )
 
@@ -147,12 +149,12 @@ def test_hostile_names_in_every_form() -> None:
     md = format_tables(tables, "md")
     html = MarkdownIt("gfm-like", {"linkify": False}).render(md)
     tags = "p strong em table thead tbody tr th td ul li"
-    assert {tag.strip("/") for tag in re.findall(r"<(/?[a-z]+)", html)} <= {*tags.split(), "sup"}
+    assert {tag.strip("/") for tag in re.findall(r"<(/?[a-z]+)", html)} <= set(tags.split())
     rows = re.findall(r"<tr>(.*?)</tr>", html, re.S)
     assert len({row.count("<td") for row in rows if "<td" in row}) == 1
     assert "](" not in re.sub(r"\\.", "", md) and "://" not in md and "www." not in md
     html = markup.as_html(score_grid(tables[0]))
-    tags = "table caption thead tbody tr th td b u small div sup abbr"
+    tags = "p table caption thead tbody tr th td b u small div abbr"
     assert set(re.findall(r"<([a-z]+)", html)) <= set(tags.split())
     texts = [[cell.main for cell in row] for row in score_grid(tables[0]).rows]
     for form in (format_tables(tables, "csv"), writers.csv_lines(["a"], texts)):

@@ -57,16 +57,16 @@ def runs(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("noise", "claim", "finding"),
+    ("noise", "finding"),
     [
-        (1.0, "simcse beats cls here.", "simcse beats cls on captions, by "),
-        (9.0, "The one tested row, simcse, is worse", "simcse is worse than cls on captions, by "),
-        (3.0, "simcse, cannot be told from it", "The data do not tell simcse from cls on "),
+        (1.0, "SimCSE beats CLS on captions, by "),
+        (9.0, "SimCSE is worse than CLS on captions, by "),
+        (3.0, "SimCSE against CLS on captions is inconclusive"),
     ],
     ids=["it helps", "it harms", "it does nothing"],
 )
 def test_page_and_terminal_answer_with_one_sentence_that_follows_from_the_numbers(
-    tmp_path: Path, noise: float, claim: str, finding: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, noise: float, finding: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store, records = runs(tmp_path, noise)
     show_demo(records, store, tmp_path, browse=False)
@@ -77,7 +77,7 @@ def test_page_and_terminal_answer_with_one_sentence_that_follows_from_the_number
     (row,) = [row for row in table["rows"] if row["method"] == "simcse"]
     values = [record.scores[0].value for record in records]
     assert row["against"]["difference"] == pytest.approx(np.mean(values[1:]) - values[0], abs=0.011)
-    assert table["baseline"] == "cls" and printed.startswith(finding) and claim in page
+    assert table["baseline"] == "cls" and printed.startswith(finding) and finding in page
 
 
 BLOCKED = """
@@ -139,7 +139,7 @@ vars(check.CHECK_TASK)["n"] = {check.CHECK_TASK.n}
     printed, records = demo_process(tmp_path, cut)
     assert {one.scores[0].n for one in records} == {check.CHECK_TASK.n}
     runs = tmp_path / "a demo" / "runs"
-    for line in ("vs first-last-avg [", "simcse ", str(runs.parent / "index.html")):
+    for line in ("vs first-last avg [", "SimCSE ", str(runs.parent / "index.html")):
         assert line in printed
 
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Runs that differ in more than their method: footnotes, tables of their own, refusals."""
+"""Runs that differ in more than their method: notes, tables of their own, refusals."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from factories import record
 from msgspec import structs
 
 from bench.base.errors import BenchError
-from bench.compare.answer import table_answer
-from bench.compare.formatting import row_name
-from bench.compare.statistics.table import Footnote
 from bench.compare.tables import TableOptions, make_tables
+from bench.compare.words.names import table_name
+from bench.compare.words.notes import note_lines
 from bench.records import Code, RunRecord
 from bench.records.record import AVERAGE, HowExecuted, RecipeValue
 from bench.records.value_sources import OWN, PAPER, TUNED
@@ -23,20 +22,22 @@ def with_origin(one: RunRecord, **fields: Any) -> RunRecord:
     return structs.replace(one, provenance=structs.replace(one.provenance, **fields))
 
 
-def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
+def test_other_libraries_and_data_are_said_in_words_and_refused() -> None:
     a, b, b2, c = (record(name, seed) for name, seed in (("a", 1), ("b", 1), ("b", 2), ("c", 1)))
     b2 = with_origin(b2, packages={**b2.provenance.packages, "torch": "2.6.0"})
     c = with_origin(c, data={**c.provenance.data, "STS14": "9" * 64})
     runs = unwritten_runs(a, b, b2, c)
     (table,) = make_tables(runs, TableOptions())
-    assert table.footnotes == (
-        Footnote("torch", "2.6.0", "b (seed 2)", "2.13.0"),
-        Footnote("data of STS14", "99999999", "c", "dddddddd"),
-    )
-    assert {one.name: one.footnotes for one in table.rows} == {"a": (), "b": (0,), "c": (1,)}
-    with pytest.raises(BenchError, match=r"2 differences .* torch: 2\.6\.0 in b .* and 1 more"):
+    assert {one.name: one.notes for one in table.rows} == {
+        "a": (),
+        "b": ("made with other versions of torch",),
+        "c": ("scored on other data",),
+    }
+    with pytest.raises(
+        BenchError, match=r"2 differences .* torch: 2\.6\.0 in b \(seed 2\); .* and 1 more"
+    ):
         make_tables(runs, TableOptions(strict=True))
-    assert make_tables(runs[:2], TableOptions(strict=True))[0].footnotes == ()
+    assert make_tables(runs[:2], TableOptions(strict=True))
 
 
 def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
@@ -67,7 +68,7 @@ def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
         ("bert-base-uncased", ""): "",
     }
     (long,) = (table for table in tables if table.budget == "1000steps")
-    assert "unsupervised, 1,000 steps" in table_answer(long)
+    assert "built-in backbone, 1,000 steps" in table_name(long)
     (together,) = make_tables(runs, TableOptions(together=True))
     assert len(together.rows) == 7 and together.budget == ""
 
@@ -99,30 +100,63 @@ def test_untrained_rows_have_no_table_of_their_own_if_that_of_another_length_has
 
 
 @pytest.mark.parametrize(
-    ("kinds", "named"),
+    ("kinds", "noted"),
     [
-        ({"a": TUNED, "b": TUNED, "c": OWN}, {"a", "b", "c recipe"}),  # the exception is named
-        ({"a": TUNED, "b": OWN, "c": OWN}, {"a tuned: 6 trials", "b", "c"}),
-        ({"a": TUNED, "b": OWN}, {"a tuned: 6 trials", "b"}),
-        ({"a": OWN, "b": PAPER}, {"a", "b"}),
-        ({"a": TUNED, "b": TUNED}, {"a", "b"}),
+        ({"a": TUNED, "b": TUNED, "c": OWN}, {"c": "not tuned"}),
+        ({"a": TUNED, "b": OWN, "c": PAPER}, {"a": "tuned"}),
+        ({"a": TUNED, "b": "elsewhere", "c": TUNED}, {"b": "tuned in another search"}),
+        ({"a": OWN, "b": PAPER}, {}),
+        ({"a": TUNED, "b": TUNED}, {}),
     ],
 )
-def test_the_source_of_values_is_shown_at_the_exceptions(
-    kinds: dict[str, str], named: set[str]
+def test_a_row_whose_values_were_found_otherwise_says_so(
+    kinds: dict[str, str], noted: dict[str, str]
 ) -> None:
-    sources = {TUNED: "search s, 6 trials", OWN: "--set", PAPER: "SimCSE repo README.md"}
+    sources = {OWN: "--set", PAPER: "SimCSE repo README.md"}
 
     def made(name: str, kind: str) -> RunRecord:
         one = record(name, 1)
-        value = RecipeValue(value=1e-5, source=sources[kind])
-        search = {"name": "s", "trials": 6, "select_on": "STS-B dev"} if kind == TUNED else {}
+        value = RecipeValue(value=1e-5, source=sources.get(kind, "search s, 6 trials"))
+        search = {} if kind in sources else {"name": kind, "trials": 6, "select_on": "STS-B dev"}
         origin = structs.replace(one.provenance, execution=HowExecuted(search=search))
         recipe = {**one.recipe, "learning_rate": value}
         return structs.replace(one, recipe=recipe, provenance=origin)
 
     (table,) = make_tables(unwritten_runs(*(made(*item) for item in kinds.items())), TableOptions())
-    assert {row_name(one, table) for one in table.rows} == named
+    assert {one.name: "; ".join(one.notes) for one in table.rows if one.notes} == noted
+
+
+def test_five_kinds_of_differences_are_told_and_recipe_values_stand_below() -> None:
+    """The training text, how values were found, seeds, vectors, and how scores were made."""
+
+    def on_text(one: RunRecord, sha256: str) -> RunRecord:
+        corpus = structs.replace(one.provenance.corpus, sha256=sha256 * 64, name=f"{sha256}.txt")
+        return with_origin(one, corpus=corpus)
+
+    usual = [
+        on_text(record("simcse", seed, recipe={"temperature": 0.05}), "a") for seed in (1, 2, 3)
+    ]
+    other = [on_text(record("promcse", seed, recipe={"temperature": 0.1}), "b") for seed in (1, 2)]
+    vectors = record("glove-avg", None, setting="none")
+    file = RecipeValue(value="glove.6B.50d.txt", source="--set")
+    vectors = structs.replace(vectors, recipe={"vectors": file})
+    (table,) = make_tables(unwritten_runs(*usual, *other, vectors), TableOptions())
+    assert {one.name: one.notes for one in table.rows} == {
+        "simcse": (),
+        "promcse": ("trained on other sentences",),
+        "glove-avg": (
+            "encoder not trained",
+            "its vectors have 50 dimensions, the paper's 300",
+        ),
+    }
+    lines = note_lines(table)
+    assert "trained on other sentences: PromCSE" in lines
+    assert not any("temperature" in line for line in lines)
+    assert {one.name: one.trained_with.get("temperature") for one in table.rows} == {
+        "simcse": "0.05",
+        "promcse": "0.1",
+        "glove-avg": None,
+    }
 
 
 def test_strict_refuses_runs_of_the_methods_older_code() -> None:
@@ -130,11 +164,9 @@ def test_strict_refuses_runs_of_the_methods_older_code() -> None:
     older = with_origin(made[0], plugin=Code(**{"sha256": "0" * 64}))
     runs = unwritten_runs(older, *made[1:])
     (table,) = make_tables(runs, TableOptions())
-    (footnote,) = table.footnotes
-    assert f"bench compare {older.run_id}" in footnote.value
-    assert [(one.name, one.footnotes, one.seeds) for one in sorted(table.rows, key=str)] == (
-        [("a", (0,), (2,)), ("b", (), (1, 2))]
-    )
-    with pytest.raises(BenchError, match=older.run_id):
+    (line,) = [line for line in note_lines(table) if "other code" in line]
+    assert f"bench compare {older.run_id}" in line
+    assert {one.name: one.seeds for one in table.rows} == {"a": (2,), "b": (1, 2)}
+    with pytest.raises(BenchError, match="code of the method: a has runs of another one"):
         make_tables(runs, TableOptions(strict=True))
     assert make_tables(runs[1:], TableOptions(strict=True))

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from made_tables import HIGHER, ITEMS_FREEDOM, WORLDS, World, alike, simulate
 
-from bench.compare.judge import FEW_SEEDS, why_untested
+from bench.compare.judge import why_untested
 from bench.compare.rule import Verdicts, apply_rule
 from bench.compare.statistics.column import Column
+from bench.compare.statistics.table import FEW_SEEDS
 
 SIGN = {"better": 1, "worse": -1, "inconclusive": 0, None: 0}
 

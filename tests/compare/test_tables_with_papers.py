@@ -1,4 +1,4 @@
-"""Tables with the numbers of papers, and with marks on rows that trained on scored sentences."""
+"""Tables with the numbers of papers, and with notes on rows that trained on scored sentences."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ def test_a_row_that_trained_on_a_tenth_of_the_scored_sentences_is_marked(
     one = structs.replace(one, provenance=structs.replace(one.provenance, corpus=corpus))
     runs = runs_in(tmp_path, [one])
     (table,) = make_tables(runs, TableOptions())
-    wanted = "training text: a tenth or more of the sentences of STS12 in cosent"
-    assert [str(note) for note in table.footnotes] == [wanted] * marked
-    assert table.rows[0].footnotes == (0,) * marked
+    assert table.rows[0].notes == ("trained on test sentences (STS12)",) * marked
     if marked:
         with pytest.raises(BenchError, match="--strict: 1 difference"):
             make_tables(runs, TableOptions(strict=True))

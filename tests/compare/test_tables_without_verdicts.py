@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ from factories import record
 from msgspec import structs
 from predicted_runs import N, cosines, family, gold_of, sts_run
 
-from bench.compare.answer import table_answer, verdict_of
-from bench.compare.judge import FEW_SEEDS, NO_PREDICTIONS
+from bench.compare.judge import NO_PREDICTIONS
+from bench.compare.statistics.table import FEW_SEEDS
 from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, make_tables
+from bench.compare.words.finding import table_finding, verdict_of
 from bench.records import RunsFolder
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -34,8 +34,8 @@ def test_without_predictions_nothing_is_claimed() -> None:
     assert {cell.spread.covers for cell in cells if cell and cell.spread} == {"seeds"}
     against = [cell.against for cell in cells if cell and cell.against]
     assert all(one.verdict is None for one in against)
-    assert table_answer(plain).endswith(
-        "differences were not tested: no predictions of every task."
+    assert table_finding(plain).details == (
+        "Differences were not tested: no predictions of every task."
     )
 
 
@@ -96,12 +96,11 @@ def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
         "old": (None, NO_PREDICTIONS),
     }
     assert [one.name for one in table.rows if one.may_be_best] == ["one"]
-    said = table_answer(table)
-    assert "one is the best of 3 rows" in said and said.endswith(
-        f"Not tested: two ({FEW_SEEDS}); old ({NO_PREDICTIONS})."
-    )
+    said = table_finding(table).text
+    assert "one is the best of 3 tested rows" in said
+    assert said.endswith(f"Not tested: two, two seeds; old, {NO_PREDICTIONS}.")
     lines = [line for line in printed_text((table,), 120).splitlines() if line.startswith("old ")]
-    assert len(lines) == 1 and re.search(r"\d +-$", lines[0])
+    assert len(lines) == 1 and " not tested" in lines[0]
     few = [one for one in made if one.seed in (1, 2)]
     (alone,) = make_tables(runs_in(tmp_path, few), TableOptions(baseline="two"))
     assert alone.tested is None

@@ -133,8 +133,8 @@ def test_a_notebook_trains_on_a_dataset_and_plots(
     assert [output.output_type for output in trained] == ["display_data", "execute_result"]
     assert "(2 of 2): done: own" in trained[0].data["text/html"]
     table = trained[1].data["text/html"]
-    assert "<table>" in table and "simcse" in table
-    assert "\nsimcse " in trained[1].data["text/plain"], (
+    assert "<table>" in table and "SimCSE" in table
+    assert "\nSimCSE " in trained[1].data["text/plain"], (
         "the text of a table is returned, not shown"
     )
     (picture,) = (output for output in plotted if output.output_type == "display_data")

@@ -136,7 +136,9 @@ def test_a_trained_row_that_is_not_above_its_start_reads_not_trained(
     interval = stats.t.interval(0.95, 3, fmean(gained), stdev(gained) / 2)
     assert interval[0] < 0, "SimCSE has learned: this test needs fewer steps"
     done = bench("compare", "--runs", ten_runs, "--baseline", "promcse", cwd=tmp_path)
-    (line,) = (one for one in done.out.splitlines() if re.match(r"\W*simcse\W", one, re.IGNORECASE))
+    line = next(
+        one for one in done.out.splitlines() if re.match(r"\W*simcse\W", one, re.IGNORECASE)
+    )
     assert "not trained" in line, "a row that has not learned is not said to be so"
 
 

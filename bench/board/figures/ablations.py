@@ -11,6 +11,7 @@ from bench.board.figures.groups import Group, Point, short_name
 from bench.board.figures.lines import draw_lines
 from bench.board.figures.sheet import ACCENT, QUIET, Figure, draw_mark, rounded
 from bench.compare.statistics.rows import Differs
+from bench.compare.words.names import plain_name
 from bench.papers import figure_runs, meaning, printed_points, results
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def ablations(group: Group) -> Iterator[Figure | None]:
     """
     for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
         for (name, key, others), curve in swept(group.points(suite))[:MOST_CURVES]:
-            method, axis = make_visible(name, limit=40), make_visible(key, limit=40)
+            axis = make_visible(key, limit=40)
+            named = plain_name(next(iter(curve.values())).row)
             printed = _printed(group, name, key, score.removeprefix("STS "))
             where = ""
             for other, value in others:
@@ -50,12 +52,16 @@ def ablations(group: Group) -> Iterator[Figure | None]:
                 more.append("cxc")
             yield group.figure(
                 "ablation",
-                f"{method}: {axis}{where}",
+                f"{make_visible(named, limit=40)}: {axis}{where}",
                 "Runs that differ only in the recipe value on the x axis, means over seeds. Bars: "
                 "the table's intervals, or standard deviations over seeds if it has none. Grey "
                 "squares: printed in papers.",
                 [
-                    (method, x, *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)))
+                    (
+                        make_visible(named, limit=40),
+                        x,
+                        *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)),
+                    )
                     for x, p in curve.items()
                 ],
                 more=tuple(more),

@@ -11,8 +11,8 @@ from bench.base.foreign_text import make_visible
 from bench.base.text import slug
 from bench.board.board import Board
 from bench.board.figures.sheet import DataRow, Figure
-from bench.compare.formatting import budget_words, setting_words, variant_words
 from bench.compare.statistics.table import Cell, Row, Table, most_seeds
+from bench.compare.words.names import budget_words, place_words, row_name
 from bench.records.record import Score
 from bench.records.run import Run
 
@@ -75,7 +75,11 @@ class Group:
         if table is None or column not in table.columns:
             return []
         cells = [(row, row.cells[table.columns.index(column)]) for row in table.rows]
-        return [Point(_label(row, table), row, cell) for row, cell in cells if cell is not None]
+        return [
+            Point(make_visible(row_name(row, table), limit=LONGEST), row, cell)
+            for row, cell in cells
+            if cell is not None
+        ]
 
     def score(self, run: str, suite: str, task: str) -> Score | None:
         """Return the score of a run by the protocol of the suite's table."""
@@ -112,22 +116,15 @@ class Group:
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)
-        words = [setting_words(self.setting), backbone, self.length]
+        words = place_words(self.setting or None, backbone or None)
         return Figure(
             name=slug(kind, *more, self.setting or "any", backbone or "any", longest=80),
             kind=kind,
-            title=f"{title} ({', '.join(word for word in words if word)})",
+            title=f"{title} ({', '.join(filter(None, (words, self.length)))})",
             caption=caption,
             data=data,
             **rest,
         )
-
-
-def _label(row: Row, table: Table) -> str:
-    """Return the text next to a row's point; it may be cut."""
-    between = "+" if row.variant else " "
-    text = f"{row.label}{between}{variant_words(row, table)}"
-    return make_visible(text.strip(), limit=LONGEST)
 
 
 def table_groups(board: Board) -> list[Group]:

@@ -15,6 +15,7 @@ from bench.board.figures.groups import Group
 from bench.board.figures.sheet import ACCENT, QUIET, DataRow, Figure, draw_mark, rounded
 from bench.compare.formatting import signed_number
 from bench.compare.statistics.table import BETTER, WORSE, Against
+from bench.compare.words.names import baseline_name, column_name
 from bench.papers import (
     BASE,
     REPORTED,
@@ -133,7 +134,7 @@ def gains(group: Group) -> Figure | None:
         data.append((label, *numbers, str(against.verdict)))
     return group.figure(
         "gains",
-        f"Gains over {table.baseline}",
+        f"Gains over {baseline_name(table)}",
         "Each row minus the baseline. Bar: the confidence interval of the difference, at the level "
         "given in the table. Coloured: better or worse than the baseline; grey: inconclusive. Rows "
         "more than 20 points away are not drawn; their difference is in brackets. "
@@ -143,7 +144,7 @@ def gains(group: Group) -> Figure | None:
         plot=partial(
             draw_rows,
             rows=rows,
-            across=f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}",
+            across=f"{column_name(table).removeprefix('the ')} minus that of {baseline_name(table)}",
             gains_over=0.0,
         ),
         height=sheet_height(rows),

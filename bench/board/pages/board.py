@@ -8,25 +8,34 @@ from functools import partial
 from typing import Any
 
 from bench.base.foreign_text import make_visible
-from bench.base.grid import SIGNS
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
 from bench.board.figures import Figure
-from bench.board.finding import board_finding
 from bench.board.pages.citations import row_anchors
 from bench.board.pages.engine import render_template
 from bench.board.pages.gain_sizes import gain_sizes_grid
-from bench.board.pages.intervals import drawn_rows, level_text, versus_heading
+from bench.board.pages.intervals import drawn_rows
 from bench.board.pages.new_row import plan_to_copy
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
-from bench.board.pages.row_letters import letters_grid, row_letters, table_letters
 from bench.board.pages.run_page import remarks_on, run_facts, sentences
 from bench.board.pages.small_grids import changes_grid, data_grid, methods_grid
 from bench.board.pages.words import plain_text
 from bench.board.tables import BoardTable, board_tables
-from bench.compare.formatting import SEVERAL, setting_words, variant_words
-from bench.compare.forms.scores import COSTS, cost_texts, legend
-from bench.compare.statistics.table import BETTER, Row, Table
+from bench.compare.forms.scores import COSTS, cost_texts, trained_with_grid
+from bench.compare.statistics.table import Row, Table
+from bench.compare.words.finding import find, main_table, verdict_word
+from bench.compare.words.legend import legend
+from bench.compare.words.names import (
+    SEVERAL,
+    level_words,
+    plain_name,
+    row_details,
+    row_name,
+    setting_words,
+    table_name,
+    versus,
+)
+from bench.compare.words.notes import note_lines
 from bench.papers import PAPERS
 from bench.records.run import Run
 
@@ -34,11 +43,14 @@ from bench.records.run import Run
 def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
     """Write the page as HTML; it links to board.css and board.js in ``assets/``."""
     note = sentences(board.note or "")
+    tables = [shown.table for shown in board.tables]
+    main = main_table(tables)
     return render_template(
         "board.html",
         board=board,
         up=0,
-        finding=board_finding([shown.table for shown in board.tables]),
+        finding=find(tables),
+        place=table_name(main) if main is not None else "",
         one_file=board.one_file,
         preview=PREVIEW_NOTE if board.version == PREVIEW else "",
         note=" ".join(note[:2]),
@@ -47,19 +59,22 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         switches=switches(board.tables),
         several=SEVERAL,
         head_first=head_first,
-        variant=variant_words,
+        plain_name=plain_name,
+        row_details=row_details,
+        row_name=row_name,
+        table_name=table_name,
+        note_lines=note_lines,
+        trained_with=trained_with_grid,
         trains=trains,
         costs=known_costs,
         cost_texts=cost_texts,
         legend_items=legend_items,
-        row_letters=row_letters,
-        table_letters=table_letters,
-        letters_grid=letters_grid,
         anchors=row_anchors(board),
         plain_text=plain_text,
         citations=PAPERS,
-        versus_heading=versus_heading,
-        level_text=level_text,
+        versus=versus,
+        level_words=level_words,
+        verdict_word=verdict_word,
         drawn_rows=drawn_rows,
         remarks=partial(remarks_on, board),
         figures=figures,
@@ -91,7 +106,7 @@ def comparison(
             date=max((run.record.provenance.created for run in shown), default="")[:10],
             title=title,
             note=note,
-            answer=board_finding(tables).text,
+            answer=find(tables).text,
             runs=tuple(shown),
             left_out=(),
             tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
@@ -100,24 +115,13 @@ def comparison(
     )
 
 
-def legend_items(board: Board, shown: BoardTable) -> tuple[list[str], list[str]]:
+def legend_items(shown: BoardTable) -> tuple[list[str], list[str]]:
     """Return what must be known to read a table, and what may be known of it, a sentence each
     without its full stop."""
-    table = shown.table
-    first: list[str] = []
-    more: list[str] = []
-    if len(table.rows) > 1:
-        first.append("bold: highest; underlined: second")
-    for text in legend(table, "shaded"):
-        is_sign = text.startswith(SIGNS[BETTER]) or text.startswith("difference from")
-        if not is_sign:  # the template says it, next to the drawn signs
-            if text.startswith(("shaded", "±", "signs together", "submitted rows")):
-                first.append(text)
-            else:
-                more.append(text)
-    for text in (shown.selection, shown.cost_note):
-        if text:
-            more.append(text.rstrip("."))
+    first = list(legend(shown.table, "shaded"))
+    if len(shown.table.rows) > 1:
+        first.insert(0, "bold: highest; underlined: second")
+    more = [text.rstrip(".") for text in (shown.selection, shown.cost_note) if text]
     return first, more
 
 

@@ -8,12 +8,10 @@ from bench.base.foreign_text import make_visible
 from bench.base.text import plural, slug
 from bench.board.addresses import unused_name
 from bench.board.board import Board
-from bench.board.pages.intervals import versus_heading
 from bench.board.tables import BoardTable
-from bench.compare.answer import name_column
-from bench.compare.formatting import SEVERAL, budget_words, setting_words
 from bench.compare.forms.scores import difference_text, spread_text
 from bench.compare.statistics.table import Row
+from bench.compare.words.names import column_name, row_name, table_name, versus
 
 RowPlace = tuple[str, int]
 """The anchor of a table, and the number of a row in it."""
@@ -62,12 +60,9 @@ def row_citation(board: Board, shown: BoardTable, row: Row, anchor: str) -> str:
     one.
     """
     table = shown.table
-    parts = [setting_words(table.setting), table.backbone or SEVERAL]
-    parts.append(budget_words(table.length))
-    parts += [table.protocol, plural(table.n(row), "seed")]
-    where = ", ".join(part for part in parts if part)
+    where = f"{table_name(table)}, {plural(table.n(row), 'seed')}"
     fields: Mapping[str, str] = {
-        "title": f"{row.name}: {_numbers(shown, row)}",
+        "title": f"{row_name(row, table)}: {_numbers(shown, row)}",
         "howpublished": f"{board.title}, {board.version}: {where}",
         "note": f"row {anchor}",
         "year": board.date[:4],
@@ -89,10 +84,10 @@ def _numbers(shown: BoardTable, row: Row) -> str:
     if table.head is None or cell is None:
         return table.suite
     half = spread_text(cell)
-    text = f"{name_column(table).removeprefix('the ')} {cell.mean:.{cell.decimals}f}"
+    text = f"{column_name(table).removeprefix('the ')} {cell.mean:.{cell.decimals}f}"
     if half:
         text += f" ±{half}"
     difference = difference_text(row)
-    if difference and not row.is_baseline:
-        text += f", {difference} {versus_heading(table)}"
+    if difference:
+        text += f", {difference} {versus(table)}"
     return text

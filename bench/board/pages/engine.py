@@ -27,14 +27,9 @@ from bench.board.pages.links import (
     run_link,
 )
 from bench.board.repeat import NOT_REPEATABLE
-from bench.compare.formatting import budget_words, metric_words, score, setting_words
-from bench.compare.forms.scores import (
-    difference_heading,
-    difference_text,
-    lines_below,
-    sign_name,
-    spread_text,
-)
+from bench.compare.formatting import metric_words, score
+from bench.compare.forms.scores import difference_text, lines_below, spread_text
+from bench.compare.words.names import budget_words, setting_words
 
 TEMPLATES = Path(__file__).with_name("templates")
 ASSETS = ("board.css", "board.js")
@@ -93,9 +88,7 @@ def _environment() -> jinja2.Environment:
         "page_address": page_address,
         "plural": plural,
         "slug": slug,
-        "difference_heading": difference_heading,
         "difference_text": difference_text,
-        "sign_name": sign_name,
         "spread_text": spread_text,
         "lines_below": lines_below,
         "asset": asset,

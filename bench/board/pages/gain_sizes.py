@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.text import list_names, plural, slug
 from bench.board.board import Board
-from bench.board.finding import baseline_name, main_table_of
 from bench.compare.formatting import score, signed_number
 from bench.compare.gain_sizes import COUNTS, MOST_SEEDS, SpreadOfRow, median_spread
 from bench.compare.statistics.differences import POWER
 from bench.compare.statistics.table import Table, most_seeds
+from bench.compare.words.finding import main_table
+from bench.compare.words.names import baseline_name
 from bench.papers import REPORTED, claimed_gain, reported_sd
 
 BACKBONE = "bert-base-uncased"
@@ -24,7 +25,7 @@ REPORTED_GAINS = (1.64, 2.24)
 
 def gain_sizes_grid(board: Board) -> Grid | None:
     """Lay out the table; None if the board has no spreads to compute it from."""
-    table = main_table_of([shown.table for shown in board.tables])
+    table = main_table([shown.table for shown in board.tables])
     if table is None or len(board.spreads) < 2:
         return None
     middle = median_spread(board.spreads, MEDIAN)

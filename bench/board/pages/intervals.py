@@ -7,9 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bench.board.finding import baseline_name
-from bench.compare.answer import comparison_of
 from bench.compare.statistics.table import Row, Table
+from bench.compare.words.finding import BASELINE, comparison_of
 
 WIDTH = 120.0
 """Units of the drawing, about one pixel each."""
@@ -22,8 +21,6 @@ NEAR, FAR = 1.25, 2.0
 times it, all are."""
 LETTER, BETWEEN = 6.5, 4.5
 """The width of a letter of a tick's label, and the room between two labels."""
-
-BASELINE = "baseline"
 
 Interval = tuple[float, float, float]
 """Difference, low end and high end, in points."""
@@ -143,16 +140,3 @@ def drawn_rows(table: Table) -> tuple[Scale | None, list[dict[str, Any]]]:
         kind = str(against.verdict) if against is not None else ""
         rows.append((row_interval(row), BASELINE if row.is_baseline else kind))
     return draw_intervals(rows)
-
-
-def versus_heading(table: Table) -> str:
-    """Return "vs SimCSE", how pages call the difference from the baseline; "" if no row was
-    compared."""
-    if table.head is None or not table.has_verdicts:
-        return ""
-    return f"vs {baseline_name(table)}"
-
-
-def level_text(table: Table) -> str:
-    """Return "[99.4 % CI]", the level of the intervals of differences; "" if nothing was tested."""
-    return f"[{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""

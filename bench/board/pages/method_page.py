@@ -4,7 +4,7 @@ and its printed numbers."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,16 +14,16 @@ from bench.board.addresses import link, method_file
 from bench.board.board import Board, MethodDescription
 from bench.board.pages.drawings import learning_curve
 from bench.board.pages.engine import render_template
-from bench.board.pages.intervals import level_text, versus_heading
 from bench.board.pages.links import minus, run_link
 from bench.board.pages.printed import printed_papers
 from bench.board.pages.recipes import recipe_grids, trials_grid
 from bench.board.pages.run_page import remarks_on, sentences
 from bench.board.pages.words import plain_text
 from bench.compare.docstrings import Block, blocks, spans
-from bench.compare.formatting import heads, setting_words
-from bench.compare.forms.scores import difference_heading, score_grid
+from bench.compare.formatting import heads
+from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Row, Table
+from bench.compare.words.names import setting_words
 from bench.papers import PAPERS
 from bench.records.run import Run
 
@@ -99,45 +99,27 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
             lines[0][1],
             setting=None,
             backbone=None,
-            rows=tuple(replace(row, footnotes=(), cost=None) for _, _, row in lines),
-            footnotes=(),
+            notes=(),
+            rows=tuple(replace(row, cost=None, trained_with={}) for _, _, row in lines),
         )
-        made.append(
-            (
-                table,
-                _linked(
-                    score_grid(table, intervals=True),
-                    [address for address, _, _ in lines],
-                    {difference_heading(table): f"{versus_heading(table)} {level_text(table)}"},
-                ),
-            )
-        )
+        addresses = [address for address, _, _ in lines]
+        made.append((table, _linked(score_grid(table, intervals=True), addresses)))
     return made
 
 
-def _linked(table: Grid, addresses: Sequence[str], names: Mapping[str, str]) -> Grid:
-    """Put the columns that rank first, without their ±, which each number has, and link each row to
-    its address.
+def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
+    """Link each row to its address. The page explains the signs of all of its tables above them.
 
-    ``names``: column -> its name on pages. Indented rows, of numbers that papers published, belong
-    to the row above and have no address.
+    Indented rows, of numbers that papers published, belong to the row above and have no address.
     """
-    order = [i for i, column in enumerate(table.columns) if column.name != "±"]
-    order.sort(key=lambda i: table.columns[i].drop > 0)
     remaining = iter(addresses)
-    columns = [
-        replace(column, name=names.get(column.name, column.name)) for column in table.columns
-    ]
     rows = []
     for row in table.rows:
-        cells = list(row)
+        cells = [replace(cell, text=minus(cell.text)) for cell in row]
         if not row.indent:
-            cells[0] = replace(cells[0], link=next(remaining))
-        for place, column in enumerate(table.columns):
-            if column.name in names:
-                cells[place] = replace(cells[place], text=minus(cells[place].text))
-        rows.append(indented([cells[i] for i in order], levels=row.indent))
-    return grid([columns[i] for i in order], rows)
+            cells[0] = replace(row[0], link=next(remaining))
+        rows.append(indented(cells, levels=row.indent))
+    return grid(table.columns, rows)
 
 
 def method_curve(board: Board, method: str) -> dict[str, Any] | None:

@@ -12,7 +12,6 @@ from bench.base.text import value_text
 from bench.board.board import Board
 from bench.board.pages.citations import row_citations
 from bench.board.pages.links import run_link
-from bench.board.pages.row_letters import row_differences
 from bench.board.pages.run_page import downloads
 from bench.board.repeat import NOT_REPEATABLE, repeat
 from bench.board.tables import BoardTable
@@ -41,12 +40,11 @@ def panel_data(board: Board) -> dict[str, Any]:
 
 
 def _notes(board: Board, shown: BoardTable) -> list[dict[str, Any]]:
-    """Return for each row of a table its citation, and what differs from most rows."""
+    """Return for each row of a table its citation, and its notes."""
     cited = row_citations(board, shown)
     notes = []
     for row, citation in zip(shown.table.rows, cited, strict=True):
-        differs = [make_visible(text) for text in row_differences(row, shown.table)]
-        notes.append({"cite": citation, "differs": differs})
+        notes.append({"cite": citation, "differs": [make_visible(text) for text in row.notes]})
     return notes
 
 

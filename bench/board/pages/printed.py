@@ -3,11 +3,11 @@ here have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.base.grid import Grid, GridCell, GridColumn, GridRow, grid, indented
-from bench.base.text import plural, slug
+from bench.base.text import list_names, plural, slug
 from bench.board.board import Board
 from bench.board.pages.links import method_link
 from bench.compare.consistency import DIFFERS, NOT_TESTED
@@ -22,7 +22,7 @@ from bench.papers import (
     tables,
 )
 from bench.papers.audit import remarks
-from bench.papers.remark import KINDS, Remark
+from bench.papers.remark import KINDS
 
 MAIN = "main"
 """The name of a paper's only table of results, if its number is not known."""
@@ -69,8 +69,8 @@ def printed_papers(
             *dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells),
             plural(len(lines), "row"),
         ]
-        if made.footnotes:
-            about.append(plural(len(made.footnotes), "remark"))
+        if made.notes:
+            about.append(plural(len(made.notes), "remark"))
         papers.setdefault(paper, []).append(
             PrintedTable(
                 anchor=f"printed-{slug(paper, table)}",
@@ -99,25 +99,20 @@ def method_of(row: PrintedRow) -> str:
 def printed_grid(board: Board, lines: Sequence[PrintedRow], up: int = 0) -> Grid:
     """Lay out rows as printed, each with ours below it if runs have its method, backbone and
     recipe."""
-    texts = remark_texts(lines)
     tasks = dict.fromkeys(cell.task for row in lines for cell in row.cells)
     made: list[GridRow | list[GridCell | str]] = []
     for row in lines:
         cells = {cell.task: cell for cell in row.cells}
         ours = method_of(row)
-        of_row: list[Remark] = []
-        for cell in row.cells:
-            of_row += [remark for remark in remarks(cell) if not remark.task]
         label = GridCell(
             text=row.first.label,
             link=method_link(board, ours) if ours in board.methods and up == 0 else "",
-            marks=_marks(of_row, texts),
         )
         made.append(
             [
                 label,
                 row.first.backbone,
-                *(_number(cells.get(task), texts) for task in tasks),
+                *(_number(cells.get(task)) for task in tasks),
                 _origin(row),
             ]
         )
@@ -127,7 +122,7 @@ def printed_grid(board: Board, lines: Sequence[PrintedRow], up: int = 0) -> Grid
     return grid(
         ["as published", "backbone", *(GridColumn(task, right=True) for task in tasks), "of"],
         made,
-        footnotes=texts,
+        notes=remark_lines(lines),
     )
 
 
@@ -143,38 +138,28 @@ def _origin(row: PrintedRow) -> str:
     return "; ".join(dict.fromkeys(fact for fact in facts if fact))
 
 
-def remark_texts(lines: Sequence[PrintedRow]) -> list[str]:
-    """Return the audit's remarks on these rows, the gravest kinds first.
+def remark_lines(lines: Sequence[PrintedRow]) -> list[str]:
+    """Return the audit's remarks on these rows with the rows and cells that they are about, the
+    gravest kinds first.
 
     That a row is copied is said next to it.
     """
     kinds = list(KINDS)
-    ranked = set()
+    places: dict[tuple[int, str], dict[str, None]] = {}
     for row in lines:
         for cell in row.cells:
             for remark in remarks(cell):
                 if remark.kind != "copied":
-                    ranked.add((kinds.index(remark.kind), _text(remark)))
-    return [text for _, text in sorted(ranked)]
+                    text = f"{KINDS[remark.kind]}: {remark.why}"
+                    place = ", ".join(filter(None, (row.first.label, remark.task)))
+                    places.setdefault((kinds.index(remark.kind), text), {})[place] = None
+    return [f"{list_names(noted)}: {text}" for (_, text), noted in sorted(places.items())]
 
 
-def _text(remark: Remark) -> str:
-    return f"{KINDS[remark.kind]}: {remark.why}"
-
-
-def _marks(found: Iterable[Remark], texts: Sequence[str]) -> tuple[int, ...]:
-    """Return the numbers of these remarks."""
-    mine = {_text(remark) for remark in found}
-    return tuple(i for i, text in enumerate(texts, 1) if text in mine)
-
-
-def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> GridCell:
+def _number(cell: ReferenceResult | None) -> GridCell:
     if cell is None:
         return GridCell()
-    return GridCell(
-        text=cell.printed + ("" if cell.std is None else f" ±{cell.std:g}"),
-        marks=_marks([remark for remark in remarks(cell) if remark.task], texts),
-    )
+    return GridCell(text=cell.printed + ("" if cell.std is None else f" ±{cell.std:g}"))
 
 
 def _ours(board: Board, cell: ReferenceResult | None) -> GridCell:

@@ -9,7 +9,8 @@ from typing import Any
 from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.text import value_text
 from bench.board.board import MethodDescription
-from bench.compare.formatting import score, setting_words
+from bench.compare.formatting import score
+from bench.compare.words.names import setting_words
 from bench.method.recipe_files import Entry
 from bench.records.searches import RECIPE, Search, best_trial, expected_best
 

@@ -17,13 +17,14 @@ from bench.board.pages.citations import citation_of_run
 from bench.board.pages.engine import render_template
 from bench.board.pages.links import run_link
 from bench.board.repeat import plan_text, repeat
-from bench.compare.answer import verdict_of
 from bench.compare.docstrings import spans
 from bench.compare.formatting import score
 from bench.compare.forms import run_report
 from bench.compare.forms.scores import spread_text
 from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.table import INCONCLUSIVE, Cell, Row, Table
+from bench.compare.words.finding import verdict_of
+from bench.compare.words.names import baseline_name, suite_name, table_name
 from bench.records.names import CURVE, PLAN, RECORD
 from bench.records.packed import NAME, has_predictions
 from bench.records.record import RunRecord
@@ -87,7 +88,7 @@ def row_heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
         if head is None or cell is None:
             continue
         yield {
-            "name": table.suite,
+            "name": suite_name(table.suite),
             "task": f"{head.task}, {table.protocol}",
             "value": score(head.value, cell.decimals),
             "around": around(cell),
@@ -112,13 +113,13 @@ def around(cell: Cell) -> str:
 
 
 def _verdict(table: Table, row: Row) -> str:
-    """Return "worse than simcse", "inconclusive against simcse, may be the best"; "" if there is
+    """Return "worse than SimCSE", "inconclusive against SimCSE, may be the best"; "" if there is
     none."""
     words = []
     found = verdict_of(row)
     if found:
         word = "against" if found == INCONCLUSIVE else "than"
-        words.append(f"{found} {word} {table.baseline}")
+        words.append(f"{found} {word} {baseline_name(table)}")
     if row.may_be_best:
         words.append(MAY_BE_BEST)
     return ", ".join(words)
@@ -193,8 +194,7 @@ def seed_grids(board: Board, record: RunRecord, up: int) -> Iterator[Grid]:
         lines.append(
             ["", *(GridCell(text="run", link=_seed_link(board, run, up)) for run in row.runs)]
         )
-        title = f"{shown.table.suite}, {shown.table.protocol}"
-        yield grid(["task", *columns], lines, title=title)
+        yield grid(["task", *columns], lines, title=table_name(shown.table))
 
 
 def _seed_link(board: Board, run: str, up: int) -> str:

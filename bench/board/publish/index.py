@@ -8,14 +8,13 @@ from typing import Any
 from bench.base.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, grid
 from bench.base.text import plural
 from bench.board.addresses import method_page
-from bench.board.finding import BASELINE_NAMES
 from bench.board.pages.engine import TEMPLATES, render_template
-from bench.board.pages.intervals import BASELINE, Interval, Scale, draw_intervals
+from bench.board.pages.intervals import Interval, Scale, draw_intervals
 from bench.board.pages.run_page import sentences
 from bench.board.publish.readme import versions_readme
 from bench.board.publish.versions import Version
 from bench.compare.formatting import with_interval
-from bench.compare.statistics.table import BETTER, WORSE
+from bench.compare.words.finding import BASELINE
 
 ERRATA = "ERRATA.md"
 """Mistakes found in published versions, written by hand next to them."""
@@ -45,8 +44,8 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
 
 
 def main_grid(version: Version) -> Grid:
-    """Lay out the version's first table: its average, the difference from the baseline, its
-    tasks."""
+    """Lay out the version's first table: its average, the difference from the baseline with its
+    verdict, its tasks."""
     table = version.tables[0]["table"]
     head, tasks = table["columns"][-1], table["columns"][:-1]
     versus = versus_column(table)
@@ -54,19 +53,13 @@ def main_grid(version: Version) -> Grid:
     for row in table["rows"]:
         cells = [_name(row, version), _cell(row["cells"][head])]
         if versus:
-            cells.append(_difference(row, table))
+            cells += [_difference(row), GridCell(text=row["verdict"])]
         rows.append([*cells, *(_cell(row["cells"][name]) for name in tasks)])
-    columns = [GridColumn(str(name), right=True) for name in (head, versus, *tasks) if name]
-    parts = [table["suite"], table["setting"], table["backbone"]]
-    notes = ["◆: may be the best.", "±: half-width of the 95 % interval, if there is one."]
-    if versus:
-        notes.append("▲ better, ▼ worse; no sign: inconclusive, which is not equal; -: not tested.")
-    return grid(
-        ["method", *columns],
-        rows,
-        title=", ".join(str(part) for part in parts if part and part != "none"),
-        notes=notes,
-    )
+    verdict = [GridColumn(versus, right=True), GridColumn("verdict")] if versus else []
+    columns = [GridColumn("method"), GridColumn(str(head), right=True), *verdict]
+    columns += [GridColumn(str(name), right=True) for name in tasks]
+    notes = [f"◆: {MAY_BE_BEST}.", "±: half-width of the 95 % interval, if there is one."]
+    return grid(columns, rows, title=table["name"], notes=notes)
 
 
 def versus_column(table: Mapping[str, Any]) -> str:
@@ -74,7 +67,7 @@ def versus_column(table: Mapping[str, Any]) -> str:
     if not any(_tested(row) for row in table["rows"]):
         return ""
     level = table["tested"]["ci_level"]
-    return f"vs {BASELINE_NAMES.get(table['baseline'], table['baseline'])} [{100 * level:.3g} % CI]"
+    return f"vs {table['baseline_name']} [{100 * level:.3g} % CI]"
 
 
 def _tested(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -86,17 +79,14 @@ def _tested(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return found
 
 
-def _difference(row: Mapping[str, Any], table: Mapping[str, Any]) -> GridCell:
-    """Write the difference from the baseline with its interval and sign."""
+def _difference(row: Mapping[str, Any]) -> GridCell:
+    """Write the difference from the baseline with its interval; nothing if there is none."""
     against = _tested(row)
     if against is None:
-        baseline = row["method"] == table["baseline"] and not row["variant"] and not row["differs"]
-        if baseline:
-            return GridCell(text=BASELINE)
-        return GridCell(sign="not tested" if row.get("untested") else "")
-    text = with_interval(against["difference"], against["ci_low"], against["ci_high"])
-    verdict = against["verdict"]
-    return GridCell(text=text, sign=verdict if verdict in (BETTER, WORSE) else "")
+        return GridCell()
+    return GridCell(
+        text=with_interval(against["difference"], against["ci_low"], against["ci_high"])
+    )
 
 
 def main_drawings(version: Version) -> tuple[Scale | None, list[dict[str, Any]]]:
@@ -106,8 +96,7 @@ def main_drawings(version: Version) -> tuple[Scale | None, list[dict[str, Any]]]
     for row in table["rows"]:
         against = _tested(row)
         if against is None:
-            kind = BASELINE if _difference(row, table).text == BASELINE else ""
-            rows.append((None, kind))
+            rows.append((None, row["verdict"] if row["verdict"] == BASELINE else ""))
             continue
         ends = (against["difference"], against["ci_low"], against["ci_high"])
         rows.append((ends, against["verdict"]))
@@ -115,11 +104,9 @@ def main_drawings(version: Version) -> tuple[Scale | None, list[dict[str, Any]]]
 
 
 def _name(row: Mapping[str, Any], version: Version) -> GridCell:
-    """Return "promcse eh temperature=0.1" as a link."""
-    differs = [f"{key}={value}" for key, value in row["differs"].items()]
-    parts = [row["method"], row["variant"], *differs]
+    """Return the row's name as a link."""
     return GridCell(
-        text=" ".join(str(part) for part in parts if part),
+        text=row["name"],
         link=f"{version.name}/{method_page(row['method'])}",
         sign=MAY_BE_BEST if row.get("may_be_best") else "",
     )

@@ -17,15 +17,14 @@ from bench.base.text import plural, slug
 from bench.board.addresses import link, search_file
 from bench.board.board import PREVIEW, Board
 from bench.board.figures import Figure
-from bench.board.finding import board_finding
 from bench.board.pages.engine import TEMPLATES
 from bench.board.pages.gain_sizes import gain_sizes_grid
-from bench.board.pages.intervals import level_text, versus_heading
 from bench.board.pages.small_grids import changes_grid
 from bench.board.publish.versions import Version
-from bench.compare.formatting import SEVERAL, budget_words, setting_words
-from bench.compare.forms.scores import difference_heading, score_grid
-from bench.compare.statistics.table import Row, Table
+from bench.compare.forms.scores import score_grid
+from bench.compare.statistics.table import Table
+from bench.compare.words.finding import main_table
+from bench.compare.words.names import table_name
 from bench.papers import PAPERS, tables
 
 
@@ -49,10 +48,10 @@ def _templates() -> jinja2.Environment:
         "link": lambda path: Markup(link(path)),  # noqa: S704 - quoted
         "search_file": search_file,
         # as_markdown escapes every text
-        "table": lambda table: Markup(as_markdown(replace(table, title=""))),  # noqa: S704
+        "table": lambda grid: Markup(as_markdown(replace(grid, title=""))),  # noqa: S704
         "counted": counted,
         "slug": slug,
-        "place": place_in_words,
+        "table_name": table_name,
     }
     return environment
 
@@ -62,24 +61,12 @@ def counted(board: Board | Version) -> str:
     return f"{plural(len(board.runs), 'run')} of {plural(len(board.methods), 'method')}"
 
 
-def place_in_words(table: Table) -> str:
-    """Return "unsupervised, bert-base-uncased"."""
-    words = [f"submitted by {table.sender}"] if table.sender else []
-    words += [setting_words(table.setting), table.backbone or SEVERAL]
-    words.append(budget_words(table.length))
-    return ", ".join(word for word in words if word)
-
-
-def page_grid(table: Table, scale: Sequence[tuple[Table, Row]]) -> Grid:
-    """Lay out a table, with the name that pages have for the column of differences."""
-    laid_out = score_grid(table, scale)
-    heading = difference_heading(table)
-    columns = []
-    for column in laid_out.columns:
-        if heading and column.name == heading:
-            column = replace(column, name=f"{versus_heading(table)} {level_text(table)}".rstrip())
-        columns.append(column)
-    return replace(laid_out, columns=tuple(columns))
+def table_grid(board: Board, table: Table) -> Grid:
+    """Lay out a table; the finding of the main one stands above all of them."""
+    laid_out = score_grid(table, board.rows_for_scale(table))
+    if table is main_table([shown.table for shown in board.tables]):
+        return replace(laid_out, lead="")
+    return laid_out
 
 
 def versions_readme(**values: Any) -> str:
@@ -94,10 +81,10 @@ def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
     return template.render(
         board=board,
         preview=PREVIEW,
-        score_grid=page_grid,
+        table_grid=table_grid,
+        main=main_table([shown.table for shown in board.tables]),
         figures=figures,
         changes=changes_grid(board),
-        finding=board_finding([shown.table for shown in board.tables]),
         gain_sizes=gain_sizes_grid(board),
         printed=[(paper, number, PAPERS[paper]) for paper, number in tables()],
     )

@@ -1,4 +1,4 @@
-"""Score tables as data: CSV with one line per cell, and JSON (schema/compare-3.schema.json)."""
+"""Score tables as data: CSV with one line per cell, and JSON (schema/compare-4.schema.json)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import Any
 
 from bench.base.grid import csv_lines
 from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.words.finding import table_finding, verdict_word
+from bench.compare.words.names import baseline_name, row_name, table_name
+from bench.compare.words.notes import table_notes
 
-SCHEMA = "bench.compare/3"
+SCHEMA = "bench.compare/4"
 HEADING = (
     "suite",
     "protocol",
     "setting",
     "backbone",
+    "row",
     "method",
     "variant",
     "differs",
@@ -52,7 +56,8 @@ HEADING = (
     "tuning_seconds",
     "tuning_trials",
     "values",
-    "footnotes",
+    "notes",
+    "trained_with",
     "runs",
 )
 
@@ -80,12 +85,14 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
         "setting": row.setting,
         "backbone": row.backbone,
         "budget": table.budget,
+        "row": row_name(row, table),
         "method": row.method,
         "variant": row.variant,
         "differs": " ".join(f"{key}={value}" for key, value in row.differs),
         "may_be_best": row.may_be_best if table.tested else None,
         "untested": row.untested,
-        "footnotes": "; ".join(str(table.footnotes[i]) for i in row.footnotes),
+        "notes": "; ".join(row.notes),
+        "trained_with": " ".join(f"{key}={value}" for key, value in row.trained_with.items()),
         "runs": " ".join(row.runs),
         "values": row.values,
     }
@@ -149,6 +156,8 @@ def table_data(table: Table) -> dict[str, Any]:
     """Return a table as plain JSON values: ``$defs/table`` of the schema."""
     sender = {"submitted_by": table.sender} if table.sender else {}
     return {
+        "name": table_name(table),
+        "finding": table_finding(table).text,
         "suite": table.suite,
         "protocol": table.protocol,
         "metric": table.metric,
@@ -158,15 +167,16 @@ def table_data(table: Table) -> dict[str, Any]:
         **sender,
         "columns": list(table.columns),
         "baseline": table.baseline,
+        "baseline_name": baseline_name(table),
         "tested": None if table.tested is None else _facts(table.tested),
         "rows": [_row(row, table) for row in table.rows],
-        "notes": list(table.notes),
-        "footnotes": [_facts(note) for note in table.footnotes],
+        "notes": table_notes(table),
     }
 
 
 def _row(row: Row, table: Table) -> dict[str, Any]:
     return {
+        "name": row_name(row, table),
         "method": row.method,
         "variant": row.variant,
         "setting": row.setting,
@@ -174,11 +184,13 @@ def _row(row: Row, table: Table) -> dict[str, Any]:
         "differs": dict(row.differs),
         "seeds": list(row.seeds),
         "runs": list(row.runs),
+        "verdict": verdict_word(row, table),
         **_head(row, table),
         "cells": {task: _cell(cell) for task, cell in zip(table.columns, row.cells, strict=True)},
         "cost": None if row.cost is None else _facts(row.cost),
-        "footnotes": list(row.footnotes),
         "values": row.values,
+        "notes": list(row.notes),
+        "trained_with": dict(row.trained_with),
     }
 
 

@@ -1,20 +1,13 @@
-"""Score tables in every form: on a terminal, as Markdown, LaTeX, CSV and JSON."""
+"""Score tables as text: Markdown, LaTeX, CSV and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from bench.base.markup import as_markdown, latex_document
-from bench.base.printing import print_grid
 from bench.compare.forms.data import tables_csv, tables_json
 from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Table
-
-
-def print_score_tables(tables: Sequence[Table]) -> None:
-    """Print the tables below one another, as wide as the terminal."""
-    for number, table in enumerate(tables):
-        print_grid(score_grid(table), blank=number > 0)
 
 
 def format_tables(tables: Sequence[Table], form: str) -> str:

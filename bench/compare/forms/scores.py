@@ -1,8 +1,8 @@
-"""A score table as a :class:`bench.base.grid.Grid`, and the parts of its rows that pages write,
-too.
+"""A score table as a :class:`bench.base.grid.Grid`, the same for every form and every option, and
+the parts of its rows that pages write, too.
 
-Method, n, tasks, average with its interval, difference from the baseline, cost, and numbers that
-papers printed.
+Method, n, average with its interval, difference from the baseline and verdict, cost, tasks; numbers
+that papers published are lines below a row. Options add columns and lines, and move none.
 """
 
 from __future__ import annotations
@@ -10,23 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.base.grid import (
-    MAY_BE_BEST,
-    SIGNS,
-    Grid,
-    GridCell,
-    GridColumn,
-    GridRow,
-    grid,
-    indented,
-)
+from bench.base.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, GridRow, grid, indented
 from bench.base.text import format_duration
-from bench.compare.answer import comparison_of, verdict_of
-from bench.compare.formatting import headline, row_name, score, signed_number, spread, with_interval
-from bench.compare.forms.legend import sign_legend
-from bench.compare.statistics.table import BETTER, WORSE, Cell, Row, RowCost, Table
+from bench.compare.formatting import score, signed_number, spread, with_interval
+from bench.compare.statistics.table import Cell, Row, RowCost, Table
+from bench.compare.trained_with import value_names
+from bench.compare.words.finding import comparison_of, table_finding, verdict_word
+from bench.compare.words.legend import legend
+from bench.compare.words.names import level_words, row_name, table_name, versus
+from bench.compare.words.notes import note_lines
 
 COSTS = ("params", "train", "tuning", "memory")
+NAME = 28
+"""Characters of a name that stay on one line while there are tasks to leave out."""
+FOR_SCALE = "for scale: other backbones, not trained here and not compared"
+WHOLE = "a wider terminal, or --format csv"
 
 
 def score_grid(
@@ -34,63 +32,73 @@ def score_grid(
 ) -> Grid:
     """Lay out the table as every form prints it. ``scale``: rows of other tables, which come last.
 
-    If a table has a column that ranks, its interval and the difference from the baseline follow it;
-    in others each number has its own ±, and with ``intervals`` in all.
+    In a table without a column that ranks each number has its own ±, and with ``intervals`` in all.
     """
-    ranked = [table.head, "±", difference_heading(table)] if table.head else []
-    columns = [
-        GridColumn("method", wrap=16),
-        GridColumn("n", right=True),
-        *(GridColumn(name, right=True, drop=2) for name in table.columns if name != table.head),
-        *(GridColumn(name, right=True) for name in ranked if name),
-        *(GridColumn(name, right=True, drop=1) for name in COSTS),
-    ]
-    rows: list[GridRow] = []
+    with_spread = intervals or not table.head
+    has_costs = any(row.cost for row in table.rows)
+    columns = [GridColumn("method", wrap=16, whole=0 if has_costs else NAME)]
+    columns.append(GridColumn("n", right=True))
+    if table.head:
+        heading = f"{versus(table)} {level_words(table)}".strip() if versus(table) else ""
+        columns.append(GridColumn(table.head, right=True))
+        columns += [GridColumn("±", right=True, drop=2), GridColumn(heading, right=True)]
+        columns.append(GridColumn("verdict"))
+    columns += [GridColumn(name, right=True, drop=1) for name in COSTS]
+    columns += [GridColumn(name, right=True, drop=3) for name in _tasks(table)]
+    rows = []
     for row in table.rows:
-        cells: list[GridCell | str] = [*_scores(row, table, intervals or not table.head)]
-        if ranked:
-            cells += _ranked(row, table)
-        cells += [text for text, _ in cost_texts(row).values()]
-        rows.append(_filled(cells, len(columns)))
+        costs: list[GridCell | str] = [text for text, _ in cost_texts(row).values()]
+        rows.append(_grid_row(row, table, costs, with_spread=with_spread))
         for label, printed in lines_below(row):
-            below = _filled([GridCell(text=label, emphasis="dim"), "", *printed], len(columns))
-            rows.append(replace(below, indent=1))
+            rows.append(_line_below(label, printed, table))
     for other, row in scale:
-        rows.append(_filled(_scale_cells(row, other), len(columns)))
-    title = headline(table)
-    if table.baseline:
-        title += f"; baseline: {table.baseline}"
-    notes = [*table.notes, *legend(table)]
+        rows.append(_row_for_scale(row, other, with_spread=not table.head))
+    notes = [*legend(table), *note_lines(table)]
     if scale:
-        notes.append("for scale: other backbones, not trained here and not compared")
-    scores = grid(
-        columns, rows, title=title, notes=notes, whole="a wider terminal, or --format csv"
-    )
-    key = ""
-    if len(table.rows) > 1:
-        key = "bold: highest; underlined: second"
-    return replace(scores, below=_settings(table), key=key)
+        notes.append(FOR_SCALE)
+    made = grid(columns, rows, title=table_name(table), notes=notes, whole=WHOLE)
+    key = "bold: highest; underlined or italic: second" if len(table.rows) > 1 else ""
+    finding = table_finding(table).text
+    return replace(made, lead=finding, below=trained_with_grid(table), key=key)
 
 
-def _filled(cells: Sequence[GridCell | str], columns: int) -> GridRow:
-    """Make a row of so many columns, the last ones empty."""
-    return indented([*cells, *[""] * (columns - len(cells))], levels=0)
+def trained_with_grid(table: Table) -> Grid | None:
+    """Lay out the values in which rows differ, a line for each row; None if there are none."""
+    names = value_names(table)
+    if not names:
+        return None
+    rows = []
+    for row in table.rows:
+        if row.trained_with:
+            rows.append([row_name(row, table), *(row.trained_with.get(name, "") for name in names)])
+    columns = [GridColumn("trained with", wrap=16)]
+    columns += [GridColumn(name, drop=place) for place, name in enumerate(names)]
+    return grid(columns, rows, whole=WHOLE)
 
 
-def _scores(row: Row, table: Table, with_spread: bool) -> list[GridCell]:
-    """Return the cells of name, n and means."""
-    return [
-        GridCell(
-            text=row_name(row, table),
-            sign=MAY_BE_BEST if row.may_be_best else "",
-            marks=tuple(i + 1 for i in row.footnotes),
-        ),
+def _tasks(table: Table) -> list[str]:
+    return [name for name in table.columns if name != table.head]
+
+
+def _grid_row(
+    row: Row, table: Table, costs: Sequence[GridCell | str], *, with_spread: bool
+) -> GridRow:
+    cells: list[GridCell | str] = [
+        GridCell(text=row_name(row, table), sign=MAY_BE_BEST if row.may_be_best else ""),
         GridCell(text=str(table.n(row)), emphasis="dim"),
-        *(_mean(cell, with_spread=with_spread) for cell in row.cells),
     ]
+    tasks: Sequence[Cell | None] = row.cells
+    if table.head:
+        *tasks, head = row.cells
+        half = GridCell()
+        if head is not None and not with_spread:
+            half = GridCell(number=spread(head), decimals=head.decimals, emphasis="dim")
+        cells += [_mean(head, with_spread), half]
+        cells += [difference_text(row), verdict_word(row, table)]
+    return indented([*cells, *costs, *(_mean(cell, with_spread) for cell in tasks)], levels=0)
 
 
-def _mean(cell: Cell | None, *, with_spread: bool) -> GridCell:
+def _mean(cell: Cell | None, with_spread: bool) -> GridCell:
     if cell is None:
         return GridCell()
     return GridCell(
@@ -101,24 +109,24 @@ def _mean(cell: Cell | None, *, with_spread: bool) -> GridCell:
     )
 
 
-def _scale_cells(row: Row, table: Table) -> list[GridCell]:
-    """Return the cells of a row under the headings of another table."""
+def _line_below(label: str, printed: Sequence[GridCell], table: Table) -> GridRow:
+    cells: list[GridCell | str] = [GridCell(text=label, emphasis="dim"), ""]
+    tasks = printed
+    if table.head:
+        *tasks, head = printed
+        cells += [head, "", "", ""]
+    return indented([*cells, *[""] * len(COSTS), *tasks])
+
+
+def _row_for_scale(row: Row, table: Table, *, with_spread: bool) -> GridRow:
+    """Return the cells of a row of another table, without a place among the best and a verdict."""
+    plain = _grid_row(row, table, [""] * len(COSTS), with_spread=with_spread)
     name = " ".join(filter(None, (row_name(row, table), table.backbone, "(for scale)")))
-    return [
-        replace(cell, emphasis="dim")
-        for cell in [GridCell(text=name), *_scores(row, table, not table.head)[1:]]
-    ]
-
-
-def _ranked(row: Row, table: Table) -> list[GridCell]:
-    """Return ± of the column that ranks, and the difference from the baseline, if the table has
-    any."""
-    cell = row.cells[-1]
-    half = GridCell()
-    if cell is not None:
-        half = GridCell(number=spread(cell), decimals=cell.decimals, emphasis="dim")
-    difference = GridCell(text=difference_text(row), sign=sign_name(row, table))
-    return [half, difference] if difference_heading(table) else [half]
+    cells = [replace(cell, emphasis="dim") for cell in plain]
+    cells[0] = GridCell(text=name, emphasis="dim")
+    if table.head:
+        cells[4], cells[5] = GridCell(), GridCell()
+    return indented(cells, levels=0)
 
 
 def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
@@ -141,78 +149,25 @@ def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     }
 
 
-def _settings(table: Table) -> Grid | None:
-    """Make a table of the settings in which rows differ; None if there are none."""
-    rows = []
-    for i, note in enumerate(table.footnotes, 1):
-        rows.append((GridCell(marks=(i,)), note.setting, note.value, note.rows, note.most))
-    if not rows:
-        return None
-    wrapped = [GridColumn(name, wrap=16) for name in ("value", "rows", "most rows")]
-    return grid(["", "setting", *wrapped], rows)
-
-
-def legend(table: Table, candidate: str = SIGNS[MAY_BE_BEST]) -> list[str]:
-    """Explain the signs and columns of the table, a sentence each.
-
-    ``candidate``: how a form marks a row that may be the best.
-    """
-    printed = []
-    for row in table.rows:
-        printed += [cell.printed for cell in row.cells if cell and cell.printed]
-    costs = [row.cost for row in table.rows if row.cost]
-    lines = sign_legend(table, SIGNS[BETTER], SIGNS[WORSE], candidate)
-    if printed:
-        lines.append("paper:table: the number printed there")
-    if any(paper.inside is not None for paper in printed):
-        lines.append(
-            f"{SIGNS['outside']} outside the 95 % prediction interval for the mean of as many runs "
-            "as the paper had"
-        )
-    if costs:
-        lines.append(
-            "params: trained; train: training time; memory: peak, in bytes; means over seeds"
-        )
-    if any(cost.tuning_seconds is not None for cost in costs):
-        lines.append("tuning: search time / number of trials, once for all seeds")
-    return lines
-
-
 def spread_text(cell: Cell) -> str:
     """Return the number after a mean's ± sign; "" for none."""
     half = spread(cell)
     return "" if half is None else score(half, cell.decimals)
 
 
-def sign_name(row: Row, table: Table) -> str:
-    """Return the key of SIGNS for a row's number in the column that ranks; "" for none."""
-    if table.tested is not None and row.untested and row.cells[-1] is not None:
-        return "not tested"
-    found = verdict_of(row)
-    return found if found in (BETTER, WORSE) else ""
-
-
-def difference_heading(table: Table) -> str:
-    """Return "minus simcse [98.3 % CI]"; "" if no row was compared."""
-    if table.head is None or not table.has_verdicts:
-        return ""
-    level = f" [{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""
-    return f"minus {table.baseline}{level}"
-
-
 def difference_text(row: Row) -> str:
     """Return "-1.84 [-2.73, -0.95]"; "" for a row that was not compared."""
     against, cell = comparison_of(row), row.cells[-1]
     if against is None or cell is None:
-        return "baseline" if row.is_baseline else ""
+        return ""
     return with_interval(against.difference, against.ci_low, against.ci_high, cell.decimals)
 
 
 def lines_below(row: Row) -> list[tuple[str, tuple[GridCell, ...]]]:
     """Return the lines below a row: a label, and a cell for each column.
 
-    For each paper table that prints a number of this row: the printed number, ours minus it, and
-    half of the prediction interval.
+    For each paper table that prints a number of this row: the printed number, ours minus it, half
+    of the prediction interval, and if ours agrees.
     """
     every = [cell.printed for cell in row.cells if cell and cell.printed]
     lines: list[tuple[str, tuple[GridCell, ...]]] = []
@@ -220,26 +175,21 @@ def lines_below(row: Row) -> list[tuple[str, tuple[GridCell, ...]]]:
         copied = any(paper.source == source and not paper.own for paper in every)
         name = f"{source}, copied" if copied else source
         columns = [_paper_cells(cell, source) for cell in row.cells]
-        for number, label in enumerate((name, "ours minus it", "95 % prediction ±")):
-            cells = tuple(column[number] for column in columns)
+        for number, label in enumerate((name, "ours minus it", "95 % prediction ±", "agrees")):
+            cells = tuple(GridCell(text=column[number], emphasis="dim") for column in columns)
             if any(cell.text for cell in cells):
                 lines.append((label, cells))
     return lines
 
 
-def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, GridCell]:
-    """Return one column of these lines; empty cells if this paper table has no number for it."""
+def _paper_cells(cell: Cell | None, source: str) -> tuple[str, str, str, str]:
+    """Return one column of these lines; empty texts if this paper table has no number for it."""
     if cell is None or cell.printed is None or cell.printed.source != source:
-        return GridCell(), GridCell(), GridCell()
+        return "", "", "", ""
     printed, places = cell.printed, cell.decimals
     half = "" if printed.half is None else score(printed.half, places)
-    difference = signed_number(printed.difference, places)
-    sign = "outside" if printed.inside is False else ""
-    return (
-        GridCell(text=score(printed.value, places), emphasis="dim"),
-        GridCell(text=difference, sign=sign, emphasis="dim"),
-        GridCell(text=half, emphasis="dim"),
-    )
+    agrees = "" if printed.inside is None else ("yes" if printed.inside else "no")
+    return score(printed.value, places), signed_number(printed.difference, places), half, agrees
 
 
 def short_count(count: float | None) -> str:

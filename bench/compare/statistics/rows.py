@@ -4,7 +4,7 @@ Two runs differ if the fingerprint says so (:func:`bench.run.planned.determinant
 value, in the content behind a file that a recipe names, in the training text, the backbone's
 revision, the precision, the set that chooses checkpoints, or the number of processes if
 that matters. Only the code of the method may differ within a row's name: one code is shown, and a
-footnote has the commands that show the others.
+note has the commands that show the others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bench.base.text import list_names, plural
 from bench.compare.statistics.terms import DEV_SET, SELECT_ON, Term, terms_of
 
 if TYPE_CHECKING:
@@ -25,9 +24,6 @@ SENDER = "submitted by"
 """What sets rows apart that others sent in, named even if nothing else has their name."""
 
 CODE = "code of the method"
-
-FEW_IDS = 3
-"""Runs that a note names by their ids; of more it says how many there are."""
 
 AHEAD = timedelta(days=1)
 """A record may be dated this far in the future before a line says so."""
@@ -43,13 +39,15 @@ class RowRuns:
     runs: list[RunRecord]
     differs: Differs
     other_code: str = ""
-    """Which code of the method is shown, and the commands that show the others;
-    "" if there is one code only."""
+    """The commands that show runs of other code of the method; "" if there is one code only."""
+    older: tuple[str, ...] = ()
+    """Ids of runs that are left out, because newer ones have their seeds."""
+    ahead: tuple[str, ...] = ()
+    """Ids of runs that are dated in the future."""
 
 
-def group_rows(records: Sequence[RunRecord], notes: list[str]) -> list[RowRuns]:
-    """Group these runs into rows. ``notes`` get a line for runs that are left out or dated in the
-    future."""
+def group_rows(records: Sequence[RunRecord]) -> list[RowRuns]:
+    """Group these runs into rows."""
     named: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], list[RunRecord]]] = {}
     terms: dict[str, dict[str, Term]] = {}
     for record in records:
@@ -60,7 +58,6 @@ def group_rows(records: Sequence[RunRecord], notes: list[str]) -> list[RowRuns]:
         exact = tuple(sorted((key, term.exact) for key, term in decides.items()))
         named.setdefault(name, {}).setdefault(exact, []).append(record)
     rows = []
-    older: dict[str, list[str]] = {}
     for alike in named.values():
         firsts = [terms[runs[0].run_id] for runs in alike.values()]
         keys = _telling_keys(firsts)
@@ -68,22 +65,8 @@ def group_rows(records: Sequence[RunRecord], notes: list[str]) -> list[RowRuns]:
             differs = tuple(
                 (key, _printed(key, first[key], firsts)) for key in keys if key in first
             )
-            rows.append(_choose_code(runs, differs, notes, older))
-    if older:
-        notes.append(_older_note(older))
+            rows.append(_choose_code(runs, differs))
     return rows
-
-
-def _older_note(older: Mapping[str, Sequence[str]]) -> str:
-    """Return a line on runs that are left out for newer ones: their ids if they are few, else how
-    many each row has. ``older``: row -> ids.
-    """
-    ids = [run_id for of_row in older.values() for run_id in of_row]
-    if len(ids) <= FEW_IDS:
-        named = list_names(ids, FEW_IDS)
-    else:
-        named = list_names(f"{len(of_row):,} of {name}" for name, of_row in older.items())
-    return f"{plural(len(ids), 'run')} left out, because newer runs have the same seeds: {named}"
 
 
 def _telling_keys(firsts: Sequence[Mapping[str, Term]]) -> list[str]:
@@ -115,25 +98,11 @@ def _printed(key: str, term: Term, firsts: Sequence[Mapping[str, Term]]) -> str:
     return term.shown
 
 
-def title(run: RunRecord, differs: Differs) -> str:
-    """Return the name of a row."""
-    return " ".join([run.label, *(f"{key}={value}" for key, value in differs)])
-
-
-def _choose_code(
-    runs: Sequence[RunRecord],
-    differs: Differs,
-    notes: list[str],
-    older: dict[str, list[str]],
-) -> RowRuns:
-    """Choose one run of each seed, all with one code of the method: that of the newest run.
-    ``older`` gets, by the name of the row, the ids of runs that are left out because a newer one
-    has their seed.
-    """
+def _choose_code(runs: Sequence[RunRecord], differs: Differs) -> RowRuns:
+    """Choose one run of each seed, all with one code of the method: that of the newest run."""
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
     )
-    name = title(runs[0], differs)
     by_code: dict[str, list[RunRecord]] = {}
     for run in newest_first:
         by_code.setdefault(run.provenance.plugin.identity, []).append(run)
@@ -145,21 +114,17 @@ def _choose_code(
             left_out.append(run.run_id)
         else:
             chosen[run.seed] = run
-    if left_out:
-        older.setdefault(name, []).extend(sorted(left_out))
-    early = dated_ahead(newest_first)
-    if early:
-        notes.append(
-            f"{name}: dated in the future, by a clock that was ahead: {list_names(early, 3)}"
-        )
     commands = []
     for others in by_code.values():
         commands.append(" ".join(["bench compare", *sorted(run.run_id for run in others)]))
     by_seed = sorted(chosen.values(), key=lambda run: -1 if run.seed is None else run.seed)
-    other_code = ""
-    if commands:
-        other_code = f"that of the newest date only (other code: {'; '.join(commands)})"
-    return RowRuns(by_seed, differs, other_code)
+    return RowRuns(
+        by_seed,
+        differs,
+        other_code="; ".join(commands),
+        older=tuple(sorted(left_out)),
+        ahead=tuple(dated_ahead(newest_first)),
+    )
 
 
 def dated_ahead(runs: Sequence[RunRecord]) -> list[str]:

@@ -6,23 +6,20 @@ Two numbers meet in one column only under one suite and protocol. What makes two
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.rows import (
-    CODE,
     RowRuns,
     group_rows,
-    title,
 )
 from bench.compare.statistics.table import (
     AVERAGE,
     COLUMNS,
     Cell,
-    Footnote,
     Row,
     Table,
 )
@@ -127,28 +124,16 @@ def _table(
         name for name in columns if name in metrics and not metrics[name].higher_is_better
     )
 
-    rows: list[Row] = []
-    notes: list[str] = []
-    footnotes: list[Footnote] = []
-    for row_runs in group_rows([record for record, _ in scored], notes):
-        row = _row(row_runs, columns, by_run)
-        row_title = title(row_runs.runs[0], row.differs)
-        notes += _missing_seeds(row_title, row, columns)
-        if row_runs.other_code:
-            row = replace(row, footnotes=(len(footnotes),))
-            footnotes.append(Footnote(CODE, row_runs.other_code, row_title))
-        rows.append(row)
+    grouped = group_rows([record for record, _ in scored])
+    rows = [_row(row_runs, columns, by_run) for row_runs in grouped]
     has_head = columns[-1:] == (AVERAGE,) or (len(columns) == 1 and not falling)
-    rows = sorted(_marked(rows, columns, falling), key=_best_first if has_head else _by_name)
-
-    untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
-    if untrained and setting == "unsupervised":
-        notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
+    ordered = sorted(_marked(rows, columns, falling), key=_best_first if has_head else _by_name)
+    notes = []
+    if falling:
+        notes.append(f"lower is better: {', '.join(falling)}")
     holds = name_average(suite, protocol)
     if AVERAGE in columns and holds:
         notes.append(f"{AVERAGE} is the mean of {holds}")
-    if falling:
-        notes.insert(0, f"lower is better: {', '.join(falling)}")
     return Table(
         setting=setting or None,
         backbone=backbone or None,
@@ -156,9 +141,8 @@ def _table(
         protocol=protocol,
         metric=", ".join(dict.fromkeys(metric.name for metric in metrics.values())),
         columns=columns,
-        rows=tuple(rows),
+        rows=tuple(ordered),
         notes=tuple(notes),
-        footnotes=tuple(footnotes),
         falling=falling,
     )
 
@@ -196,14 +180,10 @@ def _row(
             _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
         ),
         model=first.model_name,
+        other_code=row_runs.other_code,
+        older=row_runs.older,
+        ahead=row_runs.ahead,
     )
-
-
-def _missing_seeds(row_title: str, row: Row, columns: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each column that some runs of the row have no score for."""
-    for column, cell in zip(columns, row.cells, strict=True):
-        if cell is not None and len(cell.values) < len(row.runs):
-            yield f"{row_title}: {column} from {len(cell.values)} of {len(row.runs)} seeds"
 
 
 def _only(names: set[str]) -> str:

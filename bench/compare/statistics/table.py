@@ -3,9 +3,8 @@ Every form of output draws these."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from bench.compare.statistics.rows import Differs
@@ -22,6 +21,12 @@ ALPHA = 0.05
 BETTER = "better"
 WORSE = "worse"
 INCONCLUSIVE = "inconclusive"
+
+FEWEST_SEEDS = 3
+"""Of a row in which something is random, and of such a baseline: with fewer, a row that spreads
+more than the others is called better or worse far too often (docs/statistics.md)."""
+
+FEW_SEEDS = "fewer than three seeds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,8 +156,16 @@ class Row:
     untested: str = ""
     # None: not asked for
     cost: RowCost | None = None
-    # indices into the table's ``footnotes``
-    footnotes: tuple[int, ...] = ()
+    # what differs in it from the other rows and matters, in words
+    notes: tuple[str, ...] = ()
+    # values in which rows of the table differ, by name
+    trained_with: Mapping[str, str] = field(default_factory=dict)
+    # the commands that show runs of other code of its method; "" if there are none
+    other_code: str = ""
+    # ids of runs that are left out, because newer ones have their seeds
+    older: tuple[str, ...] = ()
+    # ids of runs that are dated in the future
+    ahead: tuple[str, ...] = ()
     # the source of its values: "paper", "recipe", "tuned: 12 trials"; "" if nothing is trained
     values: str = ""
     # the name of an evaluated object or of vectors, which is shown as the method
@@ -181,22 +194,6 @@ class Tested:
     alpha: float = ALPHA
 
 
-@dataclass(frozen=True)
-class Footnote:
-    """A setting that differs between rows of one table."""
-
-    setting: str
-    value: str
-    # their names, with seeds if only some of a row differ
-    rows: str
-    # the value that most rows have
-    most: str = ""
-
-    def __str__(self) -> str:
-        more = f"; {self.most} in most rows" if self.most else ""
-        return f"{self.setting}: {self.value} in {self.rows}{more}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """One comparable set of numbers. ``columns`` end with the average if the suite has one."""
@@ -211,8 +208,6 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     baseline: str | None = None
-    # differences between its runs; rows point to them
-    footnotes: tuple[Footnote, ...] = ()
     # None: nothing was tested
     tested: Tested | None = None
     # the set that chose its checkpoints, if it is no development set
@@ -241,11 +236,6 @@ class Table:
         random = [row for row in self.rows if row.seeds != (None,)] or self.rows
         counts = [self.n(row) for row in random]
         return min(counts), max(counts)
-
-    @cached_property
-    def kinds_of_values(self) -> Counter[str]:
-        """Count trained rows by the source of their values."""
-        return Counter(row.values for row in self.rows if row.values and row.setting != "none")
 
     @cached_property
     def has_verdicts(self) -> bool:

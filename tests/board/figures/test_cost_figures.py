@@ -11,15 +11,20 @@ from drawn_figures import SEEDS, Drawn, bars, close, marks
 
 from bench.board.figures.points import front
 from bench.board.figures.sheet import ACCENT
+from bench.papers.names import printed_name
 
 
 def test_cost_shows_the_tables_numbers(made: Drawn) -> None:
     rows = [
         row for row in made.table("sts").rows if len(row.runs) == SEEDS or row.setting == "none"
     ]
-    averages = {row.method: cell.mean for row in rows if (cell := row.cells[-1])}
-    seconds = {"cls": 0.0} | {name: took + 2.0 for name, (_, _, took) in METHODS.items()}
-    trained = {"cls": 0.0} | {name: float(many) for name, (_, many, _) in METHODS.items()}
+    averages = {printed_name(row.method): cell.mean for row in rows if (cell := row.cells[-1])}
+    seconds = {"CLS": 0.0} | {
+        printed_name(name): took + 2.0 for name, (_, _, took) in METHODS.items()
+    }
+    trained = {"CLS": 0.0} | {
+        printed_name(name): float(many) for name, (_, many, _) in METHODS.items()
+    }
     for kind, cost in (("cost", seconds), ("parameters", trained)):
         data, (axes,) = made.rows(kind), made.axes(kind)
         assert {name: row[0] for name, row in data.items()} == pytest.approx(cost)

@@ -11,6 +11,7 @@ from drawn_figures import SEEDS, Drawn
 from made_runs import made_runs
 
 from bench.board.figures import board_figures
+from bench.papers.names import printed_name
 
 
 def test_learning_curves_are_means_of_those_of_the_runs(made: Drawn) -> None:
@@ -22,7 +23,9 @@ def test_learning_curves_are_means_of_those_of_the_runs(made: Drawn) -> None:
         for entry in map(json.loads, (run.folder / "curve.jsonl").read_text().splitlines()):
             if "dev_score" in entry:
                 seen = round(entry["step"] * done.sentences / done.steps, 4)
-                scores.setdefault((run.record.method, seen), []).append(entry["dev_score"])
+                scores.setdefault((printed_name(run.record.method), seen), []).append(
+                    entry["dev_score"]
+                )
     data = {(str(name), float(x)): y for name, x, y in made.figures["learning"].data}
     shown = {place: values for place, values in scores.items() if place in data}
     assert len(data) == len(shown) > 9 and {len(values) for values in shown.values()} == {SEEDS}

@@ -11,6 +11,7 @@ from boards_for_figures import METHODS
 from drawn_figures import Drawn, close, marks
 
 from bench.board.figures.lines import method_lines
+from bench.papers.names import printed_name
 
 
 def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) -> None:
@@ -20,7 +21,8 @@ def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) ->
     places = (1, 2, 4, 8, 16)
     data = made.figures["spectrum"].data
     ranks = {}
-    for name, (noise, _, _) in METHODS.items():
+    for method, (noise, _, _) in METHODS.items():
+        name = printed_name(method)
         values = np.linspace(9, 1, 16) ** (1 + noise)
         shares = values / values.sum()
         ranks[name] = -sum(p * math.log(p) for p in shares)

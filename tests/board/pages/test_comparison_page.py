@@ -10,7 +10,7 @@ from pathlib import Path
 from factories import family, record
 
 from bench.board.pages.board import comparison
-from bench.compare.statistics.baseline import compare_with_baseline
+from bench.compare.baseline import compare_with_baseline
 from bench.compare.statistics.summary import summarise
 from bench.records import Run, RunRecord, Score
 

@@ -37,7 +37,7 @@ def test_a_method_that_papers_printed_elsewhere_is_not_said_to_have_no_print() -
     runs = [record("simcse", 1, backbone="builtin"), record("promcse", 1, backbone="builtin")]
     (table,) = summarise(runs)
     (note,) = with_paper(table, {run.run_id: run for run in runs}).notes
-    assert note == "without a printed number for this backbone and protocol: promcse and simcse"
+    assert note == "without a printed number for this backbone and protocol: PromCSE and SimCSE"
     assert "no paper" not in note
     known = [record("simcse", 1, backbone="bert-base-uncased")]
     (table,) = summarise(known)

@@ -57,9 +57,9 @@ def test_new_rows_rows_that_are_gone_and_seeds() -> None:
     old = [run(1), run(1, method="ct")]
     new = [run(1), run(2, 52.0), run(1, 40.0, method="diffcse")]
     assert rows(since(old, new)) == [
-        ("diffcse", "sts Avg.", None, 40.0, "new"),
-        ("simcse", "sts Avg.", 50.0, 51.0, "seeds: 1 before, 1-2 now"),
-        ("ct", "sts Avg.", 50.0, None, "no longer shown"),
+        ("DiffCSE", "sts Avg.", None, 40.0, "new"),
+        ("SimCSE", "sts Avg.", 50.0, 51.0, "seeds: 1 before, 1-2 now"),
+        ("CT", "sts Avg.", 50.0, None, "no longer shown"),
     ]
 
 
@@ -75,8 +75,8 @@ def test_a_budget_of_its_own_is_a_row_of_its_own() -> None:
     )
     found = since(old, [*old, longer, other]).rows
     assert {(row.where, row.suite.split()[0], row.now, row.differs) for row in found} == {
-        ("unsupervised, builtin, 1,000 steps", "sts", 60.0, "new"),
-        ("unsupervised, builtin", "cxc", 10.0, "new"),
+        ("unsupervised, built-in backbone, 1,000 steps", "sts", 60.0, "new"),
+        ("unsupervised, built-in backbone", "cxc", 10.0, "new"),
     }
 
 
@@ -95,8 +95,8 @@ def test_one_more_table_with_rows_that_were_there_changes_nothing() -> None:
         return [(row.row, row.differs) for row in found.rows]
 
     before, after = [*short, untrained], [*short, untrained, longer]
-    assert changed(before, after) == [("simcse", "new")]
-    assert changed(after, before) == [("simcse", "no longer shown")]
+    assert changed(before, after) == [("SimCSE", "new")]
+    assert changed(after, before) == [("SimCSE", "no longer shown")]
 
 
 def test_a_row_of_the_same_runs_is_the_same_row() -> None:

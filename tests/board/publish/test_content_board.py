@@ -17,8 +17,9 @@ from msgspec import structs
 from bench.base.errors import UnknownName
 from bench.board.board import Board, build_board
 from bench.board.tables import BoardTable
-from bench.compare.answer import verdict_of
 from bench.compare.grouping import chosen_on
+from bench.compare.words.finding import verdict_of
+from bench.compare.words.names import row_name
 from bench.records import Run, RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
@@ -179,7 +180,11 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
         assert measured == {"simcse", "promcse"}
     assert one.cost_note == (
         "Time and memory: cpu: A, bench 0.1.0. Not shown, because they ran elsewhere: "
-        + ", ".join(row.name for row in one.table.rows if row.name not in ("simcse", "promcse"))
+        + ", ".join(
+            row_name(row, one.table)
+            for row in one.table.rows
+            if row.name not in ("simcse", "promcse")
+        )
         + "."
     )
 

@@ -88,8 +88,8 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     assert made.name == "v2" and contents(out / "v1") == before
     assert made.board.changes is not None
     changed = {row.row: row.differs for row in made.board.changes.rows}
-    assert changed == {"promptbert": "new", "simcse": "seeds: 1-2 before, 1-3 now"}
-    assert "| simcse | unsupervised, builtin |" in (out / "v2" / "README.md").read_text()
+    assert changed == {"PromptBERT": "new", "SimCSE": "seeds: 1-2 before, 1-3 now"}
+    assert "| SimCSE | unsupervised, built-in backbone |" in (out / "v2" / "README.md").read_text()
     page = (out / "v2" / "index.html").read_text()
     assert "Changed since v1" in page
     index = (out / "index.html").read_text()
@@ -119,7 +119,7 @@ def test_the_main_budget_is_that_of_the_last_version(quick: Publish, runs: Path,
     made_run(runs, "simcse", 7, suites=("check",), recipe={"budget": "60s"})
     made = quick()
     assert (made.name, first_length()) == ("v3", "60s")
-    assert ", 60s" in bench("compare", "--runs", out / "v3" / "runs").stdout.split("\n")[0]
+    assert ", 60s" in bench("compare", "--runs", out / "v3" / "runs").stdout.split("\n\n")[1]
     assert ", 100 steps" in bench("compare", "--runs", runs).stdout.split("\n")[0]
     made = quick(main_budget="", note="Most runs first.")
     assert (made.name, first_length()) == ("v4", "100steps")

@@ -18,7 +18,7 @@ from bench.records import Code, CorpusUsed, Run, RunRecord
 def named(*records: RunRecord) -> dict[str, list[int | None]]:
     """The label that sets each row apart -> its seeds."""
     found = {}
-    for row in group_rows(records, []):
+    for row in group_rows(records):
         name = " ".join(f"{key}={value}" for key, value in row.differs)
         assert name not in found, "two rows of one name"
         found[name] = [run.seed for run in row.runs]
@@ -136,7 +136,7 @@ def other_method(one: RunRecord) -> RunRecord:
     return replace(one, method="promcse", run_id=one.run_id.replace("simcse", "promcse"))
 
 
-def test_methods_of_two_precisions_get_a_footnote_and_strict_refuses(tmp_path) -> None:
+def test_methods_of_two_precisions_say_so_and_strict_refuses(tmp_path) -> None:
     runs = [
         Run(one, tmp_path)
         for one in (
@@ -146,25 +146,26 @@ def test_methods_of_two_precisions_get_a_footnote_and_strict_refuses(tmp_path) -
         )
     ]
     (table,) = make_tables(runs, TableOptions())
-    assert [str(note) for note in table.footnotes] == [
-        "precision: bf16 in promcse; fp32 in most rows"
-    ]
-    with pytest.raises(BenchError, match="precision: bf16 in promcse"):
+    assert {one.name: one.trained_with["precision"] for one in table.rows} == {
+        "simcse": "fp32",
+        "promcse": "bf16",
+    }
+    with pytest.raises(BenchError, match="precision: bf16 in PromCSE; fp32 in most rows"):
         make_tables(runs, TableOptions(strict=True))
 
 
-def test_methods_of_other_dev_sets_or_processes_get_a_footnote(tmp_path) -> None:
+def test_strict_refuses_methods_of_other_dev_sets_or_processes(tmp_path) -> None:
     for determines, expected in (
-        ({"dev": "e" * 64}, "dev set: eeeeee in promcse; dddddd in most rows"),
-        ({"ranks": 4}, "processes: 4 in promcse; 1 in most rows"),
+        ({"dev": "e" * 64}, "dev set: eeeeee in PromCSE; dddddd in most rows"),
+        ({"ranks": 4}, "processes: 4 in PromCSE; 1 in most rows"),
     ):
         others = [other_method(run_of_code(1, **determines))]
         runs = [Run(one, tmp_path) for one in (run_of_code(1), run_of_code(2), *others)]
-        (table,) = make_tables(runs, TableOptions())
-        assert [str(note) for note in table.footnotes] == [expected]
+        with pytest.raises(BenchError, match=expected):
+            make_tables(runs, TableOptions(strict=True))
 
 
-def test_rows_of_another_code_of_a_suite_get_a_footnote(tmp_path) -> None:
+def test_rows_of_another_code_of_a_suite_say_so(tmp_path) -> None:
     def scored_by(one: RunRecord, code: str) -> RunRecord:
         execution = replace(one.provenance.execution, suites={"sts": Code(sha256=code * 64)})
         return replace(one, provenance=replace(one.provenance, execution=execution))
@@ -174,5 +175,6 @@ def test_rows_of_another_code_of_a_suite_get_a_footnote(tmp_path) -> None:
         for seed, code in ((1, "1"), (2, "1"), (3, "2"))
     ]
     (table,) = make_tables(runs, TableOptions())
-    assert {note.setting for note in table.footnotes} >= {"code of STS12", "code of STS-B"}
-    assert {note.rows for note in table.footnotes} == {"simcse (seed 3)"}
+    assert table.rows[0].notes == ("scored by other code",)
+    with pytest.raises(BenchError, match=r"code of STS12: .* in SimCSE \(seed 3\)"):
+        make_tables(runs, TableOptions(strict=True))

@@ -10,7 +10,7 @@ from factories import RAW_PROTOCOL, STS, family, record, sts_scores
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
-from bench.compare.statistics.baseline import with_baseline
+from bench.compare.baseline import with_baseline
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.records import Code, CorpusUsed, RunRecord, Score
@@ -117,13 +117,10 @@ def test_runs_of_different_code_never_share_a_row() -> None:
     table = only(summarise([*old, oldest, new, *others]))
     mine = table.rows[row(table, "mine")]
     assert mine.runs == (new.run_id,) and mine.cells[-1] is not None and mine.cells[-1].mean < 50
-    (footnote,) = (table.footnotes[i] for i in mine.footnotes)
-    assert (
-        f"bench compare {' '.join(run.run_id for run in old)}; bench compare {oldest.run_id}"
-        in footnote.value
-    )
-    assert table.rows[row(table, "simcse")].footnotes == () and table.seeds == (1, 2)
-    assert only(summarise(old)).footnotes == (), "the command of the footnote: runs of one code"
+    of_old = " ".join(run.run_id for run in old)
+    assert mine.other_code == f"bench compare {of_old}; bench compare {oldest.run_id}"
+    assert table.rows[row(table, "simcse")].other_code == "" and table.seeds == (1, 2)
+    assert only(summarise(old)).rows[0].other_code == "", "what the command shows"
     again = of_code(old[2], "a" * 4, "2026-01-03T00:00:00Z")
     assert set(only(summarise([*old[:2], again, new])).rows[0].runs) == {
         run.run_id for run in (*old[:2], again)
@@ -146,7 +143,7 @@ def test_baseline_differences() -> None:
         "simcse"
     ]
     assert compared(family(), "dcpcse+mlm").baseline == "dcpcse+mlm"
-    with pytest.raises(UnknownName, match="nearest: simcse"):
+    with pytest.raises(UnknownName, match="nearest: SimCSE"):
         compared(family(), "simsce")
 
 

@@ -259,7 +259,7 @@
     if (cell.printed) fact("published", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
     fact("protocol", cell.of.protocol);
-    if (one.differs.length) fact("unlike most", one.differs.join("; "));
+    if (one.differs.length) fact("unlike others", one.differs.join("; "));
     const from = cellAt(table, one, cell.task).querySelector("a"), what = one.row.querySelector("a").title;
     const shut = make("button", { type: "button", "aria-label": "close" }, "\u00d7");
     shut.addEventListener("click", leave);

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import Against, Cell, Row, Table
+from bench.compare.words.names import plain_name, row_name, row_names
 
 BASELINE = "simcse"
 """The row that others are compared with if no baseline is named."""
@@ -22,7 +23,7 @@ def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
         raise UnknownName(
             "baseline",
             baseline,
-            {row.name for table in tables for row in table.rows},
+            {name for table in tables for name in row_names(table.rows, table)},
             "among these runs",
         )
     return made
@@ -68,24 +69,27 @@ def _with_most_seeds(rows: Sequence[Row]) -> list[Row]:
 
 
 def find_row(table: Table, name: str, option: str) -> Row | None:
-    """Return the row of a run's id or of a name, as short as tells it from others; None if the
-    table has none.
+    """Return the row of a run's id or of a name, as tables or as commands write it and as short as
+    tells it from others; None if the table has none.
 
     Of rows that differ in recipe values alone it is the one with more seeds than any other. Raises
     BenchError, which begins with ``option``, if there are several.
     """
     rows = _candidates(table)
+    wanted = name.casefold()
     for names_of in (
         lambda row: row.runs,
-        _full_names,
-        lambda row: (row.name,),
+        lambda row: (row_name(row, table),),
+        lambda row: (plain_name(row), row.name),
+        lambda row: (f"{plain_name(row)} {row.backbone}", f"{row.name} {row.backbone}"),
         lambda row: (row.method, row.backbone),
     ):
-        named = _with_most_seeds([row for row in rows if name in names_of(row)])
+        named = [row for row in rows if wanted in map(str.casefold, names_of(row))]
+        named = _with_most_seeds(named)
         if len(named) == 1:
             return named[0]
         if named:
-            names = sorted({max(_full_names(row), key=len) for row in named})
+            names = sorted(row_names(named, table))
             raise BenchError(
                 f"{option}: {name} matches {len(named)} rows of {table.suite}",
                 "choose one: " + "; ".join(map(shlex.quote, names)),
@@ -96,13 +100,6 @@ def find_row(table: Table, name: str, option: str) -> Row | None:
 def _candidates(table: Table) -> list[Row]:
     """Return the rows with a value."""
     return [row for row in table.rows if any(row.cells)]
-
-
-def _full_names(row: Row) -> tuple[str, ...]:
-    """Name a row: "simcse learning_rate=1e-05", "simcse builtin", or with both."""
-    differs = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
-    names = (f"{row.name} {row.backbone}", f"{differs} {row.backbone}")
-    return (*names, differs) if row.differs else names
 
 
 def _less(cell: Cell | None, base: Cell | None) -> Cell | None:

@@ -1,0 +1,229 @@
+"""Settings in which the runs of a table differ from most of its runs: what ``--strict`` refuses.
+
+:mod:`bench.compare.words.notes` says which of them matter to a reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.base.errors import BenchError
+from bench.base.text import list_names, plural
+from bench.compare.statistics.rows import CODE
+from bench.compare.statistics.table import AVERAGE, Table
+from bench.compare.statistics.terms import (
+    DEV_SET,
+    PRECISION,
+    PROCESSES,
+    SELECT_ON,
+    determined_terms,
+)
+from bench.compare.words.names import row_name
+from bench.data.overlap import seen_tasks
+from bench.records.names import data_key
+from bench.records.record import RunRecord, Score
+from bench.records.value_sources import is_tuned, kind_of_values, search_of
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
+"""Packages that a score may depend on; ``mteb`` too, of its own suite."""
+MTEB = "mteb"
+CODE_OF = "code of "
+"""Begins the name of the setting "code of STS12": what scored the task."""
+DATA_OF = "data of "
+
+UNKNOWN = "not recorded"
+COMMIT = re.compile(r"[.+]g[0-9a-f]{12}$")
+"""The end of the version of a checkout."""
+
+TERMS = ("learning_rate", "batch_size", "max_seq_length", SELECT_ON)
+"""Recipe values that may differ in two rows of a table: they do not make another method."""
+
+SEARCHED = "searched"
+"""Stands for a value that a search chose."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value that some runs have where most runs of their table have another one."""
+
+    setting: str
+    value: str
+    most: str
+    # ids
+    runs: frozenset[str]
+
+
+def differences(table: Table, records: Mapping[str, RunRecord]) -> list[Difference]:
+    """Return every setting and value that the runs of a table do not share with most of them."""
+    facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
+    _leave_out_dev_sets(facts)
+    found = []
+    for setting in dict.fromkeys(key for fact in facts.values() for key in fact):
+        having = {run: of_run[setting] for run, of_run in facts.items() if setting in of_run}
+        counts = Counter(having.values())
+        if all(search_of(records[run]) for run in having):
+            # rows of a search may differ in the values that it chose
+            counts.pop(SEARCHED, None)
+        if len(counts) < 2:
+            continue
+        usual = max(counts, key=lambda value: (counts[value], value))
+        for value in sorted(counts.keys() - {usual}):
+            runs = frozenset(run for run, of_run in having.items() if of_run == value)
+            found.append(Difference(setting, value, usual, runs))
+    return found
+
+
+def refuse_differences(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> None:
+    """Raise BenchError if the runs of a table differ: ``--strict``."""
+    found = []
+    for table in tables:
+        for text in _difference_texts(table, tables, records):
+            found.append(f"{table.suite}: {text}")
+    if found:
+        raise BenchError(
+            f"--strict: {plural(len(found), 'difference')} between the runs of a table: "
+            f"{list_names(found, 1)}",
+            "name the runs, filter them (--method, --backbone, --suite), or leave --strict out "
+            "and read the notes",
+        )
+
+
+def _difference_texts(
+    table: Table, tables: Sequence[Table], records: Mapping[str, RunRecord]
+) -> Iterator[str]:
+    for row in table.rows:
+        if row.other_code:
+            yield f"{CODE}: {row_name(row, table)} has runs of another one"
+    for difference in differences(table, records):
+        names = []
+        for row in table.rows:
+            having = [run in difference.runs for run in row.runs]
+            if any(having):
+                seeds = [seed for seed, has in zip(row.seeds, having, strict=True) if has]
+                names.append(row_name(row, table) + ("" if all(having) else _seed_words(seeds)))
+        yield (
+            f"{difference.setting}: {difference.value} in {list_names(names)}; "
+            f"{difference.most} in most rows"
+        )
+    for row in table.rows:
+        tasks = seen_test_tasks(row.runs, table, records)
+        if tasks:
+            share = f"a tenth or more of the sentences of {list_names(tasks)}"
+            yield f"training text: {share} in {row_name(row, table)}"
+    yield from rows_elsewhere(table, tables)
+
+
+def _seed_words(seeds: Sequence[int | None]) -> str:
+    noun = "seed" if len(seeds) == 1 else "seeds"
+    return f" ({noun} {', '.join(map(str, seeds))})"
+
+
+def seen_test_tasks(
+    runs: Sequence[str], table: Table, records: Mapping[str, RunRecord]
+) -> list[str]:
+    """Return the tasks of which a tenth or more of the sentences stand in the training text."""
+    tasks: dict[str, None] = {}
+    for run in runs:
+        tasks |= dict.fromkeys(seen_tasks(records[run].provenance.corpus.overlap, table.suite))
+    return list(tasks)
+
+
+def rows_elsewhere(table: Table, tables: Sequence[Table]) -> Iterator[str]:
+    """Yield "under senteval-wmean/1 only: PCL" for rows of the same suite, setting and backbone
+    that only tables of another protocol have.
+    """
+    here = {run for row in table.rows for run in row.runs}
+    place = (table.suite, table.setting, table.backbone)
+    for other in tables:
+        if (other.suite, other.setting, other.backbone) != place:
+            continue
+        if other.protocol == table.protocol:
+            continue
+        names = [row_name(row, other) for row in other.rows if not here & set(row.runs)]
+        if names:
+            yield f"under {other.protocol} only: {list_names(dict.fromkeys(names))}"
+
+
+def _leave_out_dev_sets(facts: Mapping[str, dict[str, str]]) -> None:
+    """Remove the contents of dev sets, unless one name has several: else the name, ``select_on``,
+    says the same."""
+    contents: dict[str, set[str]] = {}
+    for of_run in facts.values():
+        if DEV_SET in of_run:
+            contents.setdefault(of_run.get(SELECT_ON, ""), set()).add(of_run[DEV_SET])
+    if any(len(found) > 1 for found in contents.values()):
+        return
+    for of_run in facts.values():
+        of_run.pop(DEV_SET, None)
+
+
+def _facts(record: RunRecord, table: Table) -> dict[str, str]:
+    """Return what should be the same in all runs of the table -> its value in this one."""
+    packages = record.provenance.packages
+    data = record.provenance.data
+    libraries = [*LIBRARIES]
+    if table.suite == MTEB:
+        libraries.append(MTEB)
+    # runs of two commits of one version are not remarked on
+    facts = {"bench": COMMIT.sub("", record.provenance.bench_version or UNKNOWN)}
+    for name in libraries:
+        facts[name] = str(packages.get(name, UNKNOWN))
+    has_codes = bool(record.provenance.execution.suites)
+    for score in record.scores:
+        if (score.suite, score.protocol) != (table.suite, table.protocol) or score.task == AVERAGE:
+            continue
+        code = _code_of(score, record) if has_codes else None
+        if code:
+            facts[f"{CODE_OF}{score.task}"] = code[:8]
+        sha256 = data.get(data_key(score.task, score.protocol, table.suite))
+        if sha256 is not None:
+            facts[f"{DATA_OF}{score.task}"] = str(sha256)[:8]
+    kind = kind_of_values(record)
+    if kind:
+        facts["values"] = kind
+    search = search_of(record).get("name")
+    if search:
+        facts["search"] = str(search)
+    return facts | _terms(record)
+
+
+def _code_of(score: Score, record: RunRecord) -> str | None:
+    """Return the hash of the code that scored a task; None if it was not recorded."""
+    code = record.provenance.execution.suites.get(score.suite)
+    return None if code is None else code.sha256
+
+
+def _terms(record: RunRecord) -> dict[str, str]:
+    """Return the training settings of a run besides its method and its corpus: term -> value.
+
+    Empty if nothing was trained. "processes": the number that divides the gradient. Values chosen
+    by a search count as equal (SEARCHED): the methods share the search, not the value. So does a
+    recipe's learning rate that no trial beat.
+    """
+    done = record.training
+    if done is None:
+        return {}
+    rate = "learning_rate" if search_of(record) else None
+    words = {}
+    for key in TERMS:
+        value = record.recipe.get(key)
+        if value is None or value.value is None:
+            continue
+        if key == rate or is_tuned(value):
+            words[key] = SEARCHED
+        else:
+            words[key] = str(value.value)
+    if "learning_rate" in record.recipe:
+        words["steps"] = f"{done.steps:,}"
+    decides = determined_terms(record)
+    if PRECISION in decides:
+        words[PRECISION] = decides[PRECISION].shown
+        words[PROCESSES] = "1"
+        if PROCESSES in decides:
+            words[PROCESSES] = decides[PROCESSES].shown
+    if DEV_SET in decides:
+        words[DEV_SET] = decides[DEV_SET].shown
+    return words

@@ -1,0 +1,248 @@
+"""The finding of a judged table: does a row beat the baseline, which rows may be the best, and what
+was not tested and why. A sentence is said only if its condition holds; docs/statistics.md has the
+rule behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.base.text import list_names, plural
+from bench.compare.formatting import score
+from bench.compare.statistics.table import (
+    BETTER,
+    FEW_SEEDS,
+    INCONCLUSIVE,
+    WORSE,
+    Against,
+    Cell,
+    Row,
+    Table,
+)
+from bench.compare.words.names import baseline_name, column_name, row_name, row_names
+
+MOST_NAMED = 6
+"""Rows that a sentence names; of more it says how many there are."""
+FEWEST_CANDIDATES = 3
+"""Tested rows from which on it is worth saying that several may be the best."""
+
+SEEDS = {1: "one seed", 2: "two seeds"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a table finds, in sentences."""
+
+    # "No method beats SimCSE on the STS average."; "" if nothing ranks
+    claim: str = ""
+    # the counts behind it, which rows may be the best, what was not tested
+    details: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.claim} {self.details}".strip()
+
+
+def find(tables: Sequence[Table]) -> Finding:
+    """State the finding of the table that comes first."""
+    table = main_table(tables)
+    if table is not None:
+        return table_finding(table)
+    if tables and all(table.sender for table in tables):
+        return Finding("All of these runs were submitted; the publisher has none here.")
+    return Finding("No method has a score on every task yet.")
+
+
+def main_table(tables: Sequence[Table]) -> Table | None:
+    """Return the publisher's first table that ranks several rows, else the first that ranks one;
+    None if there is none."""
+    ranked = [table for table in tables if not table.sender and ranked_rows(table)]
+    for table in ranked:
+        if len(table.rows) > 1:
+            return table
+    return ranked[0] if ranked else None
+
+
+def table_finding(table: Table) -> Finding:
+    """State the finding of one table; an empty one if its rows are not ranked."""
+    rows = ranked_rows(table)
+    if not rows:
+        return Finding()
+    column = column_name(table)
+    if len(rows) == 1:
+        row, cell = rows[0]
+        return Finding(f"{row_name(row, table)} reaches {_value(cell)} on {column}.")
+    if table.tested is None:
+        return _untested_finding(table)
+    compared = [row for row, _ in rows if verdict_of(row)]
+    if not compared:
+        return Finding(_best_sentence(table), _untested_sentence(table))
+    details = [_candidates_sentence(table), _untested_sentence(table)]
+    if len(compared) == 1:
+        claim = _sentence_of_one(compared[0], table)
+    else:
+        claim = _comparison_sentence(compared, table)
+        details.insert(0, _counts_sentence(compared))
+    return Finding(claim, " ".join(sentence for sentence in details if sentence))
+
+
+def _comparison_sentence(compared: Sequence[Row], table: Table) -> str:
+    """Write "No method beats SimCSE on the STS average."."""
+    end = f"{baseline_name(table)} on {column_name(table)}."
+    better = [row for row in compared if verdict_of(row) == BETTER]
+    if not better:
+        return f"No method beats {end}"
+    if len(better) > MOST_NAMED:
+        return f"{len(better)} rows beat {end}"
+    verb = "beats" if len(better) == 1 else "beat"
+    return f"{list_names(row_names(better, table), MOST_NAMED)} {verb} {end}"
+
+
+def _counts_sentence(compared: Sequence[Row]) -> str:
+    """Write "Of 12 tested rows, 0 are better, 9 worse and 3 inconclusive."."""
+    counts = Counter(verdict_of(row) for row in compared)
+    verb = "is" if counts[BETTER] == 1 else "are"
+    return (
+        f"Of {len(compared)} tested rows, {counts[BETTER]} {verb} better, {counts[WORSE]} worse "
+        f"and {counts[INCONCLUSIVE]} inconclusive."
+    )
+
+
+def _sentence_of_one(row: Row, table: Table) -> str:
+    """Write the verdict on the only row that was compared, with its difference."""
+    name, base, column = row_name(row, table), baseline_name(table), column_name(table)
+    against, cell = comparison_of(row), row.cells[-1]
+    assert against is not None and cell is not None
+    by = score(abs(against.difference), cell.decimals)
+    if against.verdict == BETTER:
+        return f"{name} beats {base} on {column}, by {by} points."
+    if against.verdict == WORSE:
+        return f"{name} is worse than {base} on {column}, by {by} points."
+    return (
+        f"{name} against {base} on {column} is inconclusive: they differ by {by} points, which "
+        "may be chance."
+    )
+
+
+def _candidates_sentence(table: Table) -> str:
+    """Write "3 rows may be the best: A, B and C." or "A is the best of 7 tested rows."."""
+    best = candidates(table)
+    tested = table.tested.rows if table.tested else 0
+    if len(best) == 1:
+        return f"{row_name(best[0], table)} is the best of {plural(tested, 'tested row')}."
+    if best and tested >= FEWEST_CANDIDATES:
+        names = list_names(row_names(best, table), MOST_NAMED)
+        return f"{len(best)} rows may be the best: {names}."
+    return ""
+
+
+def _best_sentence(table: Table) -> str:
+    """Say which row may be the best in a table without a baseline."""
+    tested = [row for row, _ in ranked_rows(table) if not row.untested]
+    best = candidates(table)
+    where = f"{len(tested)} tested rows on {column_name(table)}"
+    if len(best) == 1:
+        return f"{row_name(best[0], table)} is the best of {where}."
+    if len(best) < len(tested):
+        return f"The best of {where} is one of {list_names(row_names(best, table), MOST_NAMED)}."
+    return f"Any of {where} may be the best."
+
+
+def _untested_finding(table: Table) -> Finding:
+    """Name the highest rows of a table in which nothing was tested, and the reason."""
+    rows = ranked_rows(table)
+    best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
+    verb = "is" if len(best) == 1 else "are"
+    names = list_names([row_name(row, table) for row, _ in best], MOST_NAMED)
+    reasons = dict.fromkeys(row.untested for row, _ in rows if row.untested)
+    why = "; ".join(reasons) or "their predictions were not read"
+    return Finding(
+        f"Highest on {column_name(table)} {verb} {names}, {_value(best[0][1])}.",
+        f"Differences were not tested: {why}.",
+    )
+
+
+def _untested_sentence(table: Table) -> str:
+    """Write "Not tested: PCL, two seeds."; "" if every row was tested."""
+    reasons: dict[str, list[str]] = {}
+    for row in table.rows:
+        if row.untested:
+            reasons.setdefault(why_untested(row, table), []).append(row_name(row, table))
+    told = [f"{list_names(names, MOST_NAMED)}, {reason}" for reason, names in reasons.items()]
+    return f"Not tested: {'; '.join(told)}." if told else ""
+
+
+def why_untested(row: Row, table: Table) -> str:
+    """Return "two seeds", or another reason why a row was not tested."""
+    if row.untested == FEW_SEEDS:
+        return SEEDS.get(table.n(row), FEW_SEEDS)
+    return row.untested
+
+
+def best_words(table: Table) -> str:
+    """Return "CoSENT 68.67" for the rows that may be the best; "" if nothing was tested."""
+    best = []
+    for row, cell in ranked_rows(table):
+        if row.may_be_best:
+            best.append(f"{row_name(row, table)} {_value(cell)}")
+    return list_names(best, 3)
+
+
+def why_no_verdicts(table: Table) -> str:
+    """Say why a table has no verdicts: "fewer than three seeds", "no column that ranks"."""
+    if not ranked_rows(table):
+        return "no column that ranks"
+    reasons = list(dict.fromkeys(row.untested for row in table.rows if row.untested))
+    return "; ".join(reasons) or f"one row, {column_name(table)}"
+
+
+def candidates(table: Table) -> list[Row]:
+    """Return the rows that may be the best."""
+    return [row for row, _ in ranked_rows(table) if row.may_be_best]
+
+
+def ranked_rows(table: Table) -> list[tuple[Row, Cell]]:
+    """Return the rows with a value in the column that ranks; a table has them in this order."""
+    if not table.head:
+        return []
+    ranked = []
+    for row in table.rows:
+        cell = row.cells[-1]
+        if cell is not None:
+            ranked.append((row, cell))
+    return ranked
+
+
+def comparison_of(row: Row) -> Against | None:
+    """Return how the row was compared with the baseline on the column that ranks; None if it was
+    not.
+    """
+    cell = row.cells[-1]
+    if cell is None or cell.against is None or cell.against.verdict is None:
+        return None
+    return cell.against
+
+
+def verdict_of(row: Row) -> str | None:
+    against = comparison_of(row)
+    return against.verdict if against is not None else None
+
+
+NOT_TESTED = "not tested"
+BASELINE = "baseline"
+
+
+def verdict_word(row: Row, table: Table) -> str:
+    """Return better, worse, inconclusive, baseline or not tested; "" in a table without tests."""
+    if not table.has_verdicts:
+        return ""
+    if row.is_baseline:
+        return BASELINE
+    if row.untested and row.cells[-1] is not None:
+        return NOT_TESTED
+    return verdict_of(row) or ""
+
+
+def _value(cell: Cell) -> str:
+    return score(cell.mean, cell.decimals)

@@ -1,0 +1,65 @@
+"""The legend of a judged table: what its signs and columns mean, with its own numbers."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from bench.compare.statistics.table import INCONCLUSIVE, Table
+from bench.compare.words.finding import candidates, comparison_of, ranked_rows, verdict_of
+
+MAY_BE_BEST = "may be the best"
+RIGHT = (
+    "about 94 of 100 tables like this contain no wrong verdict, if rows of few seeds spread like "
+    "the others"
+)
+"""How often all that a table says is true; docs/statistics.md has the simulation behind it, and
+worlds in which it is less."""
+
+
+def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
+    """Yield a sentence for each thing that the table has, without a full stop.
+
+    ``candidate``: how a form marks a row that may be the best.
+    """
+    if candidates(table):
+        yield f"{candidate}: {MAY_BE_BEST}"
+    if any(verdict_of(row) == INCONCLUSIVE for row in table.rows):
+        yield 'inconclusive: the data cannot tell, which is not "equal"'
+    cells = [cell for row in table.rows for cell in row.cells]
+    if any(cell is not None and cell.spread for cell in cells):
+        compare = "; compare rows by the difference" if table.has_verdicts else ""
+        yield f"±: 95 % interval of a row's own mean{compare}"
+    if table.tested is not None:
+        rule = "Holm" if table.has_verdicts else "Hsu"
+        count = table.tested.comparisons
+        noun = "comparison" if count == 1 else "comparisons"
+        yield f"{RIGHT} ({rule}, {count} {noun})"
+    effects = []
+    for row, _ in ranked_rows(table):
+        against = comparison_of(row)
+        if against is not None and against.mde:
+            effects.append(against.mde)
+    if effects:
+        middle = " (median)" if len(effects) > 1 else ""
+        size = f"{statistics.median(effects):.1f} points{middle}"
+        yield f"the smallest difference this table would usually detect is {size}"
+    yield from _columns(table)
+
+
+def _columns(table: Table) -> Iterator[str]:
+    """Explain the columns and lines that options add."""
+    cells = [cell for row in table.rows for cell in row.cells if cell is not None]
+    printed = [cell.printed for cell in cells if cell.printed]
+    costs = [row.cost for row in table.rows if row.cost]
+    if printed:
+        yield "paper:table: the number published there"
+    if any(paper.inside is not None for paper in printed):
+        yield (
+            "agrees: ours is inside the 95 % prediction interval for the mean of as many runs as "
+            "the paper had"
+        )
+    if costs:
+        yield "params: trained; train: training time; memory: peak, in bytes; means over seeds"
+    if any(cost.tuning_seconds is not None for cost in costs):
+        yield "tuning: search time / number of trials, once for all seeds"

@@ -1,0 +1,254 @@
+"""What differs between the rows of a table and matters, in words, of five kinds: the training text,
+how the values were found, the number of seeds, the vectors, and how the scores were made."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from bench.base.text import list_names, plural
+from bench.compare.differences import (
+    CODE_OF,
+    DATA_OF,
+    LIBRARIES,
+    MTEB,
+    differences,
+    rows_elsewhere,
+    seen_test_tasks,
+)
+from bench.compare.statistics.table import FEW_SEEDS, Row, Table
+from bench.compare.words.finding import why_untested
+from bench.compare.words.names import row_name
+from bench.papers.names import printed_dimensions
+from bench.records.record import RunRecord
+from bench.records.selection import dev_words
+from bench.records.value_sources import TUNED, search_of
+
+OTHER_TEXT = "trained on other sentences"
+TEST_SENTENCES = "trained on test sentences"
+NOT_TRAINED = "encoder not trained"
+NOT_TUNED = "not tuned"
+OTHER_SEARCH = "tuned in another search"
+OTHER_CODE = "runs of other code are left out"
+OTHER_SCORER = "scored by other code"
+OTHER_DATA = "scored on other data"
+OTHER_LIBRARIES = "made with other versions of"
+
+FEW_IDS = 3
+"""Runs that a note names by their ids; of more it says how many there are."""
+
+WIDTH = re.compile(r"\b(\d+)d\b")
+"""The number of dimensions in the name of a file of word vectors: glove.6B.50d.txt."""
+
+
+def note_lines(table: Table) -> list[str]:
+    """Return a line for each note on rows, "not tuned: PCL and BERT-flow", then the table's own."""
+    rows_of: dict[str, list[str]] = {}
+    for row in table.rows:
+        for note in row.notes:
+            rows_of.setdefault(note, []).append(row_name(row, table))
+    lines = [f"{note}: {list_names(names, len(names))}" for note, names in rows_of.items()]
+    return [*lines, *table_notes(table)]
+
+
+def table_notes(table: Table) -> list[str]:
+    """Return the notes on runs that are not shown as the others, then the table's own."""
+    return [*_run_notes(table), *table.notes]
+
+
+def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunRecord]) -> Table:
+    """Return a judged table with the notes on each row, and those on the table.
+
+    ``tables``: all that are shown; rows that only another protocol has are named.
+    """
+    scoring = _scoring_notes(table, records)
+    tuning = _tuning_notes(table, records)
+    usual_text = _usual_text(table, records)
+    few = [row for row in table.rows if row.untested == FEW_SEEDS]
+    has_others = len(few) < sum(row.seeds != (None,) for row in table.rows)
+    rows = []
+    for place, row in enumerate(table.rows):
+        runs = [records[run] for run in row.runs]
+        notes = [*_text_notes(row, runs, usual_text, table, records), *tuning[place]]
+        if row in few and has_others:
+            notes.append(why_untested(row, table))
+        notes += [*_vector_notes(row, runs), *scoring[place]]
+        rows.append(replace(row, notes=tuple(notes)))
+    of_table = [*_checkpoint_notes(table, records), *_same_place_notes(table, records)]
+    failed = [records[run] for row in table.rows for run in row.runs if records[run].error]
+    if failed:
+        named = list_names((f"{record.run_id} ({record.error})" for record in failed), 3)
+        of_table.append(f"not scored in full: {named}")
+    of_table += rows_elsewhere(table, tables)
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *of_table))
+
+
+def _run_notes(table: Table) -> Iterator[str]:
+    """Yield a line for runs without a score of a column, for runs dated in the future, and for runs
+    that are left out."""
+    older: dict[str, tuple[str, ...]] = {}
+    for row in table.rows:
+        name = row_name(row, table)
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            if cell is not None and len(cell.values) < len(row.runs):
+                yield f"{name}: {column} from {len(cell.values)} of {len(row.runs)} seeds"
+        if row.ahead:
+            ids = list_names(row.ahead, FEW_IDS)
+            yield f"{name}: dated in the future, by a clock that was ahead: {ids}"
+        if row.older:
+            older[name] = row.older
+    left_out = [run_id for of_row in older.values() for run_id in of_row]
+    if not left_out:
+        return
+    named = list_names(left_out, FEW_IDS)
+    if len(left_out) > FEW_IDS:
+        named = list_names(f"{len(of_row):,} of {name}" for name, of_row in older.items())
+    count = plural(len(left_out), "run")
+    yield f"{count} left out, because newer runs have the same seeds: {named}"
+
+
+def _usual_text(table: Table, records: Mapping[str, RunRecord]) -> str | None:
+    """Return the sha256 of the baseline's training text, else of that of most rows."""
+    texts: Counter[str] = Counter()
+    for row in table.rows:
+        sha256 = records[row.runs[0]].provenance.corpus.sha256
+        if sha256 and row.is_baseline:
+            return sha256
+        if sha256:
+            texts[sha256] += 1
+    return texts.most_common(1)[0][0] if texts else None
+
+
+def _text_notes(
+    row: Row,
+    runs: Sequence[RunRecord],
+    usual: str | None,
+    table: Table,
+    records: Mapping[str, RunRecord],
+) -> Iterator[str]:
+    sha256 = runs[0].provenance.corpus.sha256
+    if sha256 and sha256 != usual:
+        yield OTHER_TEXT
+    tasks = seen_test_tasks(row.runs, table, records)
+    if tasks:
+        yield f"{TEST_SENTENCES} ({list_names(tasks)})"
+
+
+def _tuning_notes(table: Table, records: Mapping[str, RunRecord]) -> list[list[str]]:
+    """Return for each row if no encoder was trained, and how its values were found, if not as in
+    the baseline's row or in most rows."""
+    searches: Counter[str] = Counter()
+    tuned = untuned = 0
+    of_baseline = ""
+    for row in table.rows:
+        if not row.values:
+            continue
+        name = _search_name(row, records)
+        if row.values.startswith(TUNED):
+            tuned += 1
+            searches[name] += 1
+            if row.is_baseline:
+                of_baseline = name
+        else:
+            untuned += 1
+    usual = of_baseline or next((name for name, _ in searches.most_common(1)), "")
+    notes = []
+    for row in table.rows:
+        said = []
+        if row.setting == "none" and table.setting != "none":
+            said.append(NOT_TRAINED)
+        is_tuned = row.values.startswith(TUNED)
+        if row.values and not is_tuned and tuned >= untuned:
+            said.append(NOT_TUNED)
+        elif is_tuned and tuned < untuned:
+            said.append(TUNED)
+        elif is_tuned and _search_name(row, records) != usual:
+            said.append(OTHER_SEARCH)
+        notes.append(said)
+    return notes
+
+
+def _search_name(row: Row, records: Mapping[str, RunRecord]) -> str:
+    return str(search_of(records[row.runs[0]]).get("name", ""))
+
+
+def _vector_notes(row: Row, runs: Sequence[RunRecord]) -> Iterator[str]:
+    """Say if the vectors have another number of dimensions than the paper's."""
+    printed = printed_dimensions(row.method)
+    if printed is None:
+        return
+    for entry in runs[0].recipe.values():
+        found = WIDTH.search(str(entry.value))
+        if found and int(found[1]) != printed:
+            yield f"its vectors have {found[1]} dimensions, the paper's {printed}"
+
+
+def _scoring_notes(table: Table, records: Mapping[str, RunRecord]) -> list[list[str]]:
+    """Return for each row in which precision, by which code, on which data and with which libraries
+    it was scored, if not as most rows."""
+    found = differences(table, records)
+    notes = []
+    for row in table.rows:
+        said: dict[str, None] = {}
+        libraries = []
+        for run in row.runs:
+            precision = records[run].provenance.execution.scored_in
+            if precision:
+                said[f"scored in {precision}"] = None
+        for difference in found:
+            if not difference.runs.intersection(row.runs):
+                continue
+            if difference.setting.startswith(CODE_OF):
+                said[OTHER_SCORER] = None
+            elif difference.setting.startswith(DATA_OF):
+                said[OTHER_DATA] = None
+            elif difference.setting in (*LIBRARIES, MTEB):
+                libraries.append(difference.setting)
+        if libraries:
+            said[f"{OTHER_LIBRARIES} {list_names(dict.fromkeys(libraries), len(libraries))}"] = None
+        if row.other_code:
+            said[f"{OTHER_CODE} ({row.other_code})"] = None
+        notes.append(list(said))
+    return notes
+
+
+def _checkpoint_notes(table: Table, records: Mapping[str, RunRecord]) -> Iterator[str]:
+    """Say on which set the checkpoints were chosen."""
+    if table.suite != "sts":
+        return
+    runs = [records[run] for row in table.rows for run in row.runs]
+    for text in dict.fromkeys(map(dev_words, runs)):
+        if text:
+            yield f"checkpoints: {text}"
+
+
+def _same_place_notes(table: Table, records: Mapping[str, RunRecord]) -> Iterator[str]:
+    """Name rows with the same teacher for all seeds, or another model that the recipe names: their
+    ± covers no other one."""
+    rows_of: dict[str, list[str]] = {}
+    for row in table.rows:
+        if row.seeds == (None,):
+            continue
+        keys = _shared_places([records[run] for run in row.runs])
+        if keys:
+            rows_of.setdefault(list_names(keys), []).append(row_name(row, table))
+    for shared, names in rows_of.items():
+        yield f"± does not include the choice of {shared}: {list_names(names, len(names))}"
+
+
+def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
+    """Return the recipe keys that name a file, a folder or a model that all these runs share."""
+    places_of_runs: list[Mapping[object, object]] = []
+    for run in runs:
+        places = (run.provenance.determines or {}).get("places")
+        if not isinstance(places, dict):
+            return []
+        places_of_runs.append(places)
+    first, *others = places_of_runs
+    shared = []
+    for key, content in sorted(first.items(), key=str):
+        if content is not None and all(places.get(key) == content for places in others):
+            shared.append(str(key))
+    return shared

@@ -1,0 +1,104 @@
+"""Names of rows and tables: as papers write them, and no two rows of a table alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.metadata import entry_points
+
+import pytest
+from judged_rows import judged_row, judged_table
+
+from bench.compare.words.names import baseline_name, row_name, table_name, table_names
+from bench.papers.names import printed_name
+
+SIMCSE = judged_row("simcse", 60.0)
+
+
+def named(*rows: object, **of_table: object) -> list[str]:
+    table = replace(judged_table(*rows), **of_table)  # type: ignore[arg-type]
+    return [row_name(row, table) for row in table.rows]
+
+
+def test_methods_have_the_names_of_their_papers() -> None:
+    wanted = {
+        ("dcpcse", "mlm"): "DCPCSE+MLM",
+        ("focal-infonce", ""): "Focal-InfoNCE",
+        ("first-last-avg", ""): "first-last avg",
+        ("simcse", "no-head"): "SimCSE+no-head",
+        ("mine", "long"): "mine+long",
+    }
+    assert {key: printed_name(*key) for key in wanted} == wanted
+    methods = [entry.name for entry in entry_points(group="bench.methods")]
+    without = [name for name in methods if printed_name(name) == name]
+    assert set(without) <= {
+        *("crop-documents", "pretrained", "stored-prefix", "truncated", "untrained")
+    }
+
+
+def test_rows_of_one_name_are_told_apart_by_what_differs() -> None:
+    def of_text(name: str) -> object:
+        return replace(SIMCSE, differs=(("corpus", name),))
+
+    assert named(SIMCSE) == ["SimCSE"]
+    assert named(of_text("builtin"), of_text("wiki.txt.xz")) == [
+        "SimCSE (builtin)",
+        "SimCSE (wiki)",
+    ]
+    assert named(of_text("wiki.txt"), of_text("wiki.csv")) == [
+        "SimCSE (wiki.txt)",
+        "SimCSE (wiki.csv)",
+    ]
+    warm, cold = (replace(SIMCSE, differs=(("temperature", value),)) for value in ("0.1", "0.05"))
+    assert named(warm, cold) == ["SimCSE (temperature 0.1)", "SimCSE (temperature 0.05)"]
+    tuned = [replace(warm, values="tuned: 6 trials"), replace(cold, values="paper")]
+    assert named(*tuned) == ["SimCSE (tuned: 6 trials)", "SimCSE (paper)"]
+
+
+def test_a_row_says_what_its_table_does_not() -> None:
+    assert named(SIMCSE, backbone=None) == ["SimCSE (builtin)"]
+    assert named(SIMCSE, setting=None) == ["SimCSE (unsupervised)"]
+    assert named(replace(SIMCSE, setting="none"), setting=None) == ["SimCSE (not trained here)"]
+    assert named(replace(SIMCSE, model="my model"), backbone=None) == ["my model"]
+    sent = replace(SIMCSE, differs=(("submitted by", "Ada"),))
+    assert named(sent) == ["SimCSE (submitted by Ada)"]
+    assert named(sent, sender="Ada") == ["SimCSE"]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "name"),
+    [
+        ("simcse", "SimCSE"),
+        ("promcse+eh", "PromCSE+EH"),
+        ("simcse roberta-base", "SimCSE roberta-base"),
+        ("my model", "my model"),
+        (None, ""),
+    ],
+)
+def test_a_baseline_has_the_name_of_its_row(baseline: str | None, name: str) -> None:
+    assert baseline_name(replace(judged_table(SIMCSE), baseline=baseline)) == name
+
+
+def test_tables_are_named_by_all_that_sets_them_apart() -> None:
+    first = replace(judged_table(SIMCSE), length="1000steps")
+    others = [
+        replace(first, setting="supervised"),
+        replace(first, length="10m"),
+        replace(first, setting="none", backbone=None),
+        replace(first, suite="cxc", protocol="cxc-parekh/1"),
+        replace(first, suite="cxc", protocol="cxc-promcse/1"),
+        replace(first, protocol="senteval-wmean/1"),
+        replace(first, sender="Ada", chosen_on="STS-B test"),
+    ]
+    names = [table_name(table) for table in (first, *others)]
+    assert names[0] == "STS, unsupervised, built-in backbone, 1,000 steps, senteval-all/1"
+    assert names[3] == "STS, finished encoders, 1,000 steps, senteval-all/1"
+    assert len(set(names)) == len(names)
+    assert table_names(others, beside=first) == [
+        "STS, supervised",
+        "STS, 10m",
+        "STS, finished encoders",
+        "CxC, cxc-parekh/1",
+        "CxC, cxc-promcse/1",
+        "STS, senteval-wmean/1",
+        "submitted by Ada, STS, chosen on STS-B test",
+    ]
