@@ -165,6 +165,12 @@ class RunFailed(BenchError):
     exit_code = 1
 
 
+class RunRefused(RunFailed):
+    """A run that cannot begin, for a reason that only its built model shows: nothing of it stays."""
+
+    exit_code = 2
+
+
 class OutOfMemory(RunFailed):
     """A batch that does not fit into memory."""
 

@@ -11,6 +11,7 @@ import shutil
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,15 +22,16 @@ from bench.base.errors import (
     Interrupted,
     PluginFailed,
     RunFailed,
+    RunRefused,
 )
 from bench.base.paths import hide_paths, recorded_path
 from bench.base.places import PLACES
 from bench.base.signals import stop_signals
 from bench.base.user_code import located
 from bench.method.config import RunConfig
-from bench.method.context import Reporter
+from bench.method.context import Reporter, SilentReporter
 from bench.records.damage import checkpoint_problem
-from bench.records.names import CHECKPOINT, FOREIGN, LOCK, PLAN, RECORD
+from bench.records.names import CHECKPOINT, CURVE, FOREIGN, LOCK, PLAN, RECORD
 from bench.records.record import RunRecord
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
@@ -152,7 +154,8 @@ def job_here() -> dict[str, str | int]:
 
 @contextmanager
 def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iterator[None]:
-    """Record how a run fails or is interrupted.
+    """Record how a run fails or is interrupted. Nothing is left of a run that cannot begin:
+    RunRefused.
 
     Whatever a plugin's code raises becomes a RunFailed.
 
@@ -172,6 +175,9 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
             status = "finished"
         end = error
     except BenchError as error:
+        if record.training is None and not _has_begun(store.folder(run.run_id)):
+            forget(run, store, SilentReporter())
+            raise RunRefused(error.message, error.hint) from None
         end = RunFailed(error.message, error.hint)
     except (Exception, SystemExit) as error:  # a plugin's code
         trace = store.folder(run.run_id) / TRACEBACK
@@ -198,6 +204,11 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
         with suppress(BenchError):  # a full disk must not hide the error
             store.write(ended)
     raise end from None
+
+
+def _has_begun(folder: Path) -> bool:
+    """Say if a run has made a step, or a score."""
+    return any((folder / name).exists() for name in (CHECKPOINT, CURVE, "state", "predictions"))
 
 
 def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Reporter) -> RunRecord:
@@ -244,7 +255,7 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
             f"scores of the old weights were removed: --suite {','.join(gone)} scores the new ones"
         )
     folder = store.folder(run.run_id)
-    for name in ("run.json", "curve.jsonl", PLAN, TRACEBACK):
+    for name in (RECORD, CURVE, PLAN, TRACEBACK):
         (folder / name).unlink(missing_ok=True)
     for name in (CHECKPOINT, "state", VECTORS, "predictions", *FOREIGN):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from made import tiny_encoder
-from started import UnexpectedEnd, bench, error_line, record, run_folders
+from started import bench, error_line, record, run_folders
 
 SHORT = ["--budget", "12steps", "--set", "batch_size=16", "--set", "select_on=last", "--plain"]
 SHORT += ["--device", "cpu", "--precision", "fp32"]
@@ -54,8 +54,6 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], list[str], list[str], list[str]
         ["MLM", "llama"],
         [],
     ),
-}
-LATE: dict[str, tuple[Callable[[Path], Path], list[str], list[str], list[str]]] = {
     "missing weights": (
         lacking,
         ["simcse"],
@@ -68,7 +66,7 @@ LATE: dict[str, tuple[Callable[[Path], Path], list[str], list[str], list[str]]] 
 
 def refused(what: str, inputs: Path, folder: Path) -> Any:
     """Run what cannot work in a folder."""
-    make, method, *_ = (REFUSED | LATE)[what]
+    make, method, *_ = REFUSED[what]
     words: list[str | Path] = ["run", *method, "--backbone", make(folder), *SHORT]
     words += ["--corpus", inputs / "corpus.txt", "--suite", inputs / "pairs.tsv"]
     return bench(*words, "--runs", folder / "runs", cwd=folder, code=None)
@@ -89,45 +87,6 @@ def test_what_cannot_work_is_refused_before_the_first_step(
     assert [word for word in tries if word not in done.err] == []
     assert done.code == 2
     assert run_folders(tmp_path / "runs") == []
-
-
-@pytest.fixture(scope="module")
-def late(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """Return a function that runs what is refused late, once for all tests of this file."""
-    known: dict[str, tuple[Any, Path]] = {}
-
-    def run(what: str) -> tuple[Any, Path]:
-        if what not in known:
-            folder = tmp_path_factory.mktemp("late")
-            known[what] = refused(what, inputs, folder), folder / "runs"
-        return known[what]
-
-    return run
-
-
-@pytest.mark.promise(6, 29)
-@pytest.mark.parametrize("what", list(LATE))
-def test_what_only_a_built_model_shows_is_refused_in_one_line(what: str, late: Any) -> None:
-    done, runs = late(what)
-    line = error_line(done)
-    assert [word for word in LATE[what][2] if word not in line] == []
-    assert done.code != 0
-    finished = [run for run in run_folders(runs) if record(run)["status"] == "finished"]
-    assert finished == [] and list(runs.rglob("*.safetensors")) == []
-
-
-@pytest.mark.promise(6, 29)
-@pytest.mark.parametrize("what", list(LATE))
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="it is found after the run has begun: exit code 1, and a failed run is left",
-)
-def test_what_only_a_built_model_shows_leaves_no_run(what: str, late: Any) -> None:
-    done, runs = late(what)
-    if done.code not in (1, 2):
-        raise UnexpectedEnd(done.err)
-    assert done.code == 2 and run_folders(runs) == [], "a run that failed is left"
 
 
 def score(runs: Path, backbone: str) -> float | None:
