@@ -60,7 +60,7 @@ class Shape:
 def shape_of_v4() -> Shape:
     from bench.board.publish.versions import version_folders
     from bench.compare.judge import head_column
-    from bench.compare.tables import TableOptions, make_tables
+    from bench.compare.tables import make_tables
     from bench.records.run import Run
     from bench.records.store import RunsFolder
 
@@ -69,7 +69,7 @@ def shape_of_v4() -> Shape:
     runs = [Run(record, store.folder(record.run_id)) for record in store.records()[0]]
     table = next(
         table
-        for table in make_tables(runs, TableOptions())
+        for table in make_tables(runs)
         if (table.suite, table.setting, table.budget) == ("sts", "unsupervised", "")
     )
     found = head_column(table, {run.record.run_id: run for run in runs})

@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.board.publish.versions import version_folders
 from bench.compare.formatting import signed_number
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.papers import results
 from bench.records import Run, RunsFolder
 
@@ -174,7 +174,7 @@ def _difference(
     if before is None or after is None:
         return "-"
     runs = [Run(store.read(run), store.folder(run)) for run in (*before["runs"], *after["runs"])]
-    tables = make_tables(runs, TableOptions(together=True, baseline=before["runs"][0]))
+    tables = make_tables(runs, together=True, baseline=before["runs"][0])
     (table,) = (one for one in tables if (one.suite, one.protocol) == STS)
     (row,) = (one for one in table.rows if after["runs"][0] in one.runs)
     cell = row.cells[-1]

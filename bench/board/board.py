@@ -21,7 +21,7 @@ from bench.compare.gain_sizes import SpreadOfRow, row_spreads
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.compare.words.finding import find, main_table
 from bench.papers import ReferenceResult, results, rows, tables
 from bench.records.names import text_of, with_text
@@ -264,7 +264,7 @@ def build_board(
     main_budget: str = "",
 ) -> Board:
     """Make the board of these runs, in any order. ``senders``: run id -> who submitted it.
-    ``main_budget``: as for ``TableOptions``.
+    ``main_budget``: as for ``make_tables``.
 
     A run that no table has is not on the board: a line of its ``left_out`` says why. Raises
     BenchError if none of the runs is finished and has a score, UnknownName for a baseline or a main
@@ -279,10 +279,8 @@ def build_board(
             "bench run ... --suite sts, then bench publish",
         )
     labelled = [with_sender(run, senders.get(run.record.run_id)) for run in finished]
-    options = TableOptions(baseline=baseline, with_paper=True, cost=True, main_budget=main_budget)
-    tables = board_tables(
-        make_tables(labelled, options), {run.record.run_id: run.record for run in finished}
-    )
+    made = make_tables(labelled, baseline=baseline, paper=True, cost=True, main_budget=main_budget)
+    tables = board_tables(made, {run.record.run_id: run.record for run in finished})
     _check_main_budget(tables, main_budget)
     in_rows: set[str] = set()
     for table in tables:

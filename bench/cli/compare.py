@@ -26,7 +26,8 @@ from bench.cli.options import data_option, runs_option, suite_file_option
 from bench.cli.selection import name_files_by_protocol, select_runs, select_scores
 from bench.cli.typed_option import typed
 from bench.compare.forms.forms import format_tables
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.statistics.table import Table
+from bench.compare.tables import make_tables
 from bench.records.run import Run
 
 
@@ -157,20 +158,24 @@ def compare(
     if items:
         print_items(selected, chosen_tasks, top, data, files, form)
         return
-    options = TableOptions(
-        strict=strict,
-        baseline=baseline,
-        together=together,
-        tasks=chosen_tasks,
-        with_paper=with_paper,
-        cost=cost,
-        main_budget=main_budget_of(selected),
-    )
+    if why is not None and form != "table":
+        raise BenchError(f"--why cannot be combined with --format {form}", "--format table")
+    with no_collection(), Console(stderr=True).status("reading predictions"):
+        tables = make_tables(
+            selected,
+            baseline=baseline,
+            together=together,
+            tasks=chosen_tasks,
+            strict=strict,
+            paper=with_paper,
+            cost=cost,
+            main_budget=main_budget_of(selected),
+        )
     if why is not None:
-        print_why(selected, options, why, form)
+        print_why(selected, tables, why)
         return
     with no_collection():
-        _print_tables(selected, options, form, everything=everything, html=html)
+        _print_tables(selected, tables, form, everything=everything, html=html)
 
 
 def _json_form(form: str) -> str:
@@ -182,15 +187,13 @@ def _json_form(form: str) -> str:
 
 def _print_tables(
     selected: Sequence[Run],
-    options: TableOptions,
+    tables: Sequence[Table],
     form: str,
     *,
     everything: bool,
     html: Path | None,
 ) -> None:
     """Print the tables of the runs in a form, and write them as a page if ``html`` names a file."""
-    with Console(stderr=True).status("reading predictions"):
-        tables = make_tables(selected, options)
     page = ""
     if html is not None or form == "html":
         page = comparison(selected, tables)

@@ -16,7 +16,6 @@ from bench.compare.forms.items import items_data, items_grid
 from bench.compare.forms.scores import score_grid
 from bench.compare.items import disagreements, read_texts
 from bench.compare.statistics.table import Table
-from bench.compare.tables import TableOptions, make_tables
 from bench.compare.why import calculate, steps_of
 from bench.compare.words.finding import best_words, find, main_table, why_no_verdicts
 from bench.compare.words.names import table_names
@@ -66,11 +65,9 @@ def _print_other_tables(others: Sequence[Table], first: Table) -> None:
         say(f"Not tested: {'; '.join(parts)}.", hang=2)
 
 
-def print_why(runs: Sequence[Run], options: TableOptions, name: str, form: str) -> None:
+def print_why(runs: Sequence[Run], tables: Sequence[Table], name: str) -> None:
     """Print how the verdict on a row is computed. Raises BenchError if it has none."""
-    if form != "table":
-        raise BenchError(f"--why cannot be combined with --format {form}", "--format table")
-    found = calculate(make_tables(runs, options), {run.record.run_id: run for run in runs}, name)
+    found = calculate(tables, {run.record.run_id: run for run in runs}, name)
     rows = []
     for seeds in (found.of_row, found.of_baseline):
         sd = "" if seeds.sd is None else f"{seeds.sd:.4f}"

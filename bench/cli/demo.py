@@ -17,7 +17,7 @@ from bench.cli.compare_output import print_all_tables
 from bench.cli.options import plain_option, say
 from bench.cli.run_output import execute_and_report
 from bench.cli.typed_option import Typed, typed
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.data.corpora import open_corpus_file
 from bench.method.config import RunConfig
 from bench.records import Run, RunRecord, RunsFolder
@@ -104,7 +104,7 @@ def show_demo(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse
     runs = [Run(record, store.folder(record.run_id)) for record in records]
     page = out / "index.html"
     with no_collection():
-        tables = make_tables(runs, TableOptions(baseline=records[0].method))
+        tables = make_tables(runs, baseline=records[0].method)
         text = comparison(runs, tables, "bench demo", NOTE)
     write_or_fail(page, text.encode(), hint="another folder: --out DIR")
     click.echo()

@@ -62,8 +62,8 @@ DEFAULTS = {field.name: field.default for field in fields(RunConfig)}
 def field_option(name: str, text: str = "") -> Callable[..., Any]:
     """Return the option of a field of RunConfig, as a decorator.
 
-    Its value is a text, or several: the field's type is that of :func:`plan_of`, which reads it.
-    ``text``: what help says in the place of the field's own words.
+    Its value is the text that was typed, or several texts, which :func:`plan_of` reads. ``text``:
+    what help says in the place of the field's own words.
     """
     option, kind = OPTIONS[name], inspect.type_info(KINDS[name])
     metavar = option.metavar
@@ -99,7 +99,7 @@ def _in_words(default: Any) -> str:
     return str(default)
 
 
-OF_THE_COMMAND = (
+COMMAND_OPTIONS = (
     grouped_option(
         WHAT,
         "--plan",
@@ -143,7 +143,7 @@ OF_THE_COMMAND = (
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add all options of ``bench run`` to a command."""
-    for decorate in reversed([*map(field_option, OPTIONS), *OF_THE_COMMAND]):
+    for decorate in reversed([*map(field_option, OPTIONS), *COMMAND_OPTIONS]):
         command = decorate(command)
     return command
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bench.base.errors import BenchError
 from bench.compare.baseline import with_baseline
@@ -32,30 +32,29 @@ SAMPLE = "check"
 it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableOptions:
-    """What is compared, and which columns stand next to the means."""
-
-    baseline: str | None = None
-    together: bool = False
-    # only these tasks; a table ranks by a single one
-    tasks: tuple[str, ...] = ()
-    with_paper: bool = False
-    cost: bool = False
-    strict: bool = False
-    # tables with this budget come first, if there are some; with "", those of the budget of most runs
-    main_budget: str = ""
-
-
-def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
+def make_tables(
+    runs: Sequence[Run],
+    *,
+    baseline: str | None = None,
+    together: bool = False,
+    tasks: tuple[str, ...] = (),
+    strict: bool = False,
+    paper: bool = False,
+    cost: bool = False,
+    main_budget: str = "",
+) -> tuple[Table, ...]:
     """Make the tables of these runs: first the publisher's, then each sender's. A table of
     ``SAMPLE`` is left out if all of its runs have another one.
 
     Each table is judged among its own rows, so that none changes another. A sender's table has a
     baseline if the sender has a row of the usual name.
 
-    Raises BenchError if the runs have no score, ``options`` refuse them, or two different runs have
-    one id.
+    ``together``: runs of every text and length in one table. ``tasks``: only these; a table ranks
+    by a single one. ``strict``: refuse runs that differ in more than the method. ``paper``,
+    ``cost``: with these columns. ``main_budget``: tables with this budget come first, if there are
+    some; with "", those of the budget of most runs.
+
+    Raises BenchError if the runs have no score, are refused, or two different runs have one id.
     """
     by_id = {run.record.run_id: run for run in distinct_runs(runs)}
     records = {run_id: run.record for run_id, run in by_id.items()}
@@ -64,21 +63,21 @@ def make_tables(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]
         by_sender.setdefault(sender_of(record), []).append(record)
     own_records = by_sender.pop("", [])
     budgets = usual_budgets(own_records)
-    own = _summarised(own_records, options, budgets)
+    own = _summarised(own_records, together, tasks, budgets)
     if not any(record.scores for record in records.values()):
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
-    own = with_baseline(own, options.baseline)
-    if options.strict:
+    own = with_baseline(own, baseline)
+    if strict:
         refuse_differences(own, records)
-    tables = [with_notes(judge(table, by_id), own, records) for table in own]
+    made = [with_notes(judge(table, by_id), own, records) for table in own]
     for sender, theirs in sorted(by_sender.items()):
-        sent = _summarised(theirs, options, usual_budgets(theirs) | budgets)
+        sent = _summarised(theirs, together, tasks, usual_budgets(theirs) | budgets)
         sent = [replace(table, sender=sender) for table in with_baseline(sent, None)]
-        tables += [with_notes(judge(table, by_id), sent, records) for table in sent]
-    tables = _in_order(_without_sample(tables), options.main_budget)
-    if options.with_paper:
+        made += [with_notes(judge(table, by_id), sent, records) for table in sent]
+    tables = _in_order(_without_sample(made), main_budget)
+    if paper:
         tables = [with_paper(table, records) for table in tables]
-    if options.cost:
+    if cost:
         tables = [with_costs(table, records) for table in tables]
     return tuple(tables)
 
@@ -129,7 +128,8 @@ def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
 
 def _summarised(
     records: Sequence[RunRecord],
-    options: TableOptions,
+    together: bool,
+    tasks: tuple[str, ...],
     usual: Mapping[tuple[str, str], str],
 ) -> list[Table]:
     """Make the tables of one sender's runs, before anything is compared.
@@ -137,7 +137,7 @@ def _summarised(
     A run without training is as long as any budget, so it has a row next to the runs of each.
     """
     by_id = {record.run_id: record for record in records}
-    rarer = {} if options.together else rarer_budgets(records, usual)
+    rarer = {} if together else rarer_budgets(records, usual)
     groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
         groups.setdefault((chosen_on(record), rarer.get(record.run_id, "")), []).append(record)
@@ -154,8 +154,8 @@ def _summarised(
     for (name, budget), group in sorted(groups.items()):
         tables = summarise(
             group,
-            together=options.together,
-            tasks=options.tasks,
+            together=together,
+            tasks=tasks,
             untrained=untrained if budget and not name else (),
             elsewhere=longer if not budget and not name else (),
         )

@@ -10,7 +10,7 @@ from bench.base.markup import as_markdown
 from bench.base.text import value_text
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import Cell, Table
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.data.sets import data_sets
 from bench.records import Run, RunRecord
 from bench.run.finished import TrainedRun
@@ -121,7 +121,7 @@ def scored_cells(run: Run) -> Iterator[tuple[Table, str, Cell]]:
     """Yield (table, task, cell) of every score of a run, with the interval of ``bench compare``."""
     if not run.scores:
         return
-    for table in make_tables([run], TableOptions()):
+    for table in make_tables([run]):
         for task, cell in zip(table.columns, table.rows[0].cells, strict=True):
             if cell is not None:
                 yield table, task, cell

@@ -176,10 +176,11 @@ def read_arguments(arguments: Mapping[str, Any], **fields: Any) -> dict[str, Any
     for field, option in OPTIONS.items():
         text = os.environ.get(option.variable or "")
         if text:
-            given.setdefault(field, text)
+            given.setdefault(field, os.path.expanduser(text))
     return read_fields(given, as_argument)
 
 
 def as_argument(field: str, value: Any) -> str:
-    """Return a field of RunConfig with its value as an argument of a call."""
-    return f"{ARGUMENTS.get(field, field)}={value!r:.60}"
+    """Return a field of RunConfig, or a recipe value, as an argument of a call."""
+    name = field.removeprefix("set.")
+    return f"{ARGUMENTS.get(name, name)}={value!r:.60}"

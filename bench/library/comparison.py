@@ -57,6 +57,7 @@ def compare_runs(
     return Tables(
         tables.make_tables(
             with_senders([result.run for result in results.values()]),
-            tables.TableOptions(baseline=baseline, together=together),
+            baseline=baseline,
+            together=together,
         )
     )

@@ -54,7 +54,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     Several methods, backbones, seeds and values mean every combination.
 
     The first block determines results and with them fingerprints; the second changes no result by
-    intent; the third has no option.
+    intent. What has no Option comes from elsewhere, as its comment says.
     """
 
     methods: Annotated[
@@ -70,7 +70,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
             "tables.",
         ),
     ] = ("builtin",)
-    names: tuple[str, ...] = ()  # what tables call the backbones, in their order
+    names: tuple[str, ...] = ()  # --backbone NAME=FOLDER: what tables call them, in their order
     setting: Annotated[
         str | None,
         Option(
@@ -80,7 +80,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
             default="the setting that the paper reports for this backbone",
         ),
     ] = None
-    variant: str = ""  # of the methods that name none
+    variant: str = ""  # of the methods that name none; on the command line METHOD+VARIANT
     seeds: Annotated[
         tuple[Seed, ...],
         Option("--seeds", WHAT, "42, 1-5, or 1,3,7-9."),

@@ -26,24 +26,23 @@ def read_fields(
     which "8" is a number. Raises BenchError, which begins with ``say`` of the value, for one of
     another type or out of its range.
     """
-    values = dict(given)
     fields: dict[str, Any] = {}
-    if "overrides" in values:
-        fields["overrides"] = _recipe_texts(values.pop("overrides"), say)
-        if "compile" in fields["overrides"]:  # no recipe value: the same for all runs of a command
-            text = fields["overrides"].pop("compile")
-            try:
-                fields["compile"] = convert_typed(text, bool, strict=False)
-            except ValueError as error:
-                raise BenchError(f"{say('set.compile', text)}: {error}") from None
-    for name, value in values.items():
+    for name, value in given.items():
         try:
-            if name == "seeds":
+            if name == "overrides":
+                fields[name] = _recipe_texts(value, say)
+            elif name == "seeds":
                 fields[name] = parse_seeds(value)
             else:
                 fields[name] = convert_typed(value, KINDS[name], strict=strict)
         except ValueError as error:
             raise BenchError(f"{say(name, value)}: {error}", hint or None) from None
+    if "compile" in fields.get("overrides", {}):  # no recipe value: it holds for all runs
+        text = fields["overrides"].pop("compile")
+        try:
+            fields["compile"] = convert_typed(text, bool, strict=False)
+        except ValueError as error:
+            raise BenchError(f"{say('set.compile', text)}: {error}", hint or None) from None
     return fields
 
 

@@ -14,7 +14,7 @@ from scipy.stats import pearsonr, spearmanr
 from scored_run import finished_run
 
 from bench.base.errors import DataDamaged
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.records import Run, RunsFolder, Score
 from bench.records.predictions import read_predicted
 from bench.score.suites import check, suite
@@ -66,7 +66,7 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     cell = read_predicted([Run(record, store.folder(run.run_id))], score.key)
     assert cell.shared_NK is not None and cell.shared_NK.shape == (4742, 2)
     assert len(np.unique(cell.shared_NK)) == 800
-    (table,) = make_tables([Run(record, store.folder(run.run_id))], TableOptions())
+    (table,) = make_tables([Run(record, store.folder(run.run_id))])
     spread = table.rows[0].cells[0].spread
     images, said, gold = (scored.predictions[key] for key in ("image", "prediction", "gold"))
     places = [np.flatnonzero(images == one) for one in range(800)]

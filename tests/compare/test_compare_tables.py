@@ -16,7 +16,7 @@ from bench.compare import forms
 from bench.compare.forms.forms import format_tables
 from bench.compare.statistics.table import Table
 from bench.compare.statistics.table import Tested as OneFamily
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.compare.words.finding import comparison_of, verdict_of
 from bench.records import Run
 from bench.score.metrics.correlation import spearman
@@ -33,7 +33,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 @pytest.fixture(scope="module")
 def table(runs: list[Run]) -> Table:
-    (made,) = make_tables(runs, TableOptions(baseline="good", cost=True))
+    (made,) = make_tables(runs, baseline="good", cost=True)
     return made
 
 
@@ -71,7 +71,7 @@ def test_no_verdict_contradicts_its_interval(table: Table) -> None:
 def test_a_difference_agrees_with_a_plain_bootstrap(runs: list[Run]) -> None:
     """``--task STS13`` by loops: items and the three shared seeds drawn anew each time."""
     task = "STS13"
-    (table,) = make_tables(runs, TableOptions(baseline="good", tasks=(task,)))
+    (table,) = make_tables(runs, baseline="good", tasks=(task,))
     rng, gold = np.random.default_rng(5), gold_of(task)
     a, b = (
         [cosines(name, seed, task, NOISES[name]) for seed in SEEDS] for name in ("sure", "good")
@@ -112,8 +112,7 @@ def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
     contents = [
-        json.loads(format_tables(tables, "json"))
-        for tables in ((table,), make_tables(runs, TableOptions()))
+        json.loads(format_tables(tables, "json")) for tables in ((table,), make_tables(runs))
     ]
     for content in contents:
         assert [error.message for error in check.iter_errors(content)] == []

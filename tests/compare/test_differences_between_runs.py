@@ -10,7 +10,7 @@ from factories import record
 from msgspec import structs
 
 from bench.base.errors import BenchError
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.compare.words.names import table_name
 from bench.compare.words.notes import note_lines
 from bench.records import Code, RunRecord
@@ -27,7 +27,7 @@ def test_other_libraries_and_data_are_said_in_words_and_refused() -> None:
     b2 = with_origin(b2, packages={**b2.provenance.packages, "torch": "2.6.0"})
     c = with_origin(c, data={**c.provenance.data, "STS14": "9" * 64})
     runs = unwritten_runs(a, b, b2, c)
-    (table,) = make_tables(runs, TableOptions())
+    (table,) = make_tables(runs)
     assert {one.name: one.notes for one in table.rows} == {
         "a": (),
         "b": ("made with other versions of torch",),
@@ -36,8 +36,8 @@ def test_other_libraries_and_data_are_said_in_words_and_refused() -> None:
     with pytest.raises(
         BenchError, match=r"2 differences .* torch: 2\.6\.0 in b \(seed 2\); .* and 1 more"
     ):
-        make_tables(runs, TableOptions(strict=True))
-    assert make_tables(runs[:2], TableOptions(strict=True))
+        make_tables(runs, strict=True)
+    assert make_tables(runs[:2], strict=True)
 
 
 def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
@@ -52,7 +52,7 @@ def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
         trained("simcse", "1000steps", 1, "bert-base-uncased"),  # all that this backbone has
         record("cls", None, setting="none"),
     )
-    tables = make_tables(runs, TableOptions())
+    tables = make_tables(runs)
     assert {
         (table.backbone, table.budget): {one.name for one in table.rows} for table in tables
     } == {
@@ -69,7 +69,7 @@ def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
     }
     (long,) = (table for table in tables if table.budget == "1000steps")
     assert "built-in backbone, 1,000 steps" in table_name(long)
-    (together,) = make_tables(runs, TableOptions(together=True))
+    (together,) = make_tables(runs, together=True)
     assert len(together.rows) == 7 and together.budget == ""
 
 
@@ -83,7 +83,7 @@ def test_untrained_rows_have_no_table_of_their_own_if_that_of_another_length_has
     short = [record("simcse", seed, recipe={"budget": "100steps"}) for seed in (1, 2)]
     long = scored_on_cxc(record("simcse", 1, recipe={"budget": "1000steps"}))
     cls = scored_on_cxc(record("cls", None, setting="none"))
-    tables = make_tables(unwritten_runs(*short, long, cls), TableOptions())
+    tables = make_tables(unwritten_runs(*short, long, cls))
     assert {
         (table.suite, table.setting, table.budget): {row.name for row in table.rows}
         for table in tables
@@ -92,7 +92,7 @@ def test_untrained_rows_have_no_table_of_their_own_if_that_of_another_length_has
         ("sts", "unsupervised", "1000steps"): {"simcse", "cls"},
         ("cxc", "unsupervised", "1000steps"): {"simcse", "cls"},
     }
-    without = make_tables(unwritten_runs(*short, cls), TableOptions())
+    without = make_tables(unwritten_runs(*short, cls))
     assert {(table.suite, table.setting) for table in without} == {
         ("sts", "unsupervised"),
         ("cxc", "none"),
@@ -122,7 +122,7 @@ def test_a_row_whose_values_were_found_otherwise_says_so(
         recipe = {**one.recipe, "learning_rate": value}
         return structs.replace(one, recipe=recipe, provenance=origin)
 
-    (table,) = make_tables(unwritten_runs(*(made(*item) for item in kinds.items())), TableOptions())
+    (table,) = make_tables(unwritten_runs(*(made(*item) for item in kinds.items())))
     assert {one.name: "; ".join(one.notes) for one in table.rows if one.notes} == noted
 
 
@@ -140,7 +140,7 @@ def test_five_kinds_of_differences_are_told_and_recipe_values_stand_below() -> N
     vectors = record("glove-avg", None, setting="none")
     file = RecipeValue(value="glove.6B.50d.txt", source="--set")
     vectors = structs.replace(vectors, recipe={"vectors": file})
-    (table,) = make_tables(unwritten_runs(*usual, *other, vectors), TableOptions())
+    (table,) = make_tables(unwritten_runs(*usual, *other, vectors))
     assert {one.name: one.notes for one in table.rows} == {
         "simcse": (),
         "promcse": ("trained on other sentences",),
@@ -163,10 +163,10 @@ def test_strict_refuses_runs_of_the_methods_older_code() -> None:
     made = [record(name, seed) for name in ("a", "b") for seed in (1, 2)]
     older = with_origin(made[0], plugin=Code(**{"sha256": "0" * 64}))
     runs = unwritten_runs(older, *made[1:])
-    (table,) = make_tables(runs, TableOptions())
+    (table,) = make_tables(runs)
     (line,) = [line for line in note_lines(table) if "other code" in line]
     assert f"bench compare {older.run_id}" in line
     assert {one.name: one.seeds for one in table.rows} == {"a": (2,), "b": (1, 2)}
     with pytest.raises(BenchError, match="code of the method: a has runs of another one"):
-        make_tables(runs, TableOptions(strict=True))
-    assert make_tables(runs[1:], TableOptions(strict=True))
+        make_tables(runs, strict=True)
+    assert make_tables(runs[1:], strict=True)

@@ -12,12 +12,12 @@ from predicted_runs import family
 
 from bench.base.errors import BenchError
 from bench.compare.forms.forms import format_tables
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 
 
 def test_the_printed_value_is_shown_with_ours(tmp_path: Path) -> None:
     made = family(tmp_path, {"simcse": 0.3, "mine": 0.3}, seeds=(1,), backbone="bert-base-uncased")
-    (table,) = make_tables(runs_in(tmp_path, made), TableOptions(with_paper=True))
+    (table,) = make_tables(runs_in(tmp_path, made), paper=True)
     values = (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23, 76.25)  # Gao et al. 2021, table 5
     for value, cell in zip(values, row_named(table, "simcse").cells, strict=True):
         assert cell is not None and cell.printed is not None and cell.printed.value == value
@@ -32,7 +32,7 @@ def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
     other = tuple(structs.replace(s, protocol="other/9") for s in sts_scores())
     for seed, scores in ((1, other), (2, sts_scores(protocol=RAW_PROTOCOL))):
         one = record("simcse", seed, backbone="bert-base-uncased", scores=scores)
-        (table,) = make_tables(unwritten_runs(one), TableOptions(with_paper=True))
+        (table,) = make_tables(unwritten_runs(one), paper=True)
         assert all(cell is None or cell.printed is None for one in table.rows for cell in one.cells)
 
 
@@ -51,8 +51,8 @@ def test_a_row_that_trained_on_a_tenth_of_the_scored_sentences_is_marked(
     corpus = structs.replace(one.provenance.corpus, overlap={"rule": "overlap/1", "tasks": tasks})
     one = structs.replace(one, provenance=structs.replace(one.provenance, corpus=corpus))
     runs = runs_in(tmp_path, [one])
-    (table,) = make_tables(runs, TableOptions())
+    (table,) = make_tables(runs)
     assert table.rows[0].notes == ("trained on test sentences (STS12)",) * marked
     if marked:
         with pytest.raises(BenchError, match="--strict: 1 difference"):
-            make_tables(runs, TableOptions(strict=True))
+            make_tables(runs, strict=True)

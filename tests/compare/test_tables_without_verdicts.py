@@ -16,7 +16,7 @@ from predicted_runs import N, cosines, family, gold_of, sts_run
 from bench.compare.judge import NO_PREDICTIONS
 from bench.compare.statistics.table import FEW_SEEDS
 from bench.compare.statistics.table import Tested as OneFamily
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.compare.words.finding import table_finding, verdict_of
 from bench.records import RunsFolder
 
@@ -28,7 +28,7 @@ def test_without_predictions_nothing_is_claimed() -> None:
         record(name, seed, base=base) for name, base in (("a", 70), ("b", 75)) for seed in (1, 2)
     ]
     runs = unwritten_runs(*made)
-    (plain,) = make_tables(runs, TableOptions(baseline="a"))
+    (plain,) = make_tables(runs, baseline="a")
     assert plain.tested is None and not any(one.may_be_best for one in plain.rows)
     cells = [cell for one in plain.rows for cell in one.cells]
     assert {cell.spread.covers for cell in cells if cell and cell.spread} == {"seeds"}
@@ -66,7 +66,7 @@ def test_unusable_predictions_cost_their_cell_its_statistics(
     elif content:
         np.savez(path, **content)
     whole, spoilt = (
-        make_tables(runs_in(tmp_path, made), TableOptions(baseline="two", tasks=(task,)))[0]
+        make_tables(runs_in(tmp_path, made), baseline="two", tasks=(task,))[0]
         for task in ("STS13", "STS14")
     )
     assert verdict_of(row_named(whole, "one")) == "better"
@@ -87,7 +87,7 @@ def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
         sts_run(tmp_path, "one", None, 0.1),
         record("old", 1, base=50),
     ]
-    (table,) = make_tables(runs_in(tmp_path, made), TableOptions(baseline="five"))
+    (table,) = make_tables(runs_in(tmp_path, made), baseline="five")
     assert {one.name: (verdict_of(one), one.untested) for one in table.rows} == {
         "two": (None, FEW_SEEDS),
         "one": ("better", ""),
@@ -102,7 +102,7 @@ def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
     lines = [line for line in printed_text((table,), 120).splitlines() if line.startswith("old ")]
     assert len(lines) == 1 and " not tested" in lines[0]
     few = [one for one in made if one.seed in (1, 2)]
-    (alone,) = make_tables(runs_in(tmp_path, few), TableOptions(baseline="two"))
+    (alone,) = make_tables(runs_in(tmp_path, few), baseline="two")
     assert alone.tested is None
     assert {row_named(alone, name).untested for name in ("five", "more", "two")} == {FEW_SEEDS}
 
@@ -113,7 +113,7 @@ def test_a_baseline_of_two_seeds_gives_no_signs(tmp_path: Path) -> None:
         *family(tmp_path, {"good": 0.1, "bad": 1.5}, seeds=SEEDS),
         *family(tmp_path, {"simcse": 0.4}, seeds=SEEDS[:2]),
     ]
-    (table,) = make_tables(runs_in(tmp_path, made), TableOptions())
+    (table,) = make_tables(runs_in(tmp_path, made))
     assert table.baseline == "simcse" and [verdict_of(one) for one in table.rows] == [None] * 3
     assert [one.name for one in table.rows if one.may_be_best] == ["good"]
     assert row_named(table, "simcse").untested == FEW_SEEDS and table.tested is not None
@@ -138,7 +138,7 @@ def test_equal_predictions_are_not_compared(tmp_path: Path) -> None:
         shutil.copytree(tmp_path / one.run_id, tmp_path / again.run_id)
         RunsFolder(tmp_path).write(again)
         made.append(again)
-    (table,) = make_tables(runs_in(tmp_path, made), TableOptions())
+    (table,) = make_tables(runs_in(tmp_path, made))
     twin = row_named(table, "twin")
     assert twin.untested == "same predictions as simcse" and verdict_of(twin) is None
     assert twin.may_be_best and row_named(table, "simcse").may_be_best

@@ -120,6 +120,8 @@ def test_a_table_takes_numbers_and_lists() -> None:
     table = {"set": {"temperature": [0.03, 0.05], "mlm": True, "pooling": "a,b"}}
     config = config_of(table)
     assert config.overrides == {"temperature": "0.03,0.05", "mlm": "true", "pooling": "a,b"}
+    compiled = config_of({"compile": False, "set": {"compile": True}})
+    assert compiled.compile is True and compiled.overrides == {}
     assert set(table_of(RunConfig())) == {"methods", "backbones", "seeds", "suites"}
 
 

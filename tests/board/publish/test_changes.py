@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bench.board.changes import Changes, changes_since
 from bench.compare.forms.data import table_data
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.records import Code, Run, RunRecord
 
 
@@ -35,10 +35,7 @@ def since(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Changes:
     """Records of the version before have ids of their own: another run may have the same."""
     old = [replace(one, run_id=f"{one.run_id}-old") for one in old]
     tables = [
-        [
-            table_data(table)
-            for table in make_tables([Run(one, Path("nowhere")) for one in records], TableOptions())
-        ]
+        [table_data(table) for table in make_tables([Run(one, Path("nowhere")) for one in records])]
         for records in (old, new)
     ]
     return changes_since("v1", *tables, {one.run_id: one for one in (*old, *new)})
@@ -90,7 +87,7 @@ def test_one_more_table_with_rows_that_were_there_changes_nothing() -> None:
         tables = []
         for records in (old, new):
             runs = [Run(one, Path("nowhere")) for one in records]
-            tables.append([table_data(table) for table in make_tables(runs, TableOptions())])
+            tables.append([table_data(table) for table in make_tables(runs)])
         found = changes_since("v1", *tables, {one.run_id: one for one in (*old, *new)})
         return [(row.row, row.differs) for row in found.rows]
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError
 from bench.compare.statistics.rows import group_rows
 from bench.compare.statistics.terms import terms_of
-from bench.compare.tables import TableOptions, make_tables
+from bench.compare.tables import make_tables
 from bench.records import Code, CorpusUsed, Run, RunRecord
 
 
@@ -145,13 +145,13 @@ def test_methods_of_two_precisions_say_so_and_strict_refuses(tmp_path) -> None:
             *map(other_method, (run_of_code(1, precision="bf16"),)),
         )
     ]
-    (table,) = make_tables(runs, TableOptions())
+    (table,) = make_tables(runs)
     assert {one.name: one.trained_with["precision"] for one in table.rows} == {
         "simcse": "fp32",
         "promcse": "bf16",
     }
     with pytest.raises(BenchError, match="precision: bf16 in PromCSE; fp32 in most rows"):
-        make_tables(runs, TableOptions(strict=True))
+        make_tables(runs, strict=True)
 
 
 def test_strict_refuses_methods_of_other_dev_sets_or_processes(tmp_path) -> None:
@@ -162,7 +162,7 @@ def test_strict_refuses_methods_of_other_dev_sets_or_processes(tmp_path) -> None
         others = [other_method(run_of_code(1, **determines))]
         runs = [Run(one, tmp_path) for one in (run_of_code(1), run_of_code(2), *others)]
         with pytest.raises(BenchError, match=expected):
-            make_tables(runs, TableOptions(strict=True))
+            make_tables(runs, strict=True)
 
 
 def test_rows_of_another_code_of_a_suite_say_so(tmp_path) -> None:
@@ -174,7 +174,7 @@ def test_rows_of_another_code_of_a_suite_say_so(tmp_path) -> None:
         Run(scored_by(run_of_code(seed), code), tmp_path)
         for seed, code in ((1, "1"), (2, "1"), (3, "2"))
     ]
-    (table,) = make_tables(runs, TableOptions())
+    (table,) = make_tables(runs)
     assert table.rows[0].notes == ("scored by other code",)
     with pytest.raises(BenchError, match=r"code of STS12: .* in SimCSE \(seed 3\)"):
-        make_tables(runs, TableOptions(strict=True))
+        make_tables(runs, strict=True)
