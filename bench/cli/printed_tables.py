@@ -1,4 +1,4 @@
-"""Numbers that papers printed: papers, checkpoints, tables with footnotes, the audit."""
+"""Numbers that papers printed: papers, checkpoints, tables with remarks, the audit."""
 
 from __future__ import annotations
 
