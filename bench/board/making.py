@@ -28,7 +28,7 @@ TESTED = (
 NOT_COMPARABLE = (
     "Numbers with another protocol, setting or backbone are in another table. Times "
     "and memory measured on other hardware or with another version are not shown next to these. "
-    "Rows of one table whose data, libraries or code differ have a footnote."
+    "Rows of one table whose data, libraries or code differ have a note."
 )
 MISSING = (
     "A cell that was not scored is empty, and so is the average of its row. Failed, interrupted, "

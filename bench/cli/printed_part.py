@@ -1,94 +1,69 @@
-"""A published table on a terminal: three letters for its rows, and the remarks that matter below.
+"""A published table on a terminal, with the remarks that matter below.
 
-``c`` is a row copied from another paper, ``r`` one with a released checkpoint, ``!`` one with a
-remark. All notes are in :func:`bench.cli.printed_tables.print_printed_tables` with
-``everything``.
+All notes are in :func:`bench.cli.printed_tables.print_printed_tables` with ``everything``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import click
 
 from bench.base.grid import GridCell, GridColumn, grid
 from bench.base.printing import print_grid
+from bench.base.text import list_names
 from bench.cli.options import say
 from bench.papers import PrintedRow, ReferenceResult, released_for
 from bench.papers.audit import remarks
 from bench.papers.remark import format_printed
 
-COPIED = "c"
-RELEASED = "r"
-REMARK = "!"
-MEANING = {
-    COPIED: "copied from another paper",
-    RELEASED: "released checkpoint",
-    REMARK: "see below the rows",
-}
+STD = "±: over the draws of CxC-STS, over seeds elsewhere"
 MATTER = ("average", "impossible", "same", "claim", "quoted", "best", "protocol")
 """Kinds of remarks that a reader of the table should see."""
 NOT_FIRST = "text form"
 """Begins a part of a remark on the protocol that is shown with --all only."""
 
 
-@dataclass
-class PrintedLetters:
-    """The letters that rows were printed with, to be explained below them, and if any has a ±."""
-
-    used: set[str] = field(default_factory=set)
-    has_std: bool = False
-
-
-def print_part(title: str, part: Sequence[PrintedRow], letters: PrintedLetters) -> None:
-    """Print rows of one setting and backbone, and the remarks on them.
-
-    ``letters`` gets what is to be explained.
-    """
+def print_part(title: str, part: Sequence[PrintedRow]) -> None:
+    """Print rows of one setting and backbone, and the remarks on them."""
     tasks = list(dict.fromkeys(cell.task for row in part for cell in row.cells))
     lines = []
-    found: dict[str, None] = {}
     for row in part:
-        on_row = list(_remark_lines(row))
-        marks = _letters_of(row, bool(on_row))
-        letters.used.update(marks)
-        letters.has_std = letters.has_std or any(cell.std is not None for cell in row.cells)
-        found |= dict.fromkeys(on_row)
         cells = {cell.task: GridCell(text=cell_text(cell)) for cell in row.cells}
         numbers = [cells.get(task, GridCell()) for task in tasks]
-        lines.append([GridCell(text=row.first.label), GridCell(text=marks), *numbers])
-    columns = [GridColumn("row", wrap=24), GridColumn("")]
+        lines.append([GridCell(text=row.first.label), *numbers])
+    columns = [GridColumn("row", wrap=24)]
     for task in tasks:
         is_average = task == "Avg."
         drop = 0 if is_average else 1
         columns.append(GridColumn(task, right=True, drop=drop))
-    print_grid(grid(columns, lines, title=title, whole="--json"), blank=True)
-    for remark in found:
-        say(f"{REMARK} {remark}", hang=2)
+    print_grid(
+        grid(columns, lines, title=title, notes=list(_notes(part)), whole="--json"), blank=True
+    )
 
 
-def _letters_of(row: PrintedRow, has_remark: bool) -> str:
-    """Return "cr!": the letters of a row."""
-    marks = "" if row.first.own_result else COPIED
-    if any(released_for(cell) is not None for cell in row.cells):
-        marks += RELEASED
-    if has_remark:
-        marks += REMARK
-    return marks
+def _notes(part: Sequence[PrintedRow]) -> Iterator[str]:
+    """Yield which rows are copied and which have a released checkpoint, and the remarks that
+    matter."""
+    copied = [row.first.label for row in part if not row.first.own_result]
+    if copied:
+        yield f"copied from another paper: {list_names(dict.fromkeys(copied), len(copied))}"
+    released = [
+        row.first.label for row in part if any(released_for(cell) is not None for cell in row.cells)
+    ]
+    if released:
+        yield f"released checkpoint: {list_names(dict.fromkeys(released), len(released))}"
+    if any(cell.std is not None for row in part for cell in row.cells):
+        yield STD
+    yield from dict.fromkeys(line for row in part for line in _remark_lines(row))
 
 
-def print_letters(letters: PrintedLetters, name: str) -> None:
-    """Explain the letters that were printed, and say where all notes are.
+def print_more(name: str) -> None:
+    """Say where all notes are.
 
     ``name``: "PAPER:TABLE", for the command that shows conflicts with other papers; "" for all.
     """
-    shown = [f"{letter}: {text}" for letter, text in MEANING.items() if letter in letters.used]
     click.echo()
-    if shown:
-        say("    ".join(shown))
-    if letters.has_std:
-        say("±: over the draws of CxC-STS, over seeds elsewhere")
     say("Sources, checkpoints, text forms and every remark: --all")
     words = " ".join(filter(None, ("bench references", name, "--audit --kind differs")))
     say(f"Conflicts with other papers: {words}", hang=2)

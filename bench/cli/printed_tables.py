@@ -1,4 +1,4 @@
-"""Numbers that papers printed: papers, checkpoints, tables with footnotes, the audit."""
+"""Numbers that papers printed: papers, checkpoints, tables with remarks, the audit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.printing import print_grid
 from bench.base.text import list_names, plural
 from bench.cli.options import check_known_names, print_facts, print_json, say
-from bench.cli.printed_part import PrintedLetters, cell_text, print_letters, print_part
+from bench.cli.printed_part import STD, cell_text, print_more, print_part
 from bench.papers import (
     BY_MTEB,
     PAPERS,
@@ -117,7 +117,6 @@ def print_printed_tables(numbers: Sequence[ReferenceResult], *, everything: bool
     for row in rows(numbers, by_metric=False):
         table_parts = parts.setdefault((row.first.paper, row.first.table), {})
         table_parts.setdefault(_part_name(row.first), []).append(row)
-    letters = PrintedLetters()
     for (paper, table), table_parts in parts.items():
         say(f"{paper}, table {table}", style="bold")
         say(f"{PAPERS[paper]}{_places_read(table_parts)}", hang=2)
@@ -125,14 +124,14 @@ def print_printed_tables(numbers: Sequence[ReferenceResult], *, everything: bool
             if everything:
                 print_grid(_part_grid(name, part), blank=True)
             else:
-                print_part(name, part, letters)
+                print_part(name, part)
         if everything or len(parts) > 1:
             click.echo()
     names = [f"{paper}:{table}" for paper, table in parts]
     if not everything:
-        print_letters(letters, names[0] if len(names) == 1 else "")
+        print_more(names[0] if len(names) == 1 else "")
         return
-    click.echo("±: over the draws of CxC-STS, over seeds elsewhere")
+    click.echo(STD)
     click.echo("numbers that other papers publish differently: --audit --kind differs")
 
 

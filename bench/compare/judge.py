@@ -32,6 +32,7 @@ from bench.compare.statistics.table import (
     Table,
     Tested,
 )
+from bench.compare.words.names import baseline_name
 from bench.records.run import Run
 
 
@@ -95,7 +96,7 @@ def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Ta
             why[i] = reason
     for i in same:
         if not why.get(i, "-"):
-            why[i] = f"same predictions as {table.baseline}"
+            why[i] = f"same predictions as {baseline_name(table)}"
     rows = [
         replace(row, untested=why.get(i, f"no value of {table.head}"))
         for i, row in enumerate(table.rows)

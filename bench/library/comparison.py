@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench.base.errors import BenchError
+from bench.board.publish.versions import main_budget_of
 from bench.compare import tables
 from bench.compare.senders import with_senders
 from bench.library.arguments import PathLike, as_path
@@ -54,10 +55,11 @@ def compare_runs(
         baseline = baseline.run_id if baseline.run_id in results else baseline.record.label
     elif isinstance(baseline, type):
         baseline = str(baseline.name)
-    return Tables(
-        tables.make_tables(
-            with_senders([result.run for result in results.values()]),
-            baseline=baseline,
-            together=together,
-        )
+    compared = [result.run for result in results.values()]
+    made = tables.make_tables(
+        with_senders(compared),
+        baseline=baseline,
+        together=together,
+        main_budget=main_budget_of(compared),
     )
+    return Tables(made)

@@ -140,7 +140,7 @@ def test_equal_predictions_are_not_compared(tmp_path: Path) -> None:
         made.append(again)
     (table,) = make_tables(runs_in(tmp_path, made))
     twin = row_named(table, "twin")
-    assert twin.untested == "same predictions as simcse" and verdict_of(twin) is None
+    assert twin.untested == "same predictions as SimCSE" and verdict_of(twin) is None
     assert twin.may_be_best and row_named(table, "simcse").may_be_best
     assert verdict_of(row_named(table, "weak")) == "worse" and table.tested == OneFamily(
         rows=2, comparisons=1, ci_level=0.95

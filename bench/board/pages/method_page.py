@@ -25,6 +25,7 @@ from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Row, Table
 from bench.compare.words.names import setting_words
 from bench.papers import PAPERS
+from bench.papers.names import printed_name
 from bench.records.run import Run
 
 UP = 1
@@ -42,6 +43,7 @@ def render_method(board: Board, method: str) -> str:
         board=board,
         up=UP,
         method=method,
+        name=printed_name(method),
         page=f"{method_file(method)}.html",
         plain_text=plain_text,
         one=described,

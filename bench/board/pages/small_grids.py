@@ -11,6 +11,7 @@ from bench.board.board import Board
 from bench.board.figures import Figure
 from bench.board.pages.links import method_link, method_paper_url
 from bench.board.pages.words import plain_text
+from bench.papers.names import printed_name
 from bench.records.record import RunRecord
 
 MOST_DATA = 60
@@ -22,7 +23,7 @@ def methods_grid(board: Board) -> Grid:
     code if it is not described."""
     rows: list[list[GridCell | str]] = []
     for method in board.methods:
-        name = GridCell(text=method, link=method_link(board, method))
+        name = GridCell(text=printed_name(method), link=method_link(board, method))
         described = board.described.get(method)
         if described is not None:
             paper = described.cls.paper

@@ -3,7 +3,7 @@ Every form of output draws these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -236,6 +236,14 @@ class Table:
         random = [row for row in self.rows if row.seeds != (None,)] or self.rows
         counts = [self.n(row) for row in random]
         return min(counts), max(counts)
+
+    @cached_property
+    def namesakes(self) -> Mapping[tuple[str, str, str], Sequence[Row]]:
+        """Rows by name, setting and backbone."""
+        rows: dict[tuple[str, str, str], list[Row]] = {}
+        for row in self.rows:
+            rows.setdefault((row.name, row.setting, row.backbone), []).append(row)
+        return rows
 
     @cached_property
     def has_verdicts(self) -> bool:

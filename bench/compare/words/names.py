@@ -20,6 +20,9 @@ SUITES = {"sts": "STS", "sts-multi": "multilingual STS", "cxc": "CxC", "mteb": "
 
 BUILTIN = "builtin"
 
+MOST_SOURCES = 4
+"""Rows of one name that the sources of their values may tell apart."""
+
 SUFFIXES = re.compile(r"(\.(txt|csv|tsv|jsonl?|parquet))?(\.(xz|gz|bz2))?$")
 
 
@@ -45,13 +48,8 @@ def row_details(row: Row, table: Table) -> str:
     """Return in brackets what sets a row apart from rows of its name, and what the table does not
     say for all of its rows; "" if there is nothing.
     """
-    namesakes = [
-        other
-        for other in table.rows
-        if other is not row
-        and (other.name, other.setting, other.backbone) == (row.name, row.setting, row.backbone)
-    ]
-    told_by_values = _are_told_by_values(row, namesakes)
+    namesakes = table.namesakes.get((row.name, row.setting, row.backbone), ())
+    told_by_values = bool(row.differs) and _are_told_by_values(namesakes)
     parts = []
     for key, value in row.differs:
         if key == SENDER:
@@ -78,11 +76,13 @@ def _difference(key: str, value: str, namesakes: Sequence[Row]) -> str:
     return value if short in {SUFFIXES.sub("", other) for other in others} else short
 
 
-def _are_told_by_values(row: Row, namesakes: Sequence[Row]) -> bool:
-    """Say if the source of its values (paper, recipe, tuned) tells the row from its namesakes."""
-    kinds = [row.values, *(other.values for other in namesakes)]
+def _are_told_by_values(namesakes: Sequence[Row]) -> bool:
+    """Say if the source of their values (paper, recipe, tuned) tells rows of one name apart."""
+    if len(namesakes) > MOST_SOURCES:
+        return False
+    kinds = [row.values for row in namesakes]
     is_one_tuned = any(kind.startswith(TUNED) for kind in kinds)
-    return bool(row.differs) and is_one_tuned and all(kinds) and len(set(kinds)) == len(kinds)
+    return is_one_tuned and all(kinds) and len(set(kinds)) == len(kinds)
 
 
 def baseline_name(table: Table) -> str:
