@@ -230,6 +230,6 @@ def read_backbones(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
             name = place = text
         names.append(name)
         places.append(place)
-    if names == places:
-        return {"backbones": tuple(places)}
+    if names == places:  # also in the place of the names of a plan
+        names = []
     return {"backbones": tuple(places), "names": tuple(names)}

@@ -96,6 +96,9 @@ def test_options_replace_the_values_of_a_plan_file(tmp_path: Path) -> None:
     assert {config.suites for config in read.runs} == {("check", "sts")}
     assert read.runs[0].overrides == {"temperature": "0.1", "epochs": "2"}
     assert read.question == "which?"
+    Plan((RunConfig(methods=("cls",), backbones=("a",), names=("A",)),)).write(file)
+    (config,) = plan("--plan", str(file), "--backbone", "b").runs
+    assert config.backbones == ("b",) and config.names == ()
 
 
 def test_lists_with_commas() -> None:
