@@ -10,8 +10,8 @@ from bench.compare.words.finding import candidates, comparison_of, ranked_rows, 
 
 MAY_BE_BEST = "may be the best"
 RIGHT = (
-    "about 94 of 100 tables like this contain no wrong verdict, if rows of few seeds spread like "
-    "the others"
+    "in about 94 of 100 tables like this all verdicts and marks are right, if rows of few seeds "
+    "spread like the others"
 )
 """How often all that a table says is true; docs/statistics.md has the simulation behind it, and
 worlds in which it is less."""

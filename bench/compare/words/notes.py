@@ -66,13 +66,13 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
     scoring = _scoring_notes(table, records)
     tuning = _tuning_notes(table, records)
     usual_text = _usual_text(table, records)
-    few = [row for row in table.rows if row.untested == FEW_SEEDS]
-    has_others = len(few) < sum(row.seeds != (None,) for row in table.rows)
+    few = sum(row.untested == FEW_SEEDS for row in table.rows)
+    has_others = few < sum(row.seeds != (None,) for row in table.rows)
     rows = []
     for place, row in enumerate(table.rows):
         runs = [records[run] for run in row.runs]
         notes = [*_text_notes(row, runs, usual_text, table, records), *tuning[place]]
-        if row in few and has_others:
+        if row.untested == FEW_SEEDS and has_others:
             notes.append(why_untested(row, table))
         notes += [*_vector_notes(row, runs), *scoring[place]]
         rows.append(replace(row, notes=tuple(notes)))

@@ -158,7 +158,7 @@ def test_methods_of_plugin_files_are_among_the_methods(tmp_path: Path) -> None:
         row[0].main: [cell.main for cell in row[1:]] for row in small_grids.methods_grid(plain).rows
     }
     assert rows["my-loss"] == ["a method of mine.py", ""] and rows["of-nobody"] == ["", ""]
-    assert set(rows) == {"simcse", "my-loss", "of-nobody"} and rows["simcse"][1]
+    assert set(rows) == {"SimCSE", "my-loss", "of-nobody"} and rows["SimCSE"][1]
     assert ">my-loss</a>" in pages.render_board(plain).split('id="methods"')[1]
     asked = with_descriptions(plain, [file])
     rows = {
