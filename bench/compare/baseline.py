@@ -23,7 +23,7 @@ def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
         raise UnknownName(
             "baseline",
             baseline,
-            {name for table in tables for name in row_names(table.rows, table)},
+            {row.name for table in tables for row in table.rows},
             "among these runs",
         )
     return made

@@ -16,7 +16,7 @@ from bench.compare.judge import head_column
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import Differences
 from bench.compare.statistics.table import ALPHA, WORSE, Against, Cell, Row, Table
-from bench.compare.words.names import row_name, row_names
+from bench.compare.words.names import row_name
 from bench.records.run import Run
 
 HIGHEST_FREEDOM = 1000.0
@@ -94,7 +94,7 @@ def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Ca
             return _calculation(table, runs, row, base, cell)
     if reason:
         raise BenchError(f"--why: {name} has no verdict: {reason}", "bench compare --all")
-    names = {name for table in tables for name in row_names(table.rows, table)}
+    names = {row.name for table in tables for row in table.rows}
     raise UnknownName("row", name, names, "among these runs")
 
 
