@@ -76,7 +76,7 @@ def test_rated_pairs_are_checked_run_verified_and_compared(data_folder: Path, ti
     said = " ".join(bench(*verify).stdout.split())
     assert "2 runs, 2 scores computed again: nothing differs" in said, said
     done = bench(*compare)
-    assert done.exit_code == 0 and "last-avg" in done.stdout and "MyPairs" in done.stdout, (
+    assert done.exit_code == 0 and "last avg" in done.stdout and "MyPairs" in done.stdout, (
         done.stdout + done.stderr
     )
 
@@ -214,7 +214,7 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
     without = bench(*verify[:-2])
     assert without.exit_code == 1 and "0 scores computed again" in " ".join(without.stdout.split())
     done = bench(*compare)
-    assert done.exit_code == 0 and "last-avg" in done.stdout and "Odd" in done.stdout
+    assert done.exit_code == 0 and "last avg" in done.stdout and "Odd" in done.stdout
 
 
 def scores() -> list[float]:
