@@ -92,7 +92,7 @@ def test_the_commands_of_another_loss_check_train_and_compare_it(
     ]
     done = written(*compare)
     assert done.exit_code == 0 and "vs SimCSE [" in done.stdout, done.stdout + done.stderr
-    assert re.search(r"^simcse .* baseline", done.stdout, re.M)
+    assert re.search(r"^SimCSE .* baseline", done.stdout, re.M)
 
 
 @pytest.mark.slow
