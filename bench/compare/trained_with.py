@@ -1,5 +1,5 @@
-"""What the rows of a table were trained with, as far as they differ in it: recipe values, steps,
-training text, precision."""
+"""What the rows of a table were trained with: what every paper states, and all else in which they
+differ."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from bench.records.record import RunRecord
 from bench.records.value_sources import kind_of_values
 
 STEPS = "steps"
-FIRST = (STEPS, "batch_size", "max_seq_length", "learning_rate", "temperature", CORPUS)
-"""Values that every paper of this field states come first."""
+STATED = (STEPS, "batch_size", "max_seq_length", "learning_rate", "temperature")
+"""Values that every paper of this field states."""
+FIRST = (*STATED, CORPUS)
 LENGTHS = ("budget", "epochs", "max_steps")
 """Values that the number of steps says."""
 NULL = "null"
 
 
 def with_values(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """Return the table with where the values of each row come from, and with those in which two of
-    its rows differ.
+    """Return the table with where the values of each row come from, and with those that every paper
+    states, or in which two of its rows differ.
 
     A value that only the recipe of one row has sets no two rows apart.
     """
     values = [_values([records[run] for run in row.runs]) for row in table.rows]
-    shown = _differing(values)
+    shown = _shown(values)
     rows = []
     for row, of_row in zip(table.rows, values, strict=True):
         told = {key: of_row[key] for key in shown if of_row.get(key, NULL) != NULL}
@@ -43,16 +44,16 @@ def value_names(table: Table) -> list[str]:
     return [*(key for key in FIRST if key in names), *sorted(names.keys() - set(FIRST))]
 
 
-def _differing(values: Sequence[Mapping[str, str]]) -> list[str]:
+def _shown(values: Sequence[Mapping[str, str]]) -> list[str]:
     keys = dict.fromkeys(key for of_row in values for key in of_row)
     if STEPS in keys:
         keys = dict.fromkeys(key for key in keys if key not in LENGTHS)
-    differing = []
+    shown = []
     for key in keys:
         having = [of_row[key] for of_row in values if key in of_row]
-        if len(set(having)) > 1:
-            differing.append(key)
-    return differing
+        if key in STATED or len(set(having)) > 1:
+            shown.append(key)
+    return shown
 
 
 def _values(runs: Sequence[RunRecord]) -> dict[str, str]:
