@@ -143,7 +143,7 @@ def test_baseline_differences() -> None:
         "simcse"
     ]
     assert compared(family(), "dcpcse+mlm").baseline == "dcpcse+mlm"
-    with pytest.raises(UnknownName, match="nearest: SimCSE"):
+    with pytest.raises(UnknownName, match="nearest: simcse"):
         compared(family(), "simsce")
 
 
