@@ -13,7 +13,6 @@ from models import TOY_ROWS, Columns, built, sentences, toy
 
 from bench.method.batch import Batch
 from bench.method.features import pad
-from bench.methods.consert import ConSERT
 from bench.methods.promptbert import PromptBERT
 from bench.methods.simcse import SimCSE
 from bench.training.batches import batch_of, batches, row_order
@@ -35,7 +34,7 @@ def test_a_batch_is_the_rows_of_the_corpus_and_their_tokens_are_counted(tmp_path
     assert (batch.tokens, batch.step, batch.size, batch.rows.tolist()) == (4, 5, 2, [2, 0])
 
 
-@pytest.mark.parametrize("cls", [SimCSE, PromptBERT, ConSERT])
+@pytest.mark.parametrize("cls", [SimCSE, PromptBERT])
 def test_a_thread_makes_the_same_batches(tiny: str, tmp_path: Path, cls: Any) -> None:
     method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=3)
     corpus = Columns(method.token_ids(sentences(10)))

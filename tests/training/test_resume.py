@@ -128,7 +128,7 @@ def whole(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Training:
 
 
 @pytest.mark.slow
-@pytest.mark.matrix(every=3)
+@pytest.mark.matrix(every=6)
 @pytest.mark.parametrize("stops", [(0,), (7,), (10, 3), (25,), (31, 1, 1), (36,)])
 def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny, tmp_path, whole, stops):
     """Before the first step, inside a logging window, at a dev score, at a logging step, near the
@@ -219,7 +219,7 @@ DAMAGES = ["cut", "garbage", "empty", "other tensors"]
 
 
 @pytest.mark.slow
-@pytest.mark.matrix(every=2)
+@pytest.mark.matrix(every=4)
 @pytest.mark.parametrize("how", DAMAGES)
 def test_training_starts_again_if_its_state_is_damaged(tiny, tmp_path, whole, how):
     stopped(tiny, tmp_path, 12)
@@ -231,7 +231,7 @@ def test_training_starts_again_if_its_state_is_damaged(tiny, tmp_path, whole, ho
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["cut", "one bit"])
+@pytest.mark.parametrize("how", ["one bit"])
 def test_a_damaged_checkpoint_costs_the_state_that_names_it(tiny, tmp_path, whole, how):
     """The best step stays the best: a later one may not take its place only because it was lost."""
     stopped(tiny, tmp_path, 12, 11)
@@ -258,22 +258,3 @@ def test_a_checkpoint_that_is_damaged_before_the_end_is_never_used(tiny, tmp_pat
         with pytest.raises(RunFailed, match="the best checkpoint, of step .* was cut short"):
             training.run()
     assert not (tmp_path / "checkpoint").exists()
-
-
-def test_two_best_checkpoints_exist_at_most(tiny, tmp_path):
-    """However often the score improves between two states; the one that the newest state names is
-    among them.
-    """
-    folder = Checkpoints(tmp_path)
-    kept: dict[int, list[str]] = {}
-    for step in range(1, 9):
-        folder.keep(step, lambda place: (place.mkdir(), (place / "weights").write_text("1")))
-        if step == 3:
-            folder.keep_only(3)
-        kept[step] = sorted(path.name[-1] for path in (tmp_path / "state").glob("best-*"))
-    assert kept[2] == ["2"] and kept[3] == ["3"] and kept[4] == ["3", "4"] and kept[8] == ["3", "8"]
-    folder.finish(8)
-    first, second = (
-        tmp_path / place / "weights" for place in ("state/best-00000008", "checkpoint")
-    )
-    assert first.stat().st_ino == second.stat().st_ino
