@@ -14,8 +14,8 @@ import torch
 from models import built, sentences
 from tiny_decoders import decoder
 
-from bench.backbones import load, resolve
-from bench.backbones.direction import is_causal, reads_ahead
+from bench.backbones import resolve
+from bench.backbones.direction import is_causal
 from bench.base.errors import BenchError
 from bench.export.st_folder import write_st
 from bench.export.vectors import compare_vectors
@@ -71,13 +71,6 @@ def test_a_plugin_that_does_not_say_what_it_reads_is_found_out_by_its_vectors(
     with pytest.raises(BenchError, match="the vector of its first word"):
         build_method(Undeclared, resolve(folder), recipe, context, learns=True)
     build_method(SimCSE, resolve(folder), recipe, context, learns=True)
-
-
-def test_the_direction_is_measured_whatever_a_config_says(folder: str, tiny: str) -> None:
-    assert not reads_ahead(load(resolve(folder)).encoder)
-    assert reads_ahead(load(resolve(tiny)).encoder)
-    assert is_causal({"model_type": "qwen2"}) and not is_causal({"model_type": "bert"})
-    assert not is_causal({"model_type": "gemma3_text", "use_bidirectional_attention": True})
 
 
 @pytest.mark.parametrize("pooler", list(POOLERS))

@@ -125,16 +125,6 @@ def test_naming_the_columns_that_are_read_anyway_changes_nothing(tmp_path: Path)
     assert fewer.sha256 != plain.sha256
 
 
-def test_columns_that_were_not_named_may_be_anything(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    lines = [{"q": "a", "scores": [1]}, {"q": "b", "positive_2": "x"}, {"q": None}]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    assert list(opened(path, "q").rows()) == [("a",), ("b",), (" ",)]
-    path.write_text('{"q": "a"}\n{"p": "b"}\n', encoding="utf-8")
-    with pytest.raises(CorpusError, match="line 2 has no 'q', but line 1 has"):
-        list(opened(path, "q").rows())
-
-
 def test_a_changed_file_is_not_taken_for_the_surveyed_one(tmp_path: Path) -> None:
     path = write(tmp_path, "r.csv")
     corpus = opened(path, "question")

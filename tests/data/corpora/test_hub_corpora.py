@@ -99,18 +99,6 @@ def test_triplets_and_labelled_pairs(hub: StandInHub, tmp_path: Path) -> None:
     assert "pair-class and triplet" in str(caught.value.hint)
 
 
-def test_a_limit_fetches_no_more_files_than_it_needs(hub: StandInHub, tmp_path: Path) -> None:
-    hub.add(
-        "dataset",
-        REPO,
-        {f"train-{i}.jsonl": jsonl(*({"text": f"{i}-{k}"} for k in range(4))) for i in range(3)},
-    )
-    assert rows(opened(f"hub:{REPO}:text#6", tmp_path)) == [
-        (t,) for t in ("0-0", "0-1", "0-2", "0-3", "1-0", "1-1")
-    ]
-    assert not hub.asked("train-2.jsonl", "GET")
-
-
 def test_a_corpus_that_is_here_needs_no_network(hub: StandInHub, tmp_path: Path) -> None:
     old = hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "old"})})
     first = opened(f"hub:{REPO}:text", tmp_path)

@@ -22,10 +22,6 @@ def letters(texts):
     return [[ord(c) % 500 for c in text if not c.isspace()] for text in texts]
 
 
-def never(texts):
-    pytest.fail("tokenised again")
-
-
 @pytest.fixture
 def triplets(tmp_path):
     path = tmp_path / "t.csv"
@@ -68,12 +64,6 @@ def test_ids_are_the_tokenizers(triplets, tmp_path, monkeypatch, chunk, vocab, d
     for wrong in ([26], [-1]):
         with pytest.raises(IndexError):
             ready.column(0).ids(np.array(wrong))
-
-
-def test_second_open_reads_neither_text_nor_tokenizer(triplets, tmp_path, monkeypatch):
-    first = everything(build(triplets, tmp_path))
-    monkeypatch.setattr("bench.data.reading.lines.read_lines", never)
-    assert everything(build(triplets, tmp_path, encode=never)) == first
 
 
 def test_another_tokenizer_format_or_text_is_another_cache(triplets, tmp_path):

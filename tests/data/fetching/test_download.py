@@ -109,14 +109,6 @@ def test_a_file_that_is_cut_off_is_refused(
         assert words in error.message
 
 
-def test_the_hubs_client_goes_on_after_a_cut(hub: StandInHub, tmp_path: Path) -> None:
-    hub.add("dataset", "owner/name", {"data.bin": DATA})
-    hub.fault("data.bin", cut_after=300_000)
-    where = site("hub", "owner/name", "main", "data.bin")
-    assert download_from_hub(where, tmp_path / "data.bin") == hub.repos["dataset", where.repo].head
-    assert (tmp_path / "data.bin").read_bytes() == DATA
-
-
 @pytest.mark.parametrize(
     ("status", "message", "hint"),
     [
@@ -142,12 +134,6 @@ def test_a_server_that_is_silent_or_stops_sending_counts_as_gone(
         hub.fault("data.bin", **fault)
         error = refused(partial(download, url, sha256=SHA), tmp_path)
         assert error.message.endswith("cannot be fetched (timed out)")
-
-
-def test_no_server(hub: StandInHub, tmp_path: Path) -> None:
-    error = refused(partial(download, "http://127.0.0.1:9/data.bin"), tmp_path)
-    assert error.message.endswith("cannot be fetched (Connection refused)")
-    assert "SSL_CERT_FILE" in str(error.hint)
 
 
 def test_a_file_that_is_too_large_is_given_up_before_it_has_filled_the_disk(
@@ -248,13 +234,3 @@ def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Pat
     with pytest.raises(FetchFailed, match="not there, or not public") as failure:
         download_from_hub(site("hub", "owner/gated", "main", "a.txt"), tmp_path / "a.txt")
     assert "hf auth login" in (failure.value.hint or "")
-
-
-def test_the_token_goes_to_the_hub_and_not_where_it_redirects(
-    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub.add("dataset", "owner/gated", {"data.tar": DATA}, gated=True)
-    monkeypatch.setenv("HF_TOKEN", "hf_good")
-    download_from_hub(site("hub", "owner/gated", "main", "data.tar"), tmp_path / "data.tar")
-    content = [one for one in hub.requests if one.headers["host"].startswith("localhost")]
-    assert content and all("authorization" not in one.headers for one in content)

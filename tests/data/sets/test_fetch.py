@@ -145,20 +145,6 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_set_comes_out_of_an_archive(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    packed = tar({**TOKENISED, "B/stranger.txt": b"?"}, "./downstream/")
-    hub.add("dataset", "owner/data", {"one.tar": packed})
-    lines: list[str] = []
-    fetcher(lines.append).get(ONE)
-    assert files(tmp_path / "data") == {f"archive/{path}": data for path, data in TOKENISED.items()}
-    assert lines == [f"fetching ONE from hub data set owner/data into {tmp_path / 'data/archive'}"]
-    before = len(hub.requests)
-    fetcher().get(ONE)
-    assert len(hub.requests) == before  # files that are here are not requested
-
-
 def test_if_one_source_fails_the_next_is_used(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
@@ -184,20 +170,6 @@ def test_a_file_that_is_not_what_the_manifest_knows_is_refused(
     assert not (tmp_path / "data/moses").exists()
 
 
-def test_a_damaged_archive_leaves_nothing_and_what_is_right_in_it_is_not_lost(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    hub.add("dataset", "owner/data", {"one.tar": tar({**TOKENISED, "A/two.txt": b"cut"})})
-    serve_copy(hub, TOKENISED)
-    lines: list[str] = []
-    fetcher(lines.append).get(ONE)
-    assert any(line.startswith("one.tar has a different A/two.txt: ONE: ") for line in lines)
-    assert files(tmp_path / "data") == {
-        "archive/A/one.txt": TOKENISED["A/one.txt"],
-        **{f"moses/{path}": data for path, data in TOKENISED.items()},
-    }
-
-
 @pytest.mark.parametrize("text", [TEXT, TEXT[: TEXT.index(b"third")]])
 def test_a_text_without_checksum_has_its_commit_and_hash_beside_it(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path, text: bytes
@@ -215,21 +187,6 @@ def test_a_text_without_checksum_has_its_commit_and_hash_beside_it(
     assert state.status == "found" and "".join(state.problems) == shorter
     path.write_bytes(text + b"more\n")
     assert read_origin(path, sha(text + b"more\n")) is None
-
-
-def test_a_cut_fetch_of_several_files_goes_on(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    serve_copy(hub, TOKENISED)
-    hub.fault("two.txt", cut_after=3)
-    with pytest.raises(FetchFailed):
-        fetcher().get(ONE)
-    assert not (tmp_path / "data/moses").exists()  # a set is there whole or not at all
-    hub.faults.clear()
-    hub.requests.clear()
-    fetcher().get(ONE)
-    assert len([one for one in hub.requests if "githubusercontent" in one.path]) == 1
-    assert DataFolder(tmp_path / "data").check(ONE).status == "found"
 
 
 def test_an_opened_set_is_fetched_and_an_offline_one_says_how_to_bring_it(
@@ -262,22 +219,6 @@ def test_nothing_is_fetched_if_a_folder_was_given(
         folder.open(ONE)
     assert f"bench data fetch ONE --data {mine}" in str(missing.value.hint)
     assert folder.corpus("corp.txt") is None and hub.requests == []
-
-
-def test_the_users_folder_comes_first(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    mine = tmp_path / "mine"
-    for path, data in TOKENISED.items():
-        (mine / "moses" / path).parent.mkdir(parents=True, exist_ok=True)
-        (mine / "moses" / path).write_bytes(data)
-    folder = DataFolder(mine, fetcher=fetcher(), store=tmp_path / "data")
-    assert folder.open(ONE).place == mine / "moses" and hub.requests == []
-    serve_copy(hub, RAW, "raws")
-    with pytest.raises(DataMissing, match="no raw text found, only tokenised"):
-        folder.open(ONE, text="raw")
-    fetcher().get(ONE, "raw")
-    assert folder.open(ONE, text="raw").place == tmp_path / "data/raw"
 
 
 HORSE = ("A person on a horse jumps over a plane.", 'A person trains his horse, or "so".')

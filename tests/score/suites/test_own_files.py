@@ -227,7 +227,7 @@ def test_the_description_of_a_file_names_it_and_checks_the_scale(tmp_path: Path)
         parse_own_file(str(file))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_own_files_are_run_compared_and_verified_without_the_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
