@@ -51,13 +51,6 @@ def test_the_revision_does_not_depend_on_the_place_or_on_other_files(tiny: str, 
     assert resolve(str(copy)).revision == resolve(tiny).revision
 
 
-@pytest.mark.parametrize("content", ["{", '[{"type": "x"}]'])
-def test_a_damaged_list_of_modules(copy: Path, content: str) -> None:
-    (copy / "modules.json").write_text(content)
-    with pytest.raises(NotAModel, match="modules.json is damaged"):
-        resolve(str(copy))
-
-
 def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -67,17 +60,6 @@ def without_a_layer(path: Path) -> None:
         name: tensor for name, tensor in load_file(path).items() if "layer.1.attention" not in name
     }
     save_file(weights, path, metadata={"format": "pt"})
-
-
-def of_another_shape(path: Path) -> None:
-    weights = load_file(path)
-    weights["bert.embeddings.word_embeddings.weight"] = weights[
-        "bert.embeddings.word_embeddings.weight"
-    ][:100].clone()
-    save_file(weights, path, metadata={"format": "pt"})
-
-
-NO_TYPE = '{"model_type": "nothing-of-that-name"}'
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -146,34 +145,3 @@ def test_a_download_that_was_cut_is_not_taken_for_whole(hub: StandInHub, tiny: s
     (reference.path / "model.safetensors").unlink()
     assert resolve(NAME).path is None
     assert fetch_with_notes(NAME)[0] == reference and resolve(NAME) == reference
-
-
-def test_a_token_that_the_hub_refuses_is_one_line(
-    hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A stale token makes the hub refuse public files, too."""
-    monkeypatch.setattr("huggingface_hub.utils._headers.get_token", lambda: "hf_expired")
-    hub.stale = {"hf_expired"}
-    hub.add("model", NAME, files_of(tiny))
-    error = refusal(NAME)
-    assert "status 401" in error.message and "hf auth login" in str(error.hint)
-
-
-def test_a_kill_leaves_nothing_that_is_taken_for_the_model(hub: StandInHub, tiny: str) -> None:
-    """Weights come before the config, and what a process left is removed after an hour."""
-    hub.add("model", NAME, files_of(tiny))
-    reference, _ = fetch_with_notes(NAME)
-    assert reference.path is not None
-    asked = [one.path.rpartition("/")[2] for one in hub.requests if "/resolve/" in one.path]
-    assert asked[-1] == "config.json" and "model.safetensors" in asked
-    weights = (reference.path / "model.safetensors").resolve()
-    (reference.path / "config.json").unlink()
-    weights.write_bytes(b"\0" * weights.stat().st_size)  # not compared before the kill
-    old, new = (weights.with_name(f"{name}.incomplete") for name in ("old", "new"))
-    old.touch()
-    os.utime(old, (0, 0))
-    new.touch()
-    assert resolve(NAME).path is None
-    assert "other bytes" in refusal(NAME).message
-    assert fetch_with_notes(NAME)[0] == reference
-    assert not old.exists() and new.exists()

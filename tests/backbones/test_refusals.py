@@ -35,23 +35,6 @@ def test_a_git_lfs_pointer(file: str, folder: Path) -> None:
     assert f"{folder / file} is a Git LFS pointer, not the file itself / git lfs" in message(folder)
 
 
-def test_weights_of_other_sizes_are_named_with_both_shapes(folder: Path) -> None:
-    edit_json(folder / "config.json", max_position_embeddings=48)
-    assert (
-        "embeddings.position_embeddings.weight has shape (64, 16) in its weights, and (48, 16) by "
-        "its config.json" in message(folder)
-    )
-
-
-@pytest.mark.parametrize("content", [b"<html>not found</html>" * 100, "cut"])
-def test_weights_that_are_damaged(content: bytes | str, folder: Path) -> None:
-    file = folder / "model.safetensors"
-    if isinstance(content, str):
-        content = file.read_bytes()[:-100]
-    file.write_bytes(content)
-    assert f"{file} is damaged or cut off ({len(content):,} bytes)" in message(folder)
-
-
 def test_a_part_of_the_weights_that_is_missing(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     save_file(tensors, folder / "model-00001-of-00002.safetensors", metadata={"format": "pt"})

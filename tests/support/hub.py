@@ -39,8 +39,6 @@ class StandInHub:
         self.requests: list[Asked] = []
         self.tokens: set[str] = {"hf_good"}
         """Tokens that may see gated and private repositories."""
-        self.stale: set[str] = set()
-        """Tokens that expired: every request with one is refused, also for what is public."""
         self.blobs: dict[str, bytes] = {}
         self._lock = threading.Lock()
 

@@ -12,13 +12,12 @@ import pytest
 import torch
 from models import Columns, built, sentences
 
-from bench.base.errors import Interrupted, RunFailed
+from bench.base.errors import Interrupted
 from bench.method import Context
 from bench.method.config import RunConfig
 from bench.method.context import SilentReporter
 from bench.methods.simcse import SimCSE
 from bench.records.curve import read_curve
-from bench.training.checkpoints import Checkpoints
 from bench.training.loop import run_loop
 from bench.training.state_files import STATE, read_state, write_state
 from bench.training.trainer import Trainer
@@ -213,18 +212,3 @@ def test_a_damaged_checkpoint_costs_the_state_that_names_it(tiny, tmp_path, whol
     assert last.outcome() == whole.outcome()
     (lost,) = last.notes
     assert "the best checkpoint, of step" in lost
-
-
-def test_a_checkpoint_that_is_damaged_before_the_end_is_never_used(tiny, tmp_path):
-    training = Training(tiny, tmp_path)
-    check = Checkpoints.check
-
-    def damaged(self: Checkpoints, step: int, files: dict[str, str]) -> None:
-        damage(tmp_path / "state" / f"best-{step:08d}" / "trained.safetensors", "one bit")
-        check(self, step, files)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Checkpoints, "check", damaged)
-        with pytest.raises(RunFailed, match="the best checkpoint, of step .* was cut short"):
-            training.run()
-    assert not (tmp_path / "checkpoint").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -167,12 +166,12 @@ class InParts(Toy):
     ``room`` rows.
     """
 
-    room, kind = 8, "cuda"
+    room = 8
     forward = TorchMethod.forward
 
     def views(self, batch: Batch) -> tuple[torch.Tensor, ...]:
         if batch.size > self.room:
-            raise out_of_memory(self.kind)
+            raise out_of_memory("cuda")
         features = batch.columns[0]
         self.seen.append(features["input_ids"][:, 0].tolist())
         counts = (
@@ -193,43 +192,3 @@ def test_out_of_memory_names_a_chunk_for_a_batch_that_can_be_cut(tmp_path: Path)
         assert str(caught.value.hint).startswith(hint)
     report, _, _ = train(tmp_path, None, holding(3, cls=InParts), batch_size=8, chunk=2)
     assert report.execution == {"chunk": 2}
-
-
-def test_the_same_training_in_chunks_goes_on_where_memory_ran_out(tmp_path: Path) -> None:
-    class Filling(InParts):
-        def prepare(self, batch: Batch) -> None:
-            self.dense.bias.data += 0.25  # like a momentum copy: at each try of a step
-            if batch.step == 3 and self._chunk is None:
-                raise torch.OutOfMemoryError("CUDA out of memory.")
-
-    class Roomy(InParts):
-        def prepare(self, batch: Batch) -> None:
-            self.dense.bias.data += 0.25
-
-    values = {"batch_size": 4, "epochs": 3}
-    _, _, wanted = train(tmp_path / "roomy", None, holding(8, cls=Roomy), **values)
-    with pytest.raises(OutOfMemory, match="step 4 with 4 rows"):
-        train(tmp_path / "small", None, holding(8, cls=Filling), save_seconds=0.0, **values)
-    report, _, method = train(tmp_path / "small", None, holding(8, cls=Filling), chunk=2, **values)
-    assert report.execution == {"chunk": 2} and report.steps == 6
-    torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
-    torch.testing.assert_close(method.dense.bias, wanted.dense.bias, rtol=0, atol=1e-6)
-
-
-def full(*_: Any, **__: Any) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def test_a_full_disk_leaves_the_state_before_untouched(tmp_path, monkeypatch):
-    train(tmp_path, None, save_seconds=0.0)
-    before = {path.name: path.read_bytes() for path in (tmp_path / "state").glob("*.pt")}
-    assert len(before) == 1
-    monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(
-        RunFailed, match="training state cannot be written.*No space left"
-    ) as caught:
-        train(tmp_path, None, save_seconds=0.0, epochs=5)
-    assert "free disk space" in str(caught.value.hint)
-    assert {
-        path.name: path.read_bytes() for path in (tmp_path / "state").iterdir() if path.is_file()
-    } == before

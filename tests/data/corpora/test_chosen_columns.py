@@ -201,22 +201,3 @@ def test_of_a_data_set_with_splits_the_training_split_is_read(tmp_path: Path) ->
     del splits["test"]
     datasets.DatasetDict(splits).save_to_disk(tmp_path / "single")
     assert opened(tmp_path / "single").name == "single/validation"
-
-
-@pytest.mark.parametrize("damage", ["no state", "cut arrow"])
-def test_a_damaged_saved_folder_is_one_line(tmp_path: Path, damage: str) -> None:
-    folder = saved(tmp_path / "set", [{"text": "a"}] if damage != "empty" else [])
-    if damage == "no state":
-        (folder / "state.json").unlink()
-    elif damage == "state is a list":
-        (folder / "state.json").write_text("[]", encoding="utf-8")
-    elif damage == "no info":
-        (folder / "dataset_info.json").unlink()
-    for arrow in folder.glob("*.arrow"):
-        if damage == "no arrow":
-            arrow.unlink()
-        elif damage == "cut arrow":
-            arrow.write_bytes(arrow.read_bytes()[:40])
-    with pytest.raises(CorpusError) as caught:
-        list(opened(folder).rows())
-    assert str(folder) in caught.value.message and "\n" not in caught.value.message

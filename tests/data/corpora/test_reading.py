@@ -141,21 +141,6 @@ def test_only_lf_ends_a_line_and_blank_lines_stay(make):
     assert rows(make("c.txt", "\ufeffno end")) == [("no end",)]
 
 
-def test_tsv_has_no_quotes(make):
-    corpus = make("a.tsv", 'sent0\tsent1\r\n"open\tb, c\r\n\ty\n')
-    assert rows(corpus) == [('"open', "b, c"), (" ", "y")]
-
-
-@pytest.mark.parametrize(
-    "header, order",
-    [("Text ", "a"), ("sent1,sent0", "ba"), ("anchor,negative,positive", "acb")],
-)
-def test_columns_are_found_by_name(make, header, order):
-    corpus = make("a.csv", f"{header}\na,b,c\n"[: len(header) + 2 * len(order)] + "\n")
-    assert corpus.columns == {1: ("sentence",), 2: ("sent0", "sent1"), 3: TRIPLET}[len(order)]
-    assert rows(corpus) == [tuple(order)]
-
-
 def test_json_null_and_other_keys(make):
     corpus = make(
         "a.json.gz",
