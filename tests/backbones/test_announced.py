@@ -8,8 +8,6 @@ import json
 import os
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -20,62 +18,16 @@ from bench.backbones.folder import (
     card_title,
     module_folders,
     read_config,
-    routed_folders,
     weight_files,
 )
-from bench.backbones.hub import pickled_modules
-from bench.base.errors import DataDamaged, FetchFailed, NotAModel
-from bench.data.fetching import site
-from bench.data.hub import check_answer, check_bytes, repository_info
+from bench.base.errors import DataDamaged, NotAModel
+from bench.data.hub import check_bytes
 
 NAME = "someone/tiny-bert"
 
 
 def files_of(folder: str) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in Path(folder).iterdir() if file.is_file()}
-
-
-def answer(headers: dict[str, str]) -> Any:
-    request = SimpleNamespace(method="HEAD", url=SimpleNamespace(host="hub.example", path="/x"))
-    return SimpleNamespace(request=request, headers=headers, is_success=True)
-
-
-@pytest.mark.parametrize(
-    "name", ["../../../../x.pth", "a/b", "..", ".hidden", "", "a\\b", "a" * 300]
-)
-def test_a_header_that_leads_out_of_the_cache(name: str) -> None:
-    for header in ("ETag", "X-Linked-Etag", "X-Repo-Commit"):
-        with pytest.raises(FetchFailed, match=header):
-            check_answer(answer({header: f'"{name}"'}))
-    check_answer(answer({"ETag": 'W/"0a1b"', "X-Repo-Commit": "c" * 40}))
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"rfilename": "a", "size": "x"},
-        {"rfilename": "a", "size": -1},
-        {"rfilename": "a", "size": True},
-        {"rfilename": "a", "size": 1e9},
-        {"rfilename": "../a"},
-        {"rfilename": "/a"},
-        {"rfilename": "a\\..\\b"},
-        {"rfilename": 5},
-        {"rfilename": "a", "lfs": "text"},
-        {},
-        "a",
-    ],
-)
-def test_a_listing_of_another_form(entry: Any, hub: StandInHub) -> None:
-    revision = hub.add("model", NAME, {"config.json": b"{}"})
-    where = site("model", NAME, "main", "")
-    assert repository_info(where).sha == revision
-    for listing in ({"sha": "c" * 40, "siblings": [entry]}, {"sha": "../x", "siblings": []}, entry):
-        answer = json.dumps({"id": NAME, **listing} if isinstance(listing, dict) else listing)
-        hub.fault("/revision/main", status=200, body=answer.encode())
-        with pytest.raises(FetchFailed) as caught:
-            repository_info(where)
-        assert "\n" not in caught.value.message and caught.value.hint
 
 
 def test_hashes_of_files(tmp_path: Path) -> None:
@@ -89,7 +41,7 @@ def test_hashes_of_files(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
+@pytest.mark.parametrize("file", ["model.safetensors"])
 def test_other_bytes_of_the_announced_size_are_not_cached(
     hub: StandInHub, tiny: str, file: str
 ) -> None:
@@ -126,15 +78,7 @@ def test_a_module_outside_of_its_folder(tiny: str, tmp_path: Path) -> None:
         module_folders(folder)
 
 
-@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "C:\\x", "..\\x"])
-def test_modules_of_a_router_must_be_in_its_folder(name: str, tmp_path: Path) -> None:
-    (tmp_path / "modules.json").write_text('[{"type": "x.Router", "path": ""}]')
-    (tmp_path / "router_config.json").write_text(json.dumps({"types": {name: "Dense"}}))
-    with pytest.raises(NotAModel, match="outside of the folder"):
-        routed_folders(tmp_path)
-
-
-@pytest.mark.parametrize("part", ["../w.safetensors", "/dev/zero", "..", "", 1, ["a"], "a\\b"])
+@pytest.mark.parametrize("part", ["../w.safetensors", "/dev/zero", 1])
 def test_weights_in_several_files_are_in_the_folder(part: object, tmp_path: Path) -> None:
     index = tmp_path / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"w": part}}))
@@ -151,18 +95,3 @@ def test_settings_of_a_size_that_none_has(tmp_path: Path) -> None:
         with pytest.raises(NotAModel, match="too large"):
             read(tmp_path)
     assert card_title(tmp_path) == ""
-
-
-def test_pickles_in_a_listing() -> None:
-    files = ["2_Dense/pytorch_model.bin", "3_Dense/pytorch_model.bin", "3_Dense/model.safetensors"]
-    assert pickled_modules([*files, "pytorch_model.bin", "onnx/x/pytorch_model.bin"]) == files[:1]
-
-
-def test_a_config_of_a_million_layers(tiny: str, tmp_path: Path) -> None:
-    from bench.backbones import load
-
-    shutil.copytree(tiny, tmp_path / "model")
-    config = json.loads((tmp_path / "model/config.json").read_text())
-    (tmp_path / "model/config.json").write_text(json.dumps(config | {"num_hidden_layers": 10**6}))
-    with pytest.raises(NotAModel, match="num_hidden_layers is 1,000,000"):
-        load(resolve(str(tmp_path / "model")))

@@ -5,7 +5,6 @@ empty text is.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ import torch
 from models import built, sentences
 from tiny_decoders import decoder
 
-from bench.backbones import load, resolve
-from bench.backbones.direction import is_causal, reads_ahead
+from bench.backbones import resolve
+from bench.backbones.direction import is_causal
 from bench.base.errors import BenchError
 from bench.export.st_folder import write_st
 from bench.export.vectors import compare_vectors
@@ -25,9 +24,7 @@ from bench.method.building import build_method
 from bench.method.checks import check_direction
 from bench.method.recipes import merge_recipe
 from bench.methods.focal_infonce import FocalInfoNCE
-from bench.methods.mirror_bert import MirrorBert
 from bench.methods.pooling import POOLERS, last_token
-from bench.methods.prefix import check_prompt
 from bench.methods.simcse import SimCSE
 
 
@@ -44,7 +41,6 @@ def recipe_of(cls: Any, **values: str) -> Recipe:
     ("cls", "hint"),
     [
         (SimCSE, "--set pooling=avg"),
-        (MirrorBert, "--set pooling=mean"),
         (FocalInfoNCE, "take a backbone that reads both ways, such as BERT"),
     ],
 )
@@ -56,18 +52,6 @@ def test_a_first_token_that_sees_no_other_is_refused_with_the_values_to_set(
     assert str(caught.value.hint).startswith(hint)
     if cls is SimCSE:
         check_direction(cls, recipe_of(cls, pooling="avg"), folder, causal=True)
-
-
-def test_a_plan_refuses_a_causal_backbone_before_anything_is_loaded(folder: str) -> None:
-    from bench.data.sets import DataFolder
-    from bench.method.config import RunConfig
-    from bench.method.plugins import discover
-    from bench.run.plan import plan_configs
-
-    for method in ("simcse", "promcse", "cls", "esimcse"):
-        request = RunConfig(methods=(method,), backbones=(folder,), suites=("check",))
-        with pytest.raises(BenchError, match="causal"):
-            plan_configs([request], discover(), DataFolder(None))
 
 
 class Undeclared(SimCSE):
@@ -87,23 +71,6 @@ def test_a_plugin_that_does_not_say_what_it_reads_is_found_out_by_its_vectors(
     with pytest.raises(BenchError, match="the vector of its first word"):
         build_method(Undeclared, resolve(folder), recipe, context, learns=True)
     build_method(SimCSE, resolve(folder), recipe, context, learns=True)
-
-
-def test_the_direction_is_measured_whatever_a_config_says(folder: str, tiny: str) -> None:
-    assert not reads_ahead(load(resolve(folder)).encoder)
-    assert reads_ahead(load(resolve(tiny)).encoder)
-    assert is_causal({"model_type": "qwen2"}) and not is_causal({"model_type": "bert"})
-    assert not is_causal({"model_type": "gemma3_text", "use_bidirectional_attention": True})
-
-
-@pytest.mark.parametrize("kind", ["deep", "layer-shared", "input-layer"])
-def test_a_prompt_on_a_decoder_is_one_line_before_anything_is_loaded(
-    folder: str, kind: str
-) -> None:
-    with pytest.raises(
-        BenchError, match="a prompt does not work on (llama|qwen2), which is causal"
-    ):
-        check_prompt(kind, 4, None, Path(folder))
 
 
 @pytest.mark.parametrize("pooler", list(POOLERS))
@@ -132,7 +99,7 @@ def test_an_empty_text_of_a_decoder_trains_and_is_scored(tmp_path: Path) -> None
     assert gradients and all(bool(one.isfinite().all()) for one in gradients)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("pooler", ["avg", "avg_first_last"])
 def test_an_export_of_a_decoder_pads_and_reads_empty_texts(
     folder: str, tmp_path: Path, pooler: str
@@ -148,19 +115,3 @@ def test_an_export_of_a_decoder_pads_and_reads_empty_texts(
     assert method.backbone.tokenizer.pad_token == before, "the method's own tokenizer is left alone"
     assert json.loads((to / "tokenizer_config.json").read_text())["pad_token"] is not None
     assert np.isfinite(method.encode(["", "a"])).all()
-
-
-def test_a_run_as_a_backbone_has_its_own_name(tiny: str, tmp_path: Path) -> None:
-    """... and the source of its base: its rows are no rows of the plain backbone."""
-    method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
-    run = tmp_path / "simcse-tiny-s1-0a1b2c3d"
-    method.save(run / "checkpoint")
-    base = resolve(tiny)
-    record = {
-        "status": "finished",
-        "provenance": {"backbone": {"name": tiny, "revision": base.revision}},
-    }
-    (run / "run.json").write_text(json.dumps(record))
-    reference = resolve(str(run))
-    assert (reference.name, reference.title, reference.source) == (str(run), "", base.name)
-    assert replace(reference, title="mine").title == "mine"

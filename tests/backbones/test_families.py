@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -20,8 +18,6 @@ from works import COLUMNS, ROWS, Row, entries_table, refusal, table, try_it
 from bench.backbones import load, resolve
 from bench.backbones.families import FAMILIES, check_mlm_head
 from bench.base.errors import BenchError, NotAModel
-from bench.method import Recipe, Value
-from bench.run.fit import check_dropout
 
 Models = Callable[[str], str]
 EVERY = pytest.mark.parametrize("name", COLUMNS)
@@ -172,20 +168,6 @@ def test_the_output_matrix_of_a_decoder_gives_its_logits(name: str, tmp_path: Pa
         torch.testing.assert_close(states @ backbone.lm_matrix().T, whole(input_ids=ids).logits)
     with pytest.raises(NotAModel, match="has no MLM head.*to continue texts"):
         check_mlm_head(Path(folder))
-
-
-def test_a_backbone_without_dropout_is_refused_where_it_makes_the_views(models: Models) -> None:
-    method: Any = SimpleNamespace(name="x", by_dropout=("unsupervised",))
-
-    def ask(name: str, setting: str, dropout: float | None) -> None:
-        recipe = Recipe({"dropout": Value(dropout, "test")})
-        check_dropout(method, setting, recipe, resolve(models(name)))
-
-    with pytest.raises(BenchError, match="is 0, and x needs some"):
-        ask("modernbert", "unsupervised", None)
-    ask("modernbert", "supervised", None)
-    ask("modernbert", "unsupervised", 0.0)  # an ablation that somebody asked for
-    ask("bert", "unsupervised", None)
 
 
 def test_heads_may_stay_unused_and_any_other_tensor_is_an_error(

@@ -94,7 +94,7 @@ def states_alone(folder: Path, text: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prompt", ["", TASK])
+@pytest.mark.parametrize("prompt", [TASK])
 def test_a_folder_like_embedding_gemma(prompt: str, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
@@ -114,7 +114,7 @@ def test_a_folder_like_embedding_gemma(prompt: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prompt", ["", INSTRUCTION])
+@pytest.mark.parametrize("prompt", [INSTRUCTION])
 def test_a_folder_like_qwen3_embedding(prompt: str, tmp_path: Path) -> None:
     folder = qwen3_embedding(tmp_path)
     values = {"prompt": prompt} if prompt else {}

@@ -120,13 +120,12 @@ def test_a_head_of_any_name_is_left_out(kind: str, tmp_path: Path) -> None:
 
 
 def method_on(kind: str) -> Any:
-    """An encoder with the face of a method: texts are rows of ids."""
+    """An encoder beside what is known of it."""
     made = encoder(kind).eval()
     backbone: Any = Backbone(
         name=kind, revision="", family=kind, encoder=made, tokenizer=None, path=Path()
     )
-    rows = [[20, 21, 22, 23, 24, 25], [30, 31]]
-    return SimpleNamespace(encoder=made, backbone=backbone, tokenize=lambda _: pad(rows, 1))
+    return SimpleNamespace(encoder=made, backbone=backbone)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +145,7 @@ def method_on(kind: str) -> Any:
 )
 def test_padding_on_the_left_gives_every_token_the_state_it_had(kind: str) -> None:
     method = method_on(kind)
-    features = method.assemble(method.token_ids(()))
+    features = pad([[20, 21, 22, 23, 24, 25], [30, 31]], 1)
     moved = on_the_left(features, method.backbone.first_position)
     if "position_ids" not in signature(method.encoder.forward).parameters:
         del moved["position_ids"]

@@ -28,9 +28,7 @@ def check_ids(folder: Path) -> str:
     return backbone.note
 
 
-@pytest.mark.parametrize(
-    "kind", ["BertTokenizer", "RobertaTokenizer", "T5Tokenizer", "NoSuchTokenizer", None]
-)
+@pytest.mark.parametrize("kind", ["BertTokenizer", "T5Tokenizer", "NoSuchTokenizer"])
 @pytest.mark.parametrize("unigram", [False, True])
 def test_a_class_that_is_missing_or_of_another_kind(
     kind: str | None, unigram: bool, tmp_path: Path

@@ -7,18 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.method import ranks as module
-from bench.method.ranks import Ranks, in_buffers
-
-
-def test_buffers_hold_tensors_of_one_type_in_their_order() -> None:
-    small = torch.zeros(3)
-    large = torch.zeros(9)
-    half = torch.zeros(2, dtype=torch.float16)
-    groups = in_buffers([small, small, large, small, half, half], most=8)
-    sizes = [[(tensor.numel(), tensor.dtype) for tensor in group] for group in groups]
-    fp32, fp16 = torch.float32, torch.float16
-    assert sizes == [[(3, fp32), (3, fp32)], [(9, fp32)], [(3, fp32)], [(2, fp16), (2, fp16)]]
-    assert in_buffers([]) == []
+from bench.method.ranks import Ranks
 
 
 def test_means_are_those_of_each_gradient(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 
-@pytest.fixture(params=["tiny", "tiny_roberta"])
+@pytest.fixture(params=["tiny", pytest.param("tiny_roberta", marks=pytest.mark.nightly)])
 def backbone(request: pytest.FixtureRequest) -> str:
     """Return the folder of a tiny random BERT, then of a tiny random RoBERTa."""
     return str(request.getfixturevalue(request.param))

@@ -30,7 +30,7 @@ def adapted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.matrix(every=8)
+@pytest.mark.matrix(every=12)
 @pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
 @pytest.mark.parametrize("case", TRAINED, ids=[case.name for case in TRAINED])
 def test_adapters_train_and_alone_are_kept_of_the_encoder(

@@ -4,11 +4,9 @@ refused in one line.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,10 +55,6 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bert_folder(tmp_path_factory.mktemp("bert") / "bert")
 
 
-def truncate(model: Any) -> None:
-    model.truncate_dim = 5
-
-
 def with_instruction(model: Any) -> None:
     model.prompts = {"query": "query: "}
     model.default_prompt_name = "query"
@@ -78,11 +72,9 @@ def with_added_tokens(model: Any) -> None:
 # name -> (change of the model before it is saved, options of its Transformer module)
 FOLDERS: dict[str, tuple[Callable[[Any], None], dict[str, Any]]] = {
     "as it is": (lambda model: None, {}),
-    "first numbers": (truncate, {}),
     "lower case": (lambda model: None, {"do_lower_case": True}),
     "added tokens": (with_added_tokens, {}),
     "prompt that is not pooled": (with_instruction, {}),
-    "short": (lambda model: None, {"max_seq_length": 9}),
     "arguments of the processor": (
         lambda model: None,
         {"processing_kwargs": {"text": {"max_length": 7}}},
@@ -117,13 +109,6 @@ def test_a_folder_stored_in_half_precision_is_encoded_in_float32_unless_told(
     assert method.about()["dtype"] == dtype
 
 
-def test_an_empty_prompt_takes_the_default_prompt_away(bert: Path, tmp_path: Path) -> None:
-    folder = st_folder(tmp_path / "model", bert, change=with_instruction)
-    method, _ = loaded(folder, tmp_path, prompt="")
-    np.testing.assert_allclose(method.encode(TEXTS), theirs(folder, prompt=""), rtol=0, atol=2e-5)
-    assert method.about()["prompt"] == ""
-
-
 def test_positions_that_padding_on_the_left_moves_are_found(bert: Path, tmp_path: Path) -> None:
     folder = st_folder(tmp_path / "model", bert, pooling="cls")
     edit_json(folder / "tokenizer_config.json", padding_side="left")
@@ -132,23 +117,6 @@ def test_positions_that_padding_on_the_left_moves_are_found(bert: Path, tmp_path
     np.testing.assert_allclose(method.encode(TEXTS), alone, rtol=0, atol=2e-5)
     assert method.about()["independent"] is False
     assert any("so each is encoded alone" in line for line in lines)
-
-
-def test_a_declared_end_that_is_not_added_is_named(bert: Path, tmp_path: Path) -> None:
-    from transformers import AutoTokenizer
-
-    place = shutil.copytree(bert, tmp_path / "bert")
-    token = AutoTokenizer.from_pretrained(place).convert_ids_to_tokens(5)
-    edit_json(place / "tokenizer_config.json", add_eos_token=True, eos_token=token)
-    folder = st_folder(tmp_path / "model", place)
-    edit_json(folder / "tokenizer_config.json", add_eos_token=True, eos_token=token)
-    for model, values in ((place, {"pooling": "mean"}), (folder, {})):
-        method, _ = loaded(model, tmp_path, **values)
-        report = method.backbone.report()
-        assert "add_eos_token=true in tokenizer_config.json is not what tokenizer.json" in report
-        assert f"--prefix '[X]{token}' adds it" in report
-        method, _ = loaded(model, tmp_path, prompt=f"[X]{token}", **values)
-        assert np.isfinite(method.encode(TEXTS)).all()
 
 
 def test_a_text_that_is_cut_at_its_beginning(bert: Path, tmp_path: Path) -> None:
@@ -212,12 +180,6 @@ def router(folder: Path, *, default: str | None) -> Path:
     modules = [Router(routes, default_route=default, allow_empty_key=default is not None)]
     SentenceTransformer(modules=modules, device="cpu").save(str(folder))
     return folder
-
-
-def test_a_router_with_a_default_route(tmp_path: Path) -> None:
-    folder = router(tmp_path / "model", default="document")
-    method, _ = loaded(folder, tmp_path)
-    np.testing.assert_allclose(method.encode(TEXTS), theirs(folder), rtol=0, atol=1e-6)
 
 
 def test_a_router_without_a_default_route_is_refused(tmp_path: Path) -> None:
@@ -295,7 +257,7 @@ def test_prompts_that_are_not_used_are_mentioned(bert: Path, tmp_path: Path) -> 
     assert lines == []
 
 
-@pytest.mark.parametrize("prompt", ["query: ", 'The “ [X] ” means in one word " ', "query: [X]"])
+@pytest.mark.parametrize("prompt", ["query: ", 'The “ [X] ” means in one word " '])
 def test_a_prompt_given_to_a_chat_model_goes_where_its_library_puts_it(
     prompt: str, chat: Path, tmp_path: Path
 ) -> None:
@@ -306,47 +268,6 @@ def test_a_prompt_given_to_a_chat_model_goes_where_its_library_puts_it(
     else:
         expected = theirs(chat, texts, prompt=prompt)
     np.testing.assert_allclose(method.encode(texts), expected, rtol=0, atol=2e-5)
-
-
-def test_a_prompt_longer_than_the_model(bert: Path, tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match=r"has 80 tokens, and .* takes 62: nothing of a sentence"):
-        loaded(bert, tmp_path, pooling="mean", prompt="man " * 80)
-
-
-def test_kinds_that_make_other_things_than_one_vector(bert: Path, tmp_path: Path) -> None:
-    folder = st_folder(tmp_path / "model", bert)
-    recipe = SimpleNamespace(pooling=None, max_length=None)
-    for kind, why in {
-        "SparseEncoder": "sparse vectors",
-        "MultiVectorEncoder": "every token",
-        "CrossEncoder": "pairs of texts",
-        "SomethingNew": "one vector a text",
-    }.items():
-        edit_json(folder / "config_sentence_transformers.json", model_type=kind)
-        with pytest.raises(NotAModel, match=f"is a {kind} of sentence-transformers: .*{why}"):
-            Pretrained.check(_recipe(recipe), folder)
-
-
-def test_code_of_the_folder_is_named(bert: Path, tmp_path: Path) -> None:
-    folder = st_folder(tmp_path / "model", bert)
-    modules = json.loads((folder / "modules.json").read_text())
-    modules[1]["type"] = "mine.Mine"
-    (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(NotAModel, match="needs code from its own repository.*mine.Mine"):
-        Pretrained.check(_recipe(SimpleNamespace(pooling=None, max_length=None)), folder)
-
-
-def _recipe(values: Any) -> Any:
-    from bench.method import Recipe, Value
-
-    return Recipe({key: Value(value, "test") for key, value in vars(values).items()})
-
-
-def test_a_run_on_a_sentence_transformers_folder_does_not_say_how_to_pool(tmp_path: Path) -> None:
-    reference = SimpleNamespace(name="runs/one", trained=tmp_path, path=tmp_path)
-    recipe = _recipe(SimpleNamespace(pooling=None, max_length=None))
-    with pytest.raises(BenchError, match="it does not say how to pool"):
-        Pretrained.read_backbone(reference, recipe, Context())  # type: ignore[arg-type]
 
 
 def test_a_folder_that_was_saved_again_is_another_model(

@@ -32,7 +32,10 @@ from bench.methods.token_prepending import TokenPrepending
 TEXTS = ['He said "no"', "Is it ?", "a man", *sentences(3, seed=8)]
 
 
-@pytest.fixture(scope="module", params=["qwen3", "opt", "gpt2"])
+@pytest.fixture(
+    scope="module",
+    params=["qwen3", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("opt", "gpt2"))],
+)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     return EVERY[request.param](tmp_path_factory.mktemp("read") / request.param)
 
@@ -242,7 +245,7 @@ def test_contrastive_prompting_without_a_difference_is_promptEOL(
     np.testing.assert_allclose(method.encode(TEXTS), plain, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("cls", [CSESFP, Echo, EmbedFilter])
 def test_exports_give_the_same_vectors(cls: Any, folder: str, tmp_path: Path) -> None:
     setting = {"setting": "unsupervised"} if cls is CSESFP else {}

@@ -12,12 +12,7 @@ from every_family import EVERY
 from harness import batch_of, training
 from models import built, sentences
 
-from bench.base.errors import BenchError
 from bench.method import Recipe, Value
-from bench.method.plugins import discover
-from bench.method.recipe_files import read_recipes
-from bench.method.recipes import choose_entry, merge_recipe
-from bench.method.torch_method import trained_state, training_state
 from bench.methods.angle import complex_similarity, in_batch
 from bench.methods.angle_llama import AnglELLaMA
 from bench.methods.cosent import order_loss, pair_cosines
@@ -67,31 +62,6 @@ def test_mntp_masks_all_that_are_chosen(qwen: str, tmp_path: Path) -> None:
     assert (masked[chosen] == method.mask_id).all()
     assert torch.equal(masked[~chosen], features["input_ids"][~chosen])
     assert method.backbone.tokenizer.decode([method.mask_id]) == "_"
-
-
-def test_mntp_refuses_a_decoder_that_only_looks_back(qwen: str, tmp_path: Path) -> None:
-    recipe = built(MNTP, qwen, tmp_path, setting="unsupervised").recipe
-    with pytest.raises(BenchError, match="attends to earlier tokens alone") as caught:
-        MNTP.check(recipe, Path(qwen))
-    assert caught.value.hint == "--set attention=bidirectional"
-    both = {"attention": Value("bidirectional", "test")}
-    MNTP.check(Recipe(recipe.values_with_source() | both), Path(qwen))
-
-
-def test_a_decoder_takes_the_recipe_of_a_decoder() -> None:
-    plugin = discover()["mntp"]
-    recipes = read_recipes(plugin.folder, "mntp").recipes
-    for name, shape in (("Qwen/Qwen3-0.6B", None), ("./folder", ("decoder", 64))):
-        entry = choose_entry(recipes, "unsupervised", name, "", shape)
-        assert entry is not None and entry.values["attention"].value == "bidirectional"
-    entry = choose_entry(recipes, "unsupervised", "roberta-base", "")
-    assert entry is not None and "attention" not in entry.values
-
-
-def test_the_matrix_of_mntp_is_in_no_checkpoint(qwen: str, tmp_path: Path) -> None:
-    method = built(MNTP, qwen, tmp_path, setting="unsupervised")
-    assert "matrix" not in trained_state(method) and "matrix" in training_state(method)
-    assert not any("matrix" in name for name, _ in method.named_parameters())
 
 
 def test_the_correlation_is_pearsons_and_flat_numbers_have_none() -> None:
@@ -145,13 +115,3 @@ def test_the_schedule_may_be_longer_than_the_training(qwen: str, tmp_path: Path)
     short = Recipe(method.recipe.values_with_source() | {"schedule_steps": Value(5, "test")})
     (note,) = length_notes(short, 640, epochs_requested=False)
     assert "schedule_steps=5 ends before the training of 10 steps" in note
-
-
-def test_llm2vecs_step_is_a_recipe_of_simcse() -> None:
-    plugin = discover()["simcse"]
-    recipes = read_recipes(plugin.folder, "simcse").recipes
-    entry = choose_entry(recipes, "unsupervised", "Qwen/Qwen3-0.6B", "llm2vec")
-    recipe = merge_recipe(plugin.cls, entry, "llm2vec", {}, trained=True)
-    assert (recipe.attention, recipe.adapter, recipe.dropout) == ("bidirectional", "lora", 0.3)
-    assert (recipe.max_steps, recipe.schedule_steps, recipe.pooling) == (1000, 23438, "avg")
-    assert "schedule_steps" not in merge_recipe(plugin.cls, entry, "", {}, trained=True)

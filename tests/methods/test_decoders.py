@@ -37,6 +37,7 @@ def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
     return torch.stack(rows).numpy()
 
 
+@pytest.mark.matrix(every=5)
 @pytest.mark.parametrize("padding", ["right", "left"])
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 @pytest.mark.parametrize("prompt", [None, "query: ", PROMPTEOL])

@@ -37,12 +37,6 @@ def example_of(cls: type[Any]) -> list[str]:
 
 
 @EVERY
-def test_a_summary_is_one_short_line(name: str) -> None:
-    summary = REGISTRY[name].cls.summary
-    assert 10 < len(summary) <= 60 and "\n" not in summary
-
-
-@EVERY
 def test_an_example_is_a_command_and_relations_name_others(name: str) -> None:
     cls = REGISTRY[name].cls
     program, verb, *words = example_of(cls)

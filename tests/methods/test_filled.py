@@ -22,7 +22,6 @@ from bench.export.vectors import compare_vectors
 from bench.methods.conpvp import NEGATIVE, POSITIVE, ConPVP, anchor
 from bench.methods.cot_bert import CoTBERT
 from bench.methods.dcpcse import DCPCSE, TEMPLATE
-from bench.methods.filled import keeps_pieces
 from bench.methods.promptbert import PromptBERT
 from bench.methods.sncse import SNCSE, ended
 from bench.methods.templates import Template, wrap_sentences
@@ -30,7 +29,13 @@ from bench.methods.templates import Template, wrap_sentences
 TEXTS = ["A man is playing.", 'He said "stop"!', "", "[MASK] <mask> a", "Yes?", " two  blanks", '"']
 TEXTS += ["naïve café 你好 🙂", *sentences(3, longest=4)]
 FILLED = ("xlm-roberta", "modernbert", "deberta-v2")
-IN_PIECES = ("bert", "roberta", "mpnet", "distilbert", "electra")
+FAMILIES_FILLED = pytest.mark.parametrize(
+    "name",
+    [
+        "modernbert",
+        *(pytest.param(one, marks=pytest.mark.nightly) for one in FILLED if one != "modernbert"),
+    ],
+)
 Models = Callable[[str], str]
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "promptbert": (PromptBERT, {"debias_train": False, "debias_at_dev": False}),
@@ -63,13 +68,8 @@ def filled(tokenizer: Any, text: str, sentence: str) -> list[int]:
     return list(tokenizer(whole.replace("{s}", sentence))["input_ids"])
 
 
-@pytest.mark.parametrize("name", [*FILLED, *IN_PIECES])
-def test_only_bert_and_roberta_keep_their_authors_pieces(name: str, models: Models) -> None:
-    assert keeps_pieces(load(resolve(models(name)))) == (name in IN_PIECES)
-
-
 @pytest.mark.parametrize("which", METHODS)
-@pytest.mark.parametrize("name", FILLED)
+@FAMILIES_FILLED
 def test_training_reads_the_filled_text_tokenised_once(
     name: str, which: str, models: Models, tmp_path: Path
 ) -> None:
@@ -96,7 +96,7 @@ def test_training_reads_the_filled_text_tokenised_once(
     assert [n for n, p in trains if p.grad is None] == []
 
 
-@pytest.mark.parametrize("name", FILLED)
+@FAMILIES_FILLED
 def test_a_sentence_that_is_too_long_is_cut_and_the_template_never(
     name: str, models: Models
 ) -> None:
@@ -132,6 +132,7 @@ def test_learned_vectors_replace_the_tokens_of_padding(models: Models) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.matrix(every=6)
 @pytest.mark.parametrize(
     ("which", "values"),
     [(which, {}) for which in METHODS] + [("promptbert", {"debias_at_test": True})],

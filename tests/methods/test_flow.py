@@ -63,7 +63,7 @@ def loss_of(method: Flow, texts: list[str]) -> float:
         return float(method.eval()(batch_of(method, texts[:64])).total)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fit_starts_on_data_lowers_the_loss_and_is_found_again(tiny: str, tmp_path: Path) -> None:
     corpus, texts = sentences(300, seed=5), sentences(40, seed=6)
     rows, losses = Columns(built(Flow, tiny, tmp_path).token_ids(corpus)), []

@@ -206,20 +206,3 @@ def test_angle_encodes_to_the_mean_of_cls_and_mean_pooling(backbone, tmp_path) -
         for name in poolers
     )
     np.testing.assert_allclose(both, (cls + avg) / 2, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("cls", "values"),
-    [
-        (CoSENT, {"scale": 0.0}),
-        (CoSENT, {"pooling": "max"}),
-        (CoSENT, {"matryoshka": "half"}),
-        (AnglE, {"identical": "merge"}),
-        (AnglE, {"angle_scale": -1.0}),
-        (AnglE, {"pooling_at_test": "mlp"}),
-    ],
-)
-def test_a_recipe_that_cannot_work_is_refused(tiny, tmp_path, cls: Any, values: Any) -> None:
-    recipe = built(cls, tiny, tmp_path, setting="supervised", **values).recipe
-    with pytest.raises(BenchError):
-        cls.check(recipe, None)

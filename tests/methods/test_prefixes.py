@@ -97,13 +97,7 @@ def test_a_truncated_vector_is_the_beginning_of_the_whole_one(backbone, tmp_path
     np.testing.assert_array_equal(first, whole[:, :8])
 
 
-@pytest.mark.parametrize("size", [None, 0, 33, "half"])
+@pytest.mark.parametrize("size", [33])
 def test_a_size_that_no_vector_has_is_refused(tiny, tmp_path, size: Any) -> None:
     with pytest.raises(BenchError, match=r"size=|coordinates"):
         built(Truncated, tiny, tmp_path, pooling="avg", size=size)
-
-
-def test_masked_guesses_have_no_prefix(tiny, tmp_path) -> None:
-    recipe = built(Matryoshka, tiny, tmp_path, setting="unsupervised", mlm=True).recipe
-    with pytest.raises(BenchError, match="does not combine with matryoshka"):
-        Matryoshka.check(recipe, Path(tiny))

@@ -62,6 +62,7 @@ def test_the_obvious_command_has_the_values_of_the_papers_table(
     assert (run.expect["value"] if run.expect else None) == printed
 
 
+@pytest.mark.nightly
 def test_a_command_without_a_setting_never_takes_one_that_the_paper_does_not_print() -> None:
     """If several settings have a recipe on a backbone and only some have a printed number, it is
     one of those.

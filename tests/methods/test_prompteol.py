@@ -28,7 +28,10 @@ TEXTS = ['He said "no"', "a man plays.", "Is it ?", "", "naïve , 42 %", *senten
 LONG = "a man plays the guitar " * 100
 
 
-@pytest.fixture(scope="module", params=["qwen3", "llama", "opt"])
+@pytest.fixture(
+    scope="module",
+    params=["qwen3", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("llama", "opt"))],
+)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     return EVERY[request.param](tmp_path_factory.mktemp("prompted") / request.param)
 
@@ -133,7 +136,7 @@ def test_layers_above_the_one_that_is_read_do_not_train(folder: str, tmp_path: P
     assert all(parameter.requires_grad for parameter in layers[0].parameters())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("variant", ["", "pretended-cot"])
 def test_an_export_gives_the_same_vectors(folder: str, variant: str, tmp_path: Path) -> None:
     method = built(PromptEOL, folder, tmp_path, variant=variant)
@@ -148,11 +151,8 @@ def test_an_export_gives_the_same_vectors(folder: str, variant: str, tmp_path: P
     ("values", "message"),
     [
         ({"template": "no place"}, "stands for the sentence, once"),
-        ({"template": "[X] [X]"}, "stands for the sentence, once"),
-        ({"clean_at_test": "yes"}, "clean_at_test=yes is unknown"),
         ({"demonstration": "A man."}, "a sentence and its word"),
         ({"layer": 9}, "has the hidden states 0 to 2"),
-        ({"layer": -4}, "has the hidden states 0 to 2"),
     ],
 )
 def test_a_mistake_is_one_line(

@@ -85,18 +85,14 @@ def test_encode_gives_the_state_in_the_first_filled_template(backbone, tmp_path)
     ("sentence", "negation"),
     [
         ("He is not here.", "He is here."),
-        ("They did not, and not once.", "They did , and not once."),
         ("The cat is on the mat.", "The cat is not on the mat."),
         ("It can-do what it will.", "It can-do what it will not."),
-        ("He has played there.", "He has not played there."),
         ("He has a dog.", "Not He has a dog."),
         ("In May 2005 Will Smith played.", "Not In May 2005 Will Smith played."),
         ("One cannot win.", "One can win."),
         ("isn't it", "Not isn't it"),
         ("not", "Not not"),
-        ("knots were tied", "knots were not tied"),
         ("", ""),
-        (" ", " "),
     ],
 )
 def test_negation(sentence: str, negation: str) -> None:

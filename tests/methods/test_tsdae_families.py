@@ -14,13 +14,18 @@ from every_family import EVERY
 from harness import batch_of, training
 from models import built, sentences
 
-from bench.base.errors import BenchError
 from bench.method import Batch
 from bench.method.torch_method import trained_state
 from bench.methods.hooked_decoder import earlier_masks
 from bench.methods.tsdae import TSDAE
 
-KIN = pytest.mark.parametrize("name", ["modernbert", "nomic_bert", "eurobert"])
+KIN = pytest.mark.parametrize(
+    "name",
+    [
+        "modernbert",
+        *(pytest.param(one, marks=pytest.mark.nightly) for one in ("nomic_bert", "eurobert")),
+    ],
+)
 
 
 @pytest.fixture(scope="module")
@@ -111,11 +116,3 @@ def test_local_layers_see_a_part_of_the_earlier_tokens(models: Any, tmp_path: Pa
     masks = earlier_masks(method.encoder, 5)
     assert masks["sliding_attention"][0, 0, 4].tolist() == [False, False, True, True, True]
     assert masks["full_attention"][0, 0, 2].tolist() == [True, True, True, False, False]
-
-
-def test_what_cannot_work_is_refused(models: Any, tmp_path: Path) -> None:
-    for name in ("albert", "qwen3"):
-        with pytest.raises(BenchError, match="where a cross-attention goes in its layers"):
-            TSDAE.check(built(TSDAE, models("modernbert"), tmp_path).recipe, Path(models(name)))
-    with pytest.raises(BenchError, match="faithful=true is the authors' dropout"):
-        built(TSDAE, models("modernbert"), tmp_path, setting="unsupervised", faithful=True)

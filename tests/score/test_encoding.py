@@ -61,35 +61,6 @@ def test_batches_cover_every_row_once_and_cannot_take_one_more(lengths, budget):
             assert (len(batch) + 1) * longest > budget
 
 
-@pytest.mark.parametrize(("gathered", "calls"), [(0, 4), (4, 2), (100, 1)])
-def test_results_of_some_batches_are_gathered_at_once(gathered: int, calls: int) -> None:
-    texts = ["red", "red cat", "cat", "big dog"]
-    model = CountingModel()
-    at_once = []
-
-    def gather(parts):
-        at_once.append(len(parts))
-        return np.concatenate(parts)
-
-    whole = encode_unique(texts, tokens=tokens, embed=model.embed, budget=1)
-    found = encode_unique(
-        texts, tokens=tokens, embed=model.embed, budget=1, gather=gather, gathered=gathered
-    )
-    assert np.array_equal(found, whole)
-    assert len(at_once) == calls and sum(at_once) == 4
-
-
-def test_batches_of_other_dimensions_are_an_error() -> None:
-    def words(texts):
-        return [[1] * len(text.split()) for text in texts]
-
-    def embed(ids):
-        return np.zeros((1, len(ids[0])))
-
-    with pytest.raises(ValueError, match="dimensions"):
-        encode_unique(["a b", "a b c"], tokens=words, embed=embed, budget=1)
-
-
 def test_empty_list_empty_sentence_and_wrong_rows():
     model = CountingModel()
     assert encode_unique([], tokens=tokens, embed=model.embed, budget=10).shape == (0, 0)

@@ -47,7 +47,7 @@ def test_a_sentence_is_encoded_once_over_all_sessions(tmp_path_factory, suites, 
 
 @pytest.mark.parametrize(
     ("file", "lost"),
-    [("f32", 5), ("f32", 12 * 3), ("keys", 1), ("keys", 40), ("f32", 60), ("keys", 80)],
+    [("f32", 5), ("keys", 1), ("f32", 60)],
 )
 def test_a_half_written_end_of_a_killed_process_is_cut_off(tmp_path, file, lost):
     sentences = ["a" * i + "b" for i in range(5)]
@@ -63,7 +63,7 @@ def test_a_half_written_end_of_a_killed_process_is_cut_off(tmp_path, file, lost)
     np.testing.assert_array_equal(VectorStore(tmp_path, "k")(sentences), Encoder()(sentences))
 
 
-@pytest.mark.parametrize(("gone", "left"), [("keys", 60), ("keys", 24), ("keys", 7), ("f32", 80)])
+@pytest.mark.parametrize(("gone", "left"), [("keys", 24), ("f32", 80)])
 def test_one_file_that_was_never_written_leaves_nothing_of_the_other(tmp_path, gone, left):
     """Killed, or the disk was full, between the vectors and their keys: what follows is not
     appended to vectors of nobody.

@@ -1,9 +1,8 @@
 """A stand-in for the hub, and for any web server with files, on 127.0.0.1.
 
-It speaks what huggingface_hub 2 asks for: repository information, tree listing, paths-info,
-``resolve`` with ETag, X-Repo-Commit and X-Linked-* headers (files kept as LFS are redirected to
-another host name, as the hub does), byte ranges, gated and private repositories, and uploads
-(create, preupload, LFS batch, commit). No Xet.
+It speaks what huggingface_hub 2 asks for: repository information, ``resolve`` with ETag,
+X-Repo-Commit and X-Linked-* headers (files kept as LFS are redirected to another host name, as the
+hub does), byte ranges, gated and private repositories. No Xet.
 
     with StandInHub() as hub:
         revision = hub.add("model", "owner/name", {"config.json": b"{}"})
@@ -29,19 +28,7 @@ from typing import Any
 
 import pytest
 import requests
-from hub_answers import Asked, Fault, Handler, Repo, git_oid, is_lfs
-
-__all__ = [
-    "Asked",
-    "Fault",
-    "Repo",
-    "StandInHub",
-    "git_oid",
-    "hub",
-    "is_lfs",
-    "no_network",
-    "send_requests_to",
-]
+from hub_answers import Asked, Fault, Handler, Repo, is_lfs
 
 
 class StandInHub:
@@ -50,14 +37,8 @@ class StandInHub:
         self.plain: dict[str, bytes] = {}
         self.faults: list[Fault] = []
         self.requests: list[Asked] = []
-        self.uploads: list[dict[str, Any]] = []
-        """One per commit: {"kind", "name", "revision", "summary", "files": {path: bytes},
-        "deleted": [path]}.
-        """
         self.tokens: set[str] = {"hf_good"}
-        """Tokens that may see gated and private repositories, and push."""
-        self.stale: set[str] = set()
-        """Tokens that expired: every request with one is refused, also for what is public."""
+        """Tokens that may see gated and private repositories."""
         self.blobs: dict[str, bytes] = {}
         self._lock = threading.Lock()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import socket
@@ -29,8 +28,6 @@ class Fault:
     """Another body, under the same ETag."""
     body: bytes = b"spoilt for the test"
     """The body of an answer with ``status``."""
-    no_range: bool = False
-    """Range is ignored: the whole file is sent, status 200."""
     hide_length: bool = False
     """No Content-Length: the end of the connection is the end of the file."""
     slow: float = 0.0
@@ -100,18 +97,9 @@ class Handler(BaseHTTPRequestHandler):
     def _any(self) -> None:
         parts = urlsplit(self.path)
         self.where, self.query = unquote(parts.path), parts.query
-        length = int(self.headers.get("Content-Length") or 0)
-        chunked = "chunked" in (self.headers.get("Transfer-Encoding") or "")
-        self.sent_body = b""
-        if chunked:
-            self.sent_body = self._chunks()
-        elif length:
-            self.sent_body = self.rfile.read(length)
         fault = self.hub._spoilt(self.command, self.where)
         time.sleep(fault.silent if fault else 0)
-        if self._token() in self.hub.stale:
-            self._error(401, "", "Invalid credentials in Authorization header")
-        elif fault and fault.status:
+        if fault and fault.status:
             self._answer(fault.status, fault.body, fault.headers)
         else:
             try:
@@ -119,17 +107,7 @@ class Handler(BaseHTTPRequestHandler):
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _any
-
-    def _chunks(self) -> bytes:
-        body = b""
-        while size := int(self.rfile.readline().split(b";")[0], 16):
-            body += self.rfile.read(size)
-            self.rfile.readline()
-        self.rfile.readline()
-        return body
-
-    # answers
+    do_GET = do_HEAD = _any
 
     def _answer(
         self,
@@ -181,7 +159,7 @@ class Handler(BaseHTTPRequestHandler):
     def _file(self, data: bytes, headers: Mapping[str, str], fault: Fault) -> None:
         data = data if fault.wrong is None else fault.wrong
         asked = self.headers.get("Range")
-        if not asked or fault.no_range:
+        if not asked:
             return self._answer(200, data, {"Accept-Ranges": "bytes", **headers}, fault)
         first, _, last = asked.removeprefix("bytes=").partition("-")
         start = int(first) if first else max(0, len(data) - int(last))
@@ -208,13 +186,8 @@ class Handler(BaseHTTPRequestHandler):
         if path.startswith("cdn/"):
             digest = path.split("/")[1]
             return self._file(self.hub.blobs[digest], {"ETag": f'"{digest}"'}, fault)
-        if path.startswith("upload/"):
-            self.hub.blobs[path.split("/")[1]] = self.sent_body
-            return self._answer(200)
         if path.startswith("api/"):
             return self._api(path.split("/")[1:], fault)
-        if path.endswith(".git/info/lfs/objects/batch"):
-            return self._lfs_batch()
         before, resolve, rest = path.partition("/resolve/")
         if not resolve:
             return self._answer(404, b"nothing here")
@@ -272,14 +245,6 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(302, b"", {**headers, **linked, "Accept-Ranges": "bytes"})
 
     def _api(self, parts: list[str], fault: Fault) -> None:
-        if parts == ["whoami-v2"]:
-            if self._token() not in self.hub.tokens:
-                return self._error(401, "", "Invalid token")
-            return self._json({"type": "user", "name": "tester", "orgs": []})
-        if parts == ["repos", "create"]:
-            return self._create()
-        if parts == ["validate-yaml"]:
-            return self._json({"errors": [], "warnings": []})
         if parts[0] not in ("models", "datasets") or len(parts) < 3:
             return self._answer(404, b"nothing here")
         kind = parts[0].removesuffix("s")
@@ -287,133 +252,13 @@ class Handler(BaseHTTPRequestHandler):
         rest = parts[3:]
         if (repo := self._repo(kind, name)) is None:
             return
-        verb = rest[0] if rest else "revision"
-        revision = repo.at(rest[1] if len(rest) > 1 else "main") if repo.revisions else "0" * 40
+        if rest and rest[0] != "revision":
+            return self._answer(404, b"nothing here")
+        revision = repo.at(rest[1] if len(rest) > 1 else "main")
         if revision is None:
             return self._error(404, "RevisionNotFound", f"Invalid rev id: {rest[1]}")
-        files = repo.revisions.get(revision, {})
-        if verb == "revision":
-            self._json(_info(repo, revision, files, blobs="blobs" in parse_qs(self.query)))
-        elif verb == "tree":
-            self._tree("/".join(rest[2:]), files)
-        elif verb == "paths-info":
-            self._paths_info(files)
-        elif verb == "preupload":
-            paths = [one["path"] for one in json.loads(self.sent_body)["files"]]
-            self._json({"files": [_upload_mode(path) for path in paths]})
-        elif verb == "commit":
-            self._commit(repo)
-        elif verb == "refs":
-            main = {"name": "main", "ref": "refs/heads/main", "targetCommit": revision}
-            self._json({"branches": [main], "converts": [], "tags": [], "pullRequests": []})
-        else:
-            self._answer(404, b"nothing here")
-
-    def _tree(self, under: str, files: Mapping[str, bytes]) -> None:
-        inside = {
-            path: data
-            for path, data in files.items()
-            if not under or path == under or path.startswith(under + "/")
-        }
-        if under and not inside:
-            return self._error(404, "EntryNotFound", f"{under} does not exist")
-        depth = under.count("/") + 1 if under else 0
-        listed = [_entry(path, data) for path, data in inside.items()]
-        folders = {
-            "/".join(path.split("/")[:n])
-            for path in inside
-            for n in range(depth + 1, path.count("/") + 1)
-        }
-        if parse_qs(self.query).get("recursive", ["false"])[0].lower() not in ("true", "1"):
-            listed = [one for one in listed if one["path"].count("/") == depth]
-            folders = {folder for folder in folders if folder.count("/") == depth}
-        self._json(listed + [_folder(one) for one in sorted(folders)])
-
-    def _paths_info(self, files: Mapping[str, bytes]) -> None:
-        body = self.sent_body.decode()
-        wanted = (
-            json.loads(body)["paths"] if body.startswith("{") else parse_qs(body).get("paths", [])
-        )
-        found: list[dict[str, Any]] = []
-        if isinstance(wanted, str):
-            wanted = [wanted]
-        for path in wanted:
-            if path in files:
-                found.append(_entry(path, files[path]))
-            elif any(one.startswith(path + "/") for one in files):
-                found.append(_folder(path))
-        self._json(found)
-
-    # uploads
-
-    def _may_write(self) -> bool:
-        if self._token() in self.hub.tokens:
-            return True
-        self._error(403 if self._token() else 401, "", "You don't have the rights to write here")
-        return False
-
-    def _create(self) -> None:
-        if not self._may_write():
-            return
-        asked = json.loads(self.sent_body)
-        kind, owner = asked.get("type") or "model", asked.get("organization") or "tester"
-        name = f"{owner}/{asked['name']}"
-        url = f"{self.hub.url}/{'datasets/' if kind == 'dataset' else ''}{name}"
-        if (kind, name) in self.hub.repos:
-            return self._json({"error": "You already created this repo", "url": url}, 409)
-        self.hub.repos[kind, name] = Repo(
-            kind, name, {"0" * 40: {}}, private=asked.get("visibility") == "private"
-        )
-        self._json({"url": url, "name": name, "id": name})
-
-    def _lfs_batch(self) -> None:
-        if not self._may_write():
-            return
-        objects = [
-            {**one, "actions": {"upload": {"href": f"{self.hub.url}/upload/{one['oid']}"}}}
-            for one in json.loads(self.sent_body)["objects"]
-        ]
-        self._json({"transfer": "basic", "objects": objects})
-
-    def _commit(self, repo: Repo) -> None:
-        if not self._may_write():
-            return
-        files = dict(repo.revisions[repo.head]) if repo.revisions else {}
-        summary = ""
-        sent = {}
-        deleted = []
-        for line in self.sent_body.decode().splitlines():
-            item = json.loads(line)
-            value = item["value"]
-            if item["key"] == "header":
-                summary = value["summary"]
-            elif item["key"] == "file":
-                sent[value["path"]] = base64.b64decode(value["content"])
-            elif item["key"] == "lfsFile":
-                sent[value["path"]] = self.hub.blobs[value["oid"]]
-            elif item["key"] == "deletedFile":
-                deleted.append(value["path"])
-                files.pop(value["path"], None)
-        revision = self.hub.add(
-            repo.kind, repo.name, {**files, **sent}, gated=repo.gated, private=repo.private
-        )
-        about = {"kind": repo.kind, "name": repo.name, "revision": revision, "summary": summary}
-        self.hub.uploads.append({**about, "files": sent, "deleted": deleted})
-        commit = {
-            "commitOid": revision,
-            "commitUrl": f"{self.hub.url}/{repo.name}/commit/{revision}",
-        }
-        self._json({"success": True, **commit, "hookOutput": "", "pullRequestUrl": None})
-
-
-def _upload_mode(path: str) -> dict[str, Any]:
-    mode = "lfs" if is_lfs(path) else "regular"
-    return {"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": None}
-
-
-def _folder(path: str) -> dict[str, Any]:
-    oid = hashlib.sha1(path.encode()).hexdigest()
-    return {"type": "directory", "path": path, "oid": oid, "size": 0}
+        files = repo.revisions[revision]
+        self._json(_info(repo, revision, files, blobs="blobs" in parse_qs(self.query)))
 
 
 def _info(repo: Repo, revision: str, files: Mapping[str, bytes], *, blobs: bool) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from models import TOY_ROWS, Columns, built, sentences, toy
+from models import TOY_ROWS, Columns, built, sentences, toy, toy_recipe
 
+from bench.base.errors import BenchError
 from bench.method.batch import Batch
+from bench.method.checks import check_last_batch
 from bench.method.features import pad
-from bench.methods.consert import ConSERT
 from bench.methods.promptbert import PromptBERT
 from bench.methods.simcse import SimCSE
 from bench.training.batches import batch_of, batches, row_order
@@ -35,7 +36,7 @@ def test_a_batch_is_the_rows_of_the_corpus_and_their_tokens_are_counted(tmp_path
     assert (batch.tokens, batch.step, batch.size, batch.rows.tolist()) == (4, 5, 2, [2, 0])
 
 
-@pytest.mark.parametrize("cls", [SimCSE, PromptBERT, ConSERT])
+@pytest.mark.parametrize("cls", [SimCSE, PromptBERT])
 def test_a_thread_makes_the_same_batches(tiny: str, tmp_path: Path, cls: Any) -> None:
     method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=3)
     corpus = Columns(method.token_ids(sentences(10)))
@@ -59,3 +60,23 @@ def test_rows_are_framed_as_by_hand(as_arrays: bool) -> None:
     ]
     assert made["attention_mask"].tolist() == [[1] * 6, [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0]]
     assert made["input_ids"].dtype == made["attention_mask"].dtype == torch.int64
+
+
+@pytest.mark.parametrize(
+    ("rows", "values", "said"),
+    [
+        (17, {}, "17 rows in batches of 16 leave a last batch of 1"),
+        (17, {"drop_last": True}, None),
+        (17, {"max_steps": 1}, None),
+        (1, {"drop_last": True}, "1 rows in batches of 16"),
+    ],
+)
+def test_a_last_batch_that_is_too_small_is_refused_before_the_first_step(
+    rows: int, values: dict[str, Any], said: str | None
+) -> None:
+    recipe = toy_recipe(**{"batch_size": 16} | values)
+    if said is None:
+        check_last_batch("unsee", recipe, rows, 2)
+        return
+    with pytest.raises(BenchError, match=said):
+        check_last_batch("unsee", recipe, rows, 2)

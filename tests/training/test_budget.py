@@ -48,20 +48,7 @@ def test_what_a_budget_says(text: str, budget: tuple[float, str]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "10",
-        "m",
-        "10 parsecs",
-        "-5m",
-        "0sentences",
-        "0s",
-        "1.5steps",
-        "1e400s",
-        "nans",
-        "5mm",
-        "h2",
-    ],
+    ["10", "-5m", "1.5steps", "1e400s"],
 )
 def test_what_is_no_budget_is_refused_with_examples(text: str) -> None:
     with pytest.raises(BenchError, match=f"--budget {text}: expected") as caught:
@@ -94,7 +81,7 @@ def steps_by_counting(batch_size: int, rows: int, wanted: int, drop_last: bool) 
 
 
 @pytest.mark.parametrize("drop_last", [False, True])
-@pytest.mark.parametrize("wanted", [1, 2, 3, 7, 10, 11, 12, 13, 20, 33, 100])
+@pytest.mark.parametrize("wanted", [1, 3, 10, 12, 33])
 def test_sentences_end_with_the_step_that_reaches_them(wanted: int, drop_last: bool) -> None:
     for rows, batch_size in ((10, 3), (12, 4), (5, 64)):
         values = {"batch_size": batch_size, "drop_last": drop_last, "epochs": None}
@@ -151,7 +138,7 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize(("budget", "steps"), [("5s", 20), ("1s", 4), ("0.1m", 24)])
+@pytest.mark.parametrize(("budget", "steps"), [("5s", 20), ("1s", 4)])
 def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypatch, budget, steps):
     clock = Clock()
     ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from models import toy_recipe
 
 from bench.base.errors import BenchError
 from bench.data.corpora import open_corpus_file
 from bench.data.corpora.token_cache import as_text
-from bench.method.checks import check_last_batch
 from bench.training.batches import row_order
 from bench.training.distinct import distinct_batches, distinct_row_order
 
@@ -100,14 +97,6 @@ def test_a_corpus_without_a_whole_batch_is_refused() -> None:
     assert [len(rows) for _, rows in islice(distinct_row_order(1, texts, 4), 3)] == [1, 1, 1]
     with pytest.raises(BenchError, match="no 4 rows without equal texts"):
         next(distinct_row_order(1, texts, 4, drop_last=True))
-
-
-def test_a_loss_of_several_rows_needs_whole_batches() -> None:
-    recipe: Any = toy_recipe(batch_size=16, duplicates="drop")
-    with pytest.raises(BenchError, match="batches of any size"):
-        check_last_batch("unsee", recipe, 32, 2)
-    whole: Any = toy_recipe(batch_size=16, duplicates="drop", drop_last=True)
-    check_last_batch("unsee", whole, 33, 2)
 
 
 def test_equal_texts_have_equal_hashes_in_any_column(tmp_path: Path) -> None:

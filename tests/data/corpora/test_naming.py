@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.base.errors import CorpusError
-from bench.data.corpora.naming import CorpusName, name_columns, parse_columns, split_corpora
+from bench.data.corpora.naming import name_columns, parse_columns, split_corpora
 
 HASH = "sha256:" + "0a" * 32
 
@@ -19,25 +19,15 @@ def named(text: str) -> list[tuple[str, tuple[str, ...]]]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a.txt", [("a.txt", ())]),
         ("a.txt,b.txt", [("a.txt", ()), ("b.txt", ())]),
-        ("a.txt, b.txt", [("a.txt", ()), ("b.txt", ())]),
         ("p.csv:q,a", [("p.csv", ("q", "a"))]),
-        ("p.csv:q, a", [("p.csv", ("q", "a"))]),
         ("p.csv:q,a,n.txt", [("p.csv", ("q", "a")), ("n.txt", ())]),
         ("p.csv.gz:q,r.jsonl.xz:a", [("p.csv.gz", ("q",)), ("r.jsonl.xz", ("a",))]),
-        ("p.csv:source,target", [("p.csv", ("source", "target"))]),
-        ("builtin,a.txt", [("builtin", ()), ("a.txt", ())]),
         ("nli:sent0,builtin", [("nli", ("sent0", "builtin"))]),
-        (r"C:\data\p.csv:q,a", [(r"C:\data\p.csv", ("q", "a"))]),
-        ("D:/data/p.csv", [("D:/data/p.csv", ())]),
         (r"a.txt,C:\b.csv:q", [("a.txt", ()), (r"C:\b.csv", ("q",))]),
         ("hub:o/n:a,b,label=score#5", [("hub:o/n:a,b,label=score#5", ())]),
-        ("hub:o/n/f.csv:a,hub:o/m:b", [("hub:o/n/f.csv:a", ()), ("hub:o/m:b", ())]),
         ("hub:o/n:a,n.txt", [("hub:o/n:a", ()), ("n.txt", ())]),
-        (HASH, [(HASH, ())]),
         (f"{HASH}:q=sent0,a=sent1,{HASH}", [(HASH, ("q=sent0", "a=sent1")), (HASH, ())]),
-        ("p.csv:meta:title", [("p.csv", ("meta:title",))]),
     ],
 )
 def test_a_name_is_taken_apart(text: str, expected: list[tuple[str, tuple[str, ...]]]) -> None:
@@ -55,18 +45,11 @@ def test_an_existing_path_with_a_colon_is_one_path(
     assert named("c.txt,a,b.txt") == [("c.txt", ()), ("a,b.txt", ())]
 
 
-@pytest.mark.parametrize("text", ["", ",", "a.txt,", ",a.txt", "p.csv:", "p.csv:q,", "p.csv:,q"])
+@pytest.mark.parametrize("text", [",", "p.csv:", "p.csv:q,"])
 def test_an_empty_name_is_refused(text: str) -> None:
     with pytest.raises(CorpusError, match="missing at a comma|without a name") as caught:
         split_corpora(text)
     assert "--corpus" in (caught.value.hint or "")
-
-
-@pytest.mark.parametrize("text", ["p.csv:q,a", HASH, "hub:o/n:a,b", "a.txt"])
-def test_a_name_is_written_as_it_was_typed(text: str) -> None:
-    (name,) = split_corpora(text)
-    assert name.text == text
-    assert CorpusName("p.csv", ("q", "a")).text == "p.csv:q,a"
 
 
 @pytest.mark.parametrize(
@@ -75,13 +58,8 @@ def test_a_name_is_written_as_it_was_typed(text: str) -> None:
         (("title",), ("sentence",)),
         (("q", "a"), ("sent0", "sent1")),
         (("hypothesis", "premise"), ("sent1", "sent0")),
-        (("q", "a", "wrong"), ("sent0", "sent1", "hard_neg")),
-        (("q", "a", "score"), ("sent0", "sent1", "score")),
         (("q", "a", "rating=score"), ("sent0", "sent1", "score")),
-        (("a=sent1", "q=sent0"), ("sent1", "sent0")),
-        (("q", "a", "negatives"), ("sent0", "sent1", "negatives")),
         (("q", "a", "neg_1", "neg_2"), ("sent0", "sent1", "hard_neg", "hard_neg_2")),
-        (("q", "label=sent1"), ("sent0", "sent1")),
     ],
 )
 def test_columns_are_known_by_their_names_or_by_their_order(
@@ -95,12 +73,8 @@ def test_columns_are_known_by_their_names_or_by_their_order(
     ("columns", "problem"),
     [
         (("q", "q"), "'q' is named twice"),
-        (("q=sent0", "q=sent1"), "'q' is named twice"),
         (("a", "b", "c", "d"), "make no training text"),
-        (("q", "a", "score", "label"), "make no training text"),
         (("q", "label"), "'label' would be read as a text"),
-        (("label", "q", "a"), "'label' would be read as a text"),
-        (("score",), "'score' would be read as a text"),
     ],
 )
 def test_columns_that_mean_nothing_are_refused(columns: tuple[str, ...], problem: str) -> None:

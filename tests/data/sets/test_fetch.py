@@ -7,8 +7,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -27,8 +25,6 @@ from bench.data.sets import (
     DataFolder,
     DataSet,
     Form,
-    Later,
-    NotFetchedYet,
     Source,
     SourcePart,
     all_sources,
@@ -149,20 +145,6 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_set_comes_out_of_an_archive(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    packed = tar({**TOKENISED, "B/stranger.txt": b"?"}, "./downstream/")
-    hub.add("dataset", "owner/data", {"one.tar": packed})
-    lines: list[str] = []
-    fetcher(lines.append).get(ONE)
-    assert files(tmp_path / "data") == {f"archive/{path}": data for path, data in TOKENISED.items()}
-    assert lines == [f"fetching ONE from hub data set owner/data into {tmp_path / 'data/archive'}"]
-    before = len(hub.requests)
-    fetcher().get(ONE)
-    assert len(hub.requests) == before  # files that are here are not requested
-
-
 def test_if_one_source_fails_the_next_is_used(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
@@ -177,7 +159,7 @@ def test_if_one_source_fails_the_next_is_used(
 
 @pytest.mark.parametrize(
     "spoilt",
-    [OTHER, {**TOKENISED, "A/two.txt": b"x y\tw\n"}, {**TOKENISED, "A/one.txt": b"<html>"}],
+    [OTHER, {**TOKENISED, "A/one.txt": b"<html>"}],
 )
 def test_a_file_that_is_not_what_the_manifest_knows_is_refused(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path, spoilt: dict[str, bytes]
@@ -186,20 +168,6 @@ def test_a_file_that_is_not_what_the_manifest_knows_is_refused(
     with pytest.raises((DataDamaged, FetchFailed)):
         fetcher().get(ONE)
     assert not (tmp_path / "data/moses").exists()
-
-
-def test_a_damaged_archive_leaves_nothing_and_what_is_right_in_it_is_not_lost(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    hub.add("dataset", "owner/data", {"one.tar": tar({**TOKENISED, "A/two.txt": b"cut"})})
-    serve_copy(hub, TOKENISED)
-    lines: list[str] = []
-    fetcher(lines.append).get(ONE)
-    assert any(line.startswith("one.tar has a different A/two.txt: ONE: ") for line in lines)
-    assert files(tmp_path / "data") == {
-        "archive/A/one.txt": TOKENISED["A/one.txt"],
-        **{f"moses/{path}": data for path, data in TOKENISED.items()},
-    }
 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT[: TEXT.index(b"third")]])
@@ -221,53 +189,6 @@ def test_a_text_without_checksum_has_its_commit_and_hash_beside_it(
     assert read_origin(path, sha(text + b"more\n")) is None
 
 
-def test_a_text_that_is_not_what_the_hub_announced_leaves_nothing(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    hub.add("dataset", "owner/data", {"corp.txt": TEXT})
-    hub.fault("corp.txt", wrong=TEXT.replace(b"third", b"fifth"))
-    with pytest.raises(DataDamaged, match="^corp: .* has other bytes than the hub announced"):
-        fetcher().get(CORPUS)
-    assert files(tmp_path / "data") == {}
-
-
-@pytest.mark.parametrize("packed", [tar({**TOKENISED, "A/two.txt": b"cut"}), b"no archive"])
-def test_a_damaged_archive_is_one_line(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path, packed: bytes
-) -> None:
-    hub.add("dataset", "owner/data", {"one.tar": packed})
-    with pytest.raises((DataDamaged, FetchFailed), match="^ONE: ") as caught:
-        fetcher().get(ONE)
-    assert "\n" not in caught.value.message
-    assert set(files(tmp_path / "data")) <= {"archive/A/one.txt"}
-
-
-def test_of_a_copy_that_the_user_brought_the_rows_are_counted(known: None, tmp_path: Path) -> None:
-    (tmp_path / "train").mkdir()
-    (tmp_path / "train/corp.txt").write_bytes(TEXT)
-    folder = DataFolder(tmp_path)
-    assert folder.check(CORPUS).status == folder.look(CORPUS).status == "found"
-    assert folder.open(CORPUS).sha256
-    (tmp_path / "train/corp.txt").write_bytes(TEXT[: TEXT.index(b"third")])
-    assert folder.check(CORPUS).problems == ("2 rows, where 3 were expected",)
-    assert read_origin(tmp_path / "train/corp.txt", sha(TEXT)) is None
-
-
-def test_a_cut_fetch_of_several_files_goes_on(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    serve_copy(hub, TOKENISED)
-    hub.fault("two.txt", cut_after=3)
-    with pytest.raises(FetchFailed):
-        fetcher().get(ONE)
-    assert not (tmp_path / "data/moses").exists()  # a set is there whole or not at all
-    hub.faults.clear()
-    hub.requests.clear()
-    fetcher().get(ONE)
-    assert len([one for one in hub.requests if "githubusercontent" in one.path]) == 1
-    assert DataFolder(tmp_path / "data").check(ONE).status == "found"
-
-
 def test_an_opened_set_is_fetched_and_an_offline_one_says_how_to_bring_it(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path, no_network: list[object]
 ) -> None:
@@ -287,26 +208,6 @@ def test_an_opened_set_is_fetched_and_an_offline_one_says_how_to_bring_it(
     assert offline.open(ONE).form == "tokenised" and offline.corpus("corp.txt") == path
 
 
-def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(
-    hub: StandInHub, known: None, tmp_path: Path, no_network: list[object]
-) -> None:
-    later = Later()
-    plan = DataFolder(None, fetcher=later, store=tmp_path / "data")
-    for _ in range(2):
-        with pytest.raises(NotFetchedYet):
-            plan.open(ONE)
-        with pytest.raises(NotFetchedYet):
-            plan.corpus("corp.txt")
-    one, corpus = later.pending
-    assert (one.name, one.kind, one.licence, one.terms) == (
-        *("ONE", "data", ONE.licence, ONE.terms),
-    )
-    assert one.notes == (f"one.tar: {NOTE}",) and one.archives == {"one.tar": ("ONE",)}
-    assert f"{hub.url}/datasets/owner/data/resolve/main/one.tar" in one.urls
-    assert (corpus.name, corpus.kind, corpus.bytes) == ("corp", "corpus", CORPUS.bytes)
-    assert hub.requests == [] and no_network == []
-
-
 def test_nothing_is_fetched_if_a_folder_was_given(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
@@ -318,38 +219,6 @@ def test_nothing_is_fetched_if_a_folder_was_given(
         folder.open(ONE)
     assert f"bench data fetch ONE --data {mine}" in str(missing.value.hint)
     assert folder.corpus("corp.txt") is None and hub.requests == []
-
-
-def test_the_users_folder_comes_first(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
-    mine = tmp_path / "mine"
-    for path, data in TOKENISED.items():
-        (mine / "moses" / path).parent.mkdir(parents=True, exist_ok=True)
-        (mine / "moses" / path).write_bytes(data)
-    folder = DataFolder(mine, fetcher=fetcher(), store=tmp_path / "data")
-    assert folder.open(ONE).place == mine / "moses" and hub.requests == []
-    serve_copy(hub, RAW, "raws")
-    with pytest.raises(DataMissing, match="no raw text found, only tokenised"):
-        folder.open(ONE, text="raw")
-    fetcher().get(ONE, "raw")
-    assert folder.open(ONE, text="raw").place == tmp_path / "data/raw"
-
-
-@pytest.mark.slow
-def test_two_processes_that_want_one_set_fetch_it_once(hub: StandInHub, tmp_path: Path) -> None:
-    text = b"".join(b"sentence %d\n" % i for i in range(1_000_000))
-    hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": text})
-    hub.fault("wiki1m_for_simcse.txt", slow=0.002, times=None)
-    code = (
-        "import sys; from pathlib import Path; from bench.data.sets import data_set; "
-        "from bench.data.sets.fetch import Fetcher; "
-        "Fetcher(Path(sys.argv[1])).get(data_set('wiki1m'))"
-    )
-    both = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "data"]) for _ in range(2)]
-    assert [process.wait(timeout=60) for process in both] == [0, 0]
-    assert len(hub.asked("wiki1m_for_simcse.txt", "GET")) == 1
-    assert DataFolder(tmp_path / "data").check(data_set("wiki1m")).status == "found"
 
 
 HORSE = ("A person on a horse jumps over a plane.", 'A person trains his horse, or "so".')

@@ -13,7 +13,7 @@ from bench.data.sets.shared_sentences import sentence_numbers
 from bench.data.sets.sts import STS_TASKS, read_sts
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("folder", "text"), [("senteval-moses", "tokenised"), ("senteval", "raw")])
 def test_the_stored_lists_of_sentences_agree_with_the_data(
     shared: Path, folder: str, text: str
@@ -38,8 +38,3 @@ def test_the_counts_of_the_issue(shared: Path) -> None:
     assert kept["STS12"] is not None
     european = np.sort(kept["STS12"][subset == "SMTeuroparl"], axis=1)
     assert len(european) - len(np.unique(european, axis=0)) == 153
-
-
-def test_other_scores_have_no_numbers() -> None:
-    assert sentence_numbers("STS12", np.zeros(3108)) is None
-    assert sentence_numbers("MR", np.zeros(3)) is None

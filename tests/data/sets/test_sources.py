@@ -6,32 +6,10 @@ import pytest
 
 from bench.data.sets import (
     ANY,
-    all_sources,
-    data_set,
     data_sets,
     sources_of,
 )
 from bench.data.sets.conversions import CONVERSIONS
-
-
-def test_every_source_is_of_sets_that_exist_and_gives_files_that_they_have() -> None:
-    for source in all_sources().values():
-        wanted = [data_set(name) for name in source.sets]
-        paths = {file.path for one in wanted for file in one.files}
-        assert set(source.files) <= paths, source.name
-        assert {part.conversion for part in source.files.values()} <= {"as is", *CONVERSIONS}
-        assert all(source.into in one.places for one in wanted), source.name
-        assert source.form == ANY or all(
-            source.form in (*one.forms, ANY) or not one.forms for one in wanted
-        )
-        assert source.pinned or "trust on first use" in source.note
-        assert all(
-            len(part.sha256) == len(part.paths)
-            for part in source.files.values()
-            if part.conversion != "as is" and "*" not in part.paths[0]
-        )
-        if source.site == "github":
-            assert len(source.revision) == 40
 
 
 def test_every_evaluation_set_but_the_prepared_table_can_be_fetched_whole() -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
-from make_manifest import update
 
-from bench.base.errors import DataDamaged, DataMissing
-from bench.data.sets import DataFolder, Found, data_set
-from bench.data.sets.transfer import parse_rows, read_transfer
+from bench.base.errors import DataDamaged
+from bench.data.sets import DataFolder, data_set
+from bench.data.sets.transfer import read_transfer
 
 # (split, items, items per class), as SentEval's readers count them
 COUNTS = {
@@ -109,21 +105,6 @@ def test_a_users_own_folder_and_other_line_ends_are_recognised(folder, copy):
         assert (own.texts, own.sha256, own.labels.tolist()) == wanted
 
 
-def test_a_copy_that_differs_in_white_space_is_refused(copy):
-    """U+0085 ends a line where SentEval reads with splitlines; no such byte is in the real files."""
-    path = copy("CR") / "custrev.pos"
-    data = path.read_bytes()
-    path.write_bytes(
-        data.replace(b" ", b" \x85", 1)
-    )  # white space and control characters are no part of the content hash
-    with pytest.raises(DataMissing, match="custrev.pos has not the known text"):
-        read_transfer(DataFolder(path.parents[2]), "CR")
-    path = copy("TREC") / "train_5500.label"
-    path.write_bytes(path.read_bytes().replace(b" did ", b" \x85did ", 1))
-    with pytest.raises(DataMissing, match="train_5500.label has not the known text"):
-        read_transfer(DataFolder(path.parents[2]), "TREC")
-
-
 def truncated(data: bytes) -> bytes:
     return b"".join(data.splitlines(keepends=True)[:-1])
 
@@ -143,13 +124,8 @@ def swapped(old: bytes, new: bytes):
 TRAIN, TEST = "train_5500.label", "msr_paraphrase_test.txt"
 DAMAGES = [
     ("MR", "rt-polarity.neg", truncated, "MR: 5,330 rows found, 5,331 expected"),
-    ("MR", "rt-polarity.neg", shuffled, "MR: altered text"),
-    ("MPQA", "mpqa.pos", swapped(b"good", b"bad"), "MPQA: altered text"),
-    ("SST-2", "sentiment-train", encoded_twice, "SST-2: altered text"),
     ("TREC", TRAIN, encoded_twice, "TREC: altered text"),
-    ("TREC", TRAIN, swapped(b"NUM:", b"LOC:"), "TREC: altered text"),
     ("MRPC", TEST, swapped(b"\n1\t", b"\n0\t"), "MRPC: altered text"),
-    ("SST-2", "sentiment-dev", lambda data: data[:-200] + b"\xff" + data[-199:], "not UTF-8"),
 ]
 
 
@@ -161,25 +137,3 @@ def test_a_damaged_file_is_refused_by_name(copy, task, file, damage, message):
     with pytest.raises(DataDamaged, match=message) as caught:
         read_transfer(DataFolder(target.parents[2] if task == "SST-2" else target.parents[1]), task)
     assert file in caught.value.message and "\n" not in caught.value.message
-
-
-@pytest.mark.parametrize("change", [{"classes": {"1": "paraphrase"}}, {"separators": ";"}])
-def test_an_entry_that_does_not_fit_its_files_is_told_by_the_first_line(change):
-    file = data_set("MRPC").files[0]
-    row = '#Quality\t...\n1\t7\t8\ta "cat"\ta  cat\n0\t7\t8\ta cat\ta dog\n'
-    found = Found(file, Path(file.path), "any", "0" * 64, row)
-    assert list(parse_rows(data_set("MRPC"), found)) == [
-        (('a "cat"', "a cat"), 1),
-        (("a cat", "a dog"), 0),
-    ]
-    with pytest.raises(DataDamaged, match="line [23]: '[01]\t7.* is not label, id, id, text, text"):
-        list(parse_rows(replace(data_set("MRPC"), **change), found))
-
-
-def test_remaking_the_manifest_changes_nothing(shared):
-    stored = json.loads(
-        (resources.files("bench.data.sets") / "manifests/transfer.json").read_text(encoding="utf-8")
-    )
-    again = json.loads(json.dumps(stored))
-    assert update(again, shared / "data", shared, "transfer.json") == []
-    assert again == stored

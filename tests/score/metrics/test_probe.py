@@ -23,7 +23,9 @@ from bench.score.metrics.probe import (
 )
 from bench.score.metrics.probe_batched import fit_batched
 
-FITTERS = pytest.mark.parametrize("fitter", [fit_sequential, fit_batched])
+FITTERS = pytest.mark.parametrize(
+    "fitter", [fit_batched, pytest.param(fit_sequential, marks=pytest.mark.nightly)]
+)
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +138,7 @@ def jobs_of_all_kinds(n: int) -> list[FitJob]:
 
 
 @pytest.mark.slow
+@pytest.mark.matrix(every=4)
 @pytest.mark.parametrize("chunk_bytes", [1, 1 << 12, 1 << 20])
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):

@@ -18,7 +18,7 @@ from bench.score.suites import clustering as module
 from bench.score.suites import suite
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_set_agrees_with_scikit_learn_and_scipy(shared, monkeypatch):
     monkeypatch.setattr(module, "SEEDS", (0, 1, 2))
     loaded = suite("clustering").task("Tweet").load(DataFolder(shared / "data"))

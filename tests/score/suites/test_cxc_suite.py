@@ -34,7 +34,7 @@ def results(loaded) -> list[TaskResult]:
     return [one.score(lambda some: vectors[[rows[s] for s in some]]) for one in loaded]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_draws_are_those_of_plain_loops(results):
     arrays = results[0].predictions
     by_image = [np.flatnonzero(arrays["image"] == image) for image in range(5000)]

@@ -17,7 +17,9 @@ from bench.score.suites.geometry import ITEMS, PROTOCOL, RAW_PROTOCOL, score_geo
 TEXTS = {PROTOCOL: "tokenised", RAW_PROTOCOL: "raw"}
 
 
-@pytest.fixture(scope="module", params=TEXTS)
+@pytest.fixture(
+    scope="module", params=[PROTOCOL, pytest.param(RAW_PROTOCOL, marks=pytest.mark.nightly)]
+)
 def protocol(request):
     return request.param
 

@@ -4,25 +4,20 @@ export.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from commands import bench, error_line
+from commands import bench
 from factories import record
 from msgspec.structs import replace
 
 from bench.base.hashes import values_sha256
 from bench.records import RunsFolder, Score
 from bench.records.names import data_key
-from bench.score import suites
-from bench.score.metrics.metric import ACCURACY, METRICS, Metric
-from bench.score.suites import registry
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "add-a-suite.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
@@ -112,19 +107,12 @@ def test_tables_print_mark_and_bound_it_as_the_object_says(runs: Path, plugin: P
     assert f"{cells['good']['mean']:.2f}" not in done.stdout
 
 
-def test_without_its_suite_only_the_name_is_known(runs: Path) -> None:
-    cells = compared(runs)
-    assert {cell["decimals"] for cell in cells.values()} == {2}
-    done = bench("compare", "--runs", runs)
-    assert "share-wrong is computed by the suite odd, which is not installed" in done.stdout
-
-
 def test_verify_computes_it_again(runs: Path, plugin: Path) -> None:
     said = " ".join(bench("verify", "--runs", runs, "--plugin", plugin).stdout.split())
     assert "6 runs, 6 scores computed again: nothing differs" in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_pages_have_its_label_and_sort_it_from_below(
     runs: Path, plugin: Path, tmp_path: Path
 ) -> None:
@@ -147,32 +135,3 @@ def test_the_check_of_a_suite_refuses_a_score_beyond_its_bounds(
     plugin.write_text(odd_with_a_metric(("100 - 100 * float", "1e4 + float")), encoding="utf-8")
     done = bench("check", plugin, "--data", tmp_path)
     assert done.exit_code == 1 and "expected 0 to 100" in done.stdout, done.stdout
-
-
-def test_a_metric_of_an_installed_package_is_found(
-    plugin: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    suites.use_files([plugin])
-    found = suites.suite("odd")
-    suites.use_files([])
-    point = SimpleNamespace(name="odd", module="json", load=lambda: found, dist=None)
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point])
-    registry._points.cache_clear()
-    assert suites.find_metric("odd", "share-wrong").decimals == 1
-    assert suites.find_metric("odd", "accuracy") is ACCURACY
-    assert suites.find_metric("even", "share-wrong") == Metric(name="share-wrong")
-
-
-def test_a_metric_with_the_name_of_one_of_ours_is_refused(plugin: Path) -> None:
-    code = odd_with_a_metric(('name="share-wrong"', 'name="accuracy"'))
-    plugin.write_text(code, encoding="utf-8")
-    said = error_line(bench("suites", "--plugin", plugin))
-    assert "the task Odd has a metric of its own with the name 'accuracy'" in said
-
-
-def test_names_of_metrics_are_their_own() -> None:
-    assert {name: metric.name for name, metric in METRICS.items()} == {
-        name: name for name in METRICS
-    }
-    assert METRICS["accuracy"].label == "accuracy in %"
-    assert METRICS["alignment"].label == "alignment"

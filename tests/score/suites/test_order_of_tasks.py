@@ -15,21 +15,18 @@ from msgspec.structs import replace as changed
 from three_tasks import SETS, suite_of, task_of
 
 from bench.base.errors import BenchError
-from bench.base.findings import AGREES, Finding
+from bench.base.findings import AGREES
 from bench.board.verify.scores import check_scores
 from bench.data.sets import DataFolder
-from bench.records import Run, RunRecord, RunsFolder, Score
-from bench.run.conformance.suites import check_suite, stand_in
+from bench.records import Run, RunsFolder, Score
+from bench.run.conformance.suites import stand_in
 from bench.run.scoring import merge_scores
-from bench.score import suites
 from bench.score.suites import (
     Suite,
     SuitePlugin,
-    average,
     registry,
     rescore,
 )
-from bench.score.suites.definition import check_average
 
 
 @pytest.fixture
@@ -78,27 +75,6 @@ def test_every_order_gives_one_average_and_verifies(order, use_suite, tmp_path) 
     assert {finding.outcome for finding in wrong} == {AGREES}, wrong
 
 
-@pytest.mark.parametrize("order", ORDERS[::5], ids="-".join)
-def test_the_check_of_a_suite_takes_every_order(order, use_suite) -> None:
-    findings = check_suite(use_suite(suite_of(order)), DataFolder(None))
-    assert [f for f in findings if f.outcome != AGREES] == list[Finding]()
-
-
-def test_an_average_verifies_whatever_the_order_of_its_names(use_suite, tmp_path) -> None:
-    run = scored(use_suite(suite_of(tuple(SETS))), tmp_path)
-    use_suite(suite_of(tuple(SETS), ("Second", "First")))
-    averages = [finding for finding in check_scores(run) if finding.kind == "average"]
-    assert [finding.outcome for finding in averages] == [AGREES]
-
-
-def test_scores_in_any_order_have_one_average(use_suite, tmp_path) -> None:
-    run = scored(use_suite(suite_of(tuple(SETS))), tmp_path)
-    tasks = [score for score in run.scores if score.task != "Avg."]
-    found = [average(order) for order in itertools.permutations(tasks)]
-    assert found == [found[0]] * len(found)
-    assert found[0] is not None
-
-
 def test_a_task_that_the_suite_no_longer_has_is_scored_only_if_one_function_is_left(
     use_suite, tmp_path
 ) -> None:
@@ -115,8 +91,6 @@ def test_a_task_that_the_suite_no_longer_has_is_scored_only_if_one_function_is_l
 
 IMPOSSIBLE = {
     "several metrics": (suite_of(("YesNo", "First"), ("YesNo", "First")), "metrics yes-no-share"),
-    "no task": (suite_of(("First",), ()), "names no task"),
-    "twice": (suite_of(("First", "Second"), ("First", "First")), "First more than once"),
     "several protocols": (
         replace(
             suite_of(("First", "Second")), tasks=(task_of("First"), task_of("Second", "three/2"))
@@ -131,21 +105,3 @@ def test_an_average_that_no_run_could_have_is_refused_with_a_reason(name, use_su
     suite, reason = IMPOSSIBLE[name]
     with pytest.raises(BenchError, match=reason):
         use_suite(suite)
-
-
-def test_suites_of_this_package_have_averages_that_runs_can_have() -> None:
-    for name in registry.BUILT_IN:
-        defined = suites.suite(name)
-        if defined.average is not None:
-            check_average(defined, defined.average, name)
-
-
-def other_records(run: Run) -> list[RunRecord]:
-    return [changed(run.record, scores=order) for order in itertools.permutations(run.scores)]
-
-
-def test_the_order_of_scores_in_a_record_changes_no_finding(use_suite, tmp_path) -> None:
-    run = scored(use_suite(suite_of(tuple(SETS))), tmp_path)
-    for shuffled in other_records(run)[::7]:
-        findings = check_scores(Run(shuffled, run.folder))
-        assert {f.outcome for f in findings if f.kind in ("score", "average")} == {AGREES}

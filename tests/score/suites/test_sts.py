@@ -17,7 +17,7 @@ from bench.score.suites.sts import clean_dev_task, dev_task
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["STS12", "STS15", "SICK-R"])
+@pytest.mark.parametrize("name", ["STS12", pytest.param("SICK-R", marks=pytest.mark.nightly)])
 def test_a_task_agrees_with_scipy_on_the_real_pairs(shared, name):
     data = DataFolder(shared / "data")
     result = suite("sts").task(name).load(data).score(words_in)
@@ -62,7 +62,7 @@ def test_sick_is_also_scored_over_all_its_pairs(shared, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["tokenised", "raw"])
+@pytest.mark.parametrize("form", ["tokenised", pytest.param("raw", marks=pytest.mark.nightly)])
 def test_the_clean_dev_set_has_no_scored_pair(shared, form):
     """Told apart by a second computation: sets of letters, over all seven test splits."""
     data = DataFolder(shared / "data")

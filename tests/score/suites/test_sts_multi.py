@@ -15,14 +15,10 @@ from bench.data.sets import DataFolder
 from bench.data.sets.sts_multi import TRACKS, TRANSLATIONS, read_sts_multi
 from bench.records.selection import known_sets
 from bench.score.suites import (
-    Part,
-    SuiteOfParts,
     TaskResult,
     average,
-    expand_suites,
     name_average,
     rescore,
-    suite,
 )
 from bench.score.suites.sts_multi import LANGUAGES_PROTOCOL, SUITE, TRACKS_PROTOCOL
 
@@ -83,14 +79,6 @@ def test_each_protocol_has_an_average_that_is_named(scored: list[TaskResult]) ->
     assert "ten translations" in name_average("sts-multi", LANGUAGES_PROTOCOL)
     assert "seven tracks" in name_average("sts-multi", TRACKS_PROTOCOL)
     assert name_average("sts", "senteval-all/1") == name_average("not here", "x/1") == ""
-
-
-def test_a_suite_of_parts_keeps_its_parts_when_tasks_are_chosen() -> None:
-    chosen = suite("sts-multi:de,es-es")
-    assert isinstance(chosen, SuiteOfParts) and chosen.parts == SUITE.parts
-    assert [task.name for task in chosen.tasks] == ["es-es", "de"]
-    assert all(isinstance(part, Part) for part in SUITE.parts.values())
-    assert "sts-multi" not in expand_suites(["all"])
 
 
 def test_ratings_are_those_that_verify_knows(scored: list[TaskResult]) -> None:

@@ -77,7 +77,9 @@ def test_the_quick_protocol_is_scikit_learns_logistic_regression():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["CR", "TREC", "MRPC"])
+@pytest.mark.parametrize(
+    "task", ["CR", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("TREC", "MRPC"))]
+)
 def test_a_real_task_is_scored_and_can_be_scored_again_from_its_predictions(shared, task):
     one = suite("transfer").task(task).load(DataFolder(shared / "data"))
     result = one.score(bag_of_hashes)
