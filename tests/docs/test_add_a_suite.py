@@ -76,7 +76,7 @@ def test_rated_pairs_are_checked_run_verified_and_compared(data_folder: Path, ti
     said = " ".join(bench(*verify).stdout.split())
     assert "2 runs, 2 scores computed again: nothing differs" in said, said
     done = bench(*compare)
-    assert done.exit_code == 0 and "last-avg" in done.stdout and "MyPairs" in done.stdout, (
+    assert done.exit_code == 0 and "last avg" in done.stdout and "MyPairs" in done.stdout, (
         done.stdout + done.stderr
     )
 
@@ -124,7 +124,7 @@ def test_mails_are_clustered_classified_verified_and_compared(data_folder: Path,
     assert "Mails-labels" in bench(*compare, "--all").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_set_more_for_transfer_is_the_two_edits_of_the_page(data_folder: Path) -> None:
     """In a copy of the package, which has nothing of the set but these."""
     package = PAGE.parents[1] / "bench"
@@ -214,7 +214,7 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
     without = bench(*verify[:-2])
     assert without.exit_code == 1 and "0 scores computed again" in " ".join(without.stdout.split())
     done = bench(*compare)
-    assert done.exit_code == 0 and "last-avg" in done.stdout and "Odd" in done.stdout
+    assert done.exit_code == 0 and "last avg" in done.stdout and "Odd" in done.stdout
 
 
 def scores() -> list[float]:
