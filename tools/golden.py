@@ -80,9 +80,15 @@ def command(*words: str) -> tuple[int, str, str]:
     """Run ``bench`` in this process, and return its exit code, what it printed, and its errors."""
     from click.testing import CliRunner
 
-    (script,) = entry_points(group="console_scripts", name="bench")
-    done = CliRunner(env={"COLUMNS": "200"}).invoke(script.load(), words)
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(_script(), words)
     return done.exit_code, done.stdout, done.stderr
+
+
+@functools.cache
+def _script() -> Any:
+    """Return what ``bench`` on a terminal calls; to look for it among all packages takes a while."""
+    (script,) = entry_points(group="console_scripts", name="bench")
+    return script.load()
 
 
 def methods() -> Iterator[tuple[str, str | None, str]]:
@@ -127,15 +133,18 @@ def compare() -> dict[str, Any]:
 # plans
 
 
-def plans(backbones: Collection[str] = BACKBONES, *, variants: bool = True) -> dict[str, Any]:
+def plans(
+    backbones: Collection[str] = BACKBONES, *, variants: bool = True, bare: bool = True
+) -> dict[str, Any]:
     """Return "method+variant, setting, backbone" -> setting, corpus, printed value, and of each
     value of the recipe [value, source].
 
-    The entry is {"refused": the error} if there is no such plan.
+    The entry is {"refused": the error} if there is no such plan. ``bare``: also of commands without
+    a setting.
     """
     found = {}
     for method, setting, variant in methods():
-        if variant and not variants:
+        if (variant and not variants) or (setting is None and not bare):
             continue
         for backbone in BACKBONES[:1] if method in WITHOUT_BACKBONE else backbones:
             name = named(method, variant)

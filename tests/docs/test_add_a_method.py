@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,7 +70,17 @@ def test_simcse_with_another_loss_is_a_class_of_twelve_lines_and_the_loss_is_tha
     assert float(method.loss((first, second), None).total) == pytest.approx(expected / 5, abs=1e-4)
 
 
-@pytest.mark.slow(seconds=20)
+@pytest.fixture
+def in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``bench check`` start no other process to encode in; tests of the suite of checks do."""
+    monkeypatch.setattr(
+        "bench.run.conformance.methods.encode_elsewhere",
+        lambda case: case.build().encode(SENTENCES),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_one_process")
 def test_the_commands_of_another_loss_check_train_and_compare_it(
     written: Bench, tmp_path: Path, tiny: str
 ) -> None:
@@ -96,22 +103,14 @@ def test_the_commands_of_another_loss_check_train_and_compare_it(
 
 
 @pytest.mark.slow
-def test_the_example_keeps_the_contract(written: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands of the page encode in another process; here that is not done again."""
-    monkeypatch.setattr(
-        "bench.run.conformance.methods.encode_elsewhere",
-        lambda case: case.build().encode(SENTENCES),
-    )
+@pytest.mark.usefixtures("in_one_process")
+def test_the_example_keeps_the_contract_trains_and_is_scored(
+    written: Bench, tmp_path: Path, tiny: str
+) -> None:
     done = written("check", "my_method.py")
     assert done.exit_code == 0, done.stdout + done.stderr
     assert "the contract is kept" in done.stdout and "FAILED" not in done.stdout
     assert done.stdout.count("ok  ") >= 9
-
-
-@pytest.mark.slow
-def test_the_example_trains_and_is_scored_from_the_command_line(
-    written: Bench, tmp_path: Path, tiny: str
-) -> None:
     what = "run --plugin my_method.py --method cut-off+symmetric --suite check"
     more = f"--corpus builtin --set eval_steps=3 --set max_steps=6 --plain --backbone {tiny}"
     command = [*argv(f"{what} {more}"), "--set", "select_on=captions dev"]
@@ -150,27 +149,19 @@ def install(
     (about / "entry_points.txt").write_text(entry_points)
 
 
-@pytest.mark.slow
-def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothing_down(
-    tmp_path: Path,
+def test_the_package_of_the_page_registers_its_method_and_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = tmp_path / "site"
     code, toml = code_blocks(PAGE, "python")[1], code_blocks(RECIPES, "toml")
     table = re.search(r'^cut-off = "(.*?)"', toml[2], flags=re.M)
     assert table and '[project.entry-points."bench.methods"]' in toml[2]
-    points = f"[bench.methods]\ncut-off = {table[1]}\n"
-    install(site, "cut_off_embeddings", code, points, {"cut-off.toml": toml[0] + toml[1]})
-    points = "[bench.methods]\nbroken = broken_methods.method\n"
-    install(site, "broken_methods", "raise RuntimeError('built for another version')", points)
-
-    command = [sys.executable, "-c", "from bench.cli import main; main()", "methods"]
-    environment = {**os.environ, "COLUMNS": "160", "PYTHONPATH": str(site)}
-    how = {"capture_output": True, "text": True, "timeout": 300}
-    listed = subprocess.run(command, cwd=tmp_path, env=environment, **how)
-    assert listed.returncode == 0 and "Traceback" not in listed.stderr, listed.stderr
-    names = [line.split()[0] for line in listed.stdout.splitlines() if line.strip()]
-    assert {"cut-off", "simcse", "glove-avg"} <= set(names) and "broken" not in names
-    (warning,) = [line for line in listed.stderr.splitlines() if line.startswith("warning")]
-    assert "broken" in warning and "RuntimeError: built for another version" in warning
     without = command_line("methods", "cut-off")
     assert without.exit_code == 2 and "unknown method 'cut-off'" in without.stderr
+    points = f"[bench.methods]\ncut-off = {table[1]}\n"
+    install(site, "cut_off_embeddings", code, points, {"cut-off.toml": toml[0] + toml[1]})
+    monkeypatch.syspath_prepend(site)
+    listed = command_line("methods", "cut-off")
+    assert listed.exit_code == 0, listed.output
+    said = " ".join(listed.stdout.split())
+    assert "package cut-off-embeddings 1.0" in said and "bert-base-uncased +symmetric" in said

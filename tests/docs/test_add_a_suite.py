@@ -124,7 +124,7 @@ def test_mails_are_clustered_classified_verified_and_compared(data_folder: Path,
     assert "Mails-labels" in bench(*compare, "--all").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_set_more_for_transfer_is_the_two_edits_of_the_page(data_folder: Path) -> None:
     """In a copy of the package, which has nothing of the set but these."""
     package = PAGE.parents[1] / "bench"

@@ -28,7 +28,7 @@ def rows_of(name: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_page_has_the_tables_of_the_newest_version() -> None:
     assert make_claims.with_tables(PAGE, ROOT / published_rows.VERSION) == PAGE
 

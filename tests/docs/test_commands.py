@@ -49,7 +49,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     ),
     r"^bench export ": "a trained run; tests/export",
     r"--runs leaderboards/v\d+/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": (
-        "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py"
+        "run elsewhere: tests/docs/test_readme.py"
     ),
     r"(tickets\.(tsv|csv)|mails\.csv)": "files that a page shows; tests/docs/test_own_data.py",
     r"mteb:": "mteb is slow to import; tests/score/suites/test_mteb.py",

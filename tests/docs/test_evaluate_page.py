@@ -47,14 +47,21 @@ LINES = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [one for one in LINES if "FOLDER" in one], ids=" ".join)
-def test_commands_of_the_page_on_a_tiny_decoder(words: list[str], tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tiny_decoders import decoder
 
-    folder = decoder(tmp_path / "qwen", "qwen")
-    given = [folder if word == "FOLDER" else word for word in words]
-    given = ["check" if str(word).startswith("sts") else word for word in given]
+    return Path(decoder(tmp_path_factory.mktemp("decoder") / "qwen", "qwen"))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
+@pytest.mark.parametrize("words", [one for one in LINES if "FOLDER" in one], ids=" ".join)
+def test_commands_of_the_page_on_a_tiny_decoder(
+    words: list[str], folder: Path, tmp_path: Path
+) -> None:
+    given = [str(folder) if word == "FOLDER" else word for word in words]
+    given = ["check" if word.startswith("sts") else word for word in given]
     done = command(
         *given,
         *(() if "check" in given else ("--suite", "check")),

@@ -69,9 +69,14 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def quick(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
-    """Publish without the slow parts: resampling and drawing."""
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw none, which takes most of the time."""
     monkeypatch.setattr(build, "board_figures", lambda *_: ())
+
+
+@pytest.fixture
+def quick(runs: Path, out: Path, without_figures: None) -> Publish:
+    """Publish without figures."""
 
     def make(**asked: Any) -> Outcome:
         folders: dict[str, Any] = {"runs": runs, "out": out}

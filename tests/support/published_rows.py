@@ -28,15 +28,3 @@ def compared(runs: str, *options: str) -> list[dict[str, Any]]:
         check=True,
     )
     return list(json.loads(done.stdout)["tables"])
-
-
-def unsupervised_rows(runs: str) -> list[dict[str, Any]]:
-    """Return the rows of the unsupervised STS table of those runs on the built-in backbone."""
-    for table in compared(runs, "--suite", "sts"):
-        if (table["setting"], table["backbone"], table["budget"]) == (
-            "unsupervised",
-            "builtin",
-            "",
-        ):
-            return list(table["rows"])
-    raise LookupError(f"{runs}: no unsupervised table on the built-in backbone")

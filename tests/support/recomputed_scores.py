@@ -69,6 +69,7 @@ def packed_arrays(path: Path) -> dict[str, dict[str, np.ndarray]]:
     return files
 
 
+@functools.cache
 def sentences_of_pairs() -> dict[str, np.ndarray]:
     """Task -> (N, 2) numbers of the sentences.
 

@@ -57,16 +57,18 @@ def test_each_is_whole(made: Drawn, kind: str) -> None:
 def test_foreign_text_and_odd_details_do_no_harm(tmp_path: Path) -> None:
     suites = ("sts", "geometry")
     runs = fill(tmp_path / "runs", suites=suites)
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         hostile_run(runs, seed=seed, suites=suites)
         hostile_run(runs, f"$\\frac{{{seed}}}{{2}}$" + "M" * 300, seed=seed, suites=suites)
     board = board_of(runs)
     detail = {"without_frequent_words": [{"k": "x", "spearman": None}, 3], "draws": "none"}
-    odd = []
+    shown = []
     for run in board.runs:
-        scores = tuple(structs.replace(score, detail=detail) for score in run.record.scores)
-        odd.append(run._replace(record=structs.replace(run.record, scores=scores)))
-    for one in (*board_figures(board), *board_figures(replace(board, runs=tuple(odd)))):
+        if run.record.method == "promptbert":
+            scores = tuple(structs.replace(score, detail=detail) for score in run.record.scores)
+            run = run._replace(record=structs.replace(run.record, scores=scores))
+        shown.append(run)
+    for one in board_figures(replace(board, runs=tuple(shown))):
         for element in ET.fromstring(one.svg).iter():
             assert element.tag.removeprefix(NS) in DRAWN
             names = [key.rpartition("}")[2].lower() for key in element.attrib]

@@ -80,7 +80,7 @@ def made_board(
 
 
 @pytest.fixture(scope="module")
-def beside_all(
+def beside(
     own: tuple[Path, list[RunRecord]], junk: tuple[Path, list[tuple[RunRecord, str]]]
 ) -> Board:
     return made_board(own, junk, 40)
@@ -93,16 +93,14 @@ def sections(page: str) -> list[str]:
     return [headline, *(one for one in found if "submitted by" not in one)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [2, pytest.param(40, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 def test_the_publishers_part_of_a_board_is_the_same(
     own: tuple[Path, list[RunRecord]],
     junk: tuple[Path, list[tuple[RunRecord, str]]],
-    beside_all: Board,
-    count: int,
+    beside: Board,
 ) -> None:
+    """Daily, tests/promises asks it of a version with ten runs."""
     without = made_board(own, junk, 0)
-    beside = beside_all if count == 40 else made_board(own, junk, count)
     assert beside.answer == without.answer and "submitted" not in without.answer
     before, now = (json.loads(board_json(one)) for one in (without, beside))
     ours = [one for one in now["tables"] if "submitted_by" not in one["table"]]
@@ -134,13 +132,13 @@ def rows(tables: Sequence[dict[str, Any]], sender: str) -> dict[str, dict[str, A
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_senders_table_is_judged_among_its_own_rows(
     own: tuple[Path, list[RunRecord]],
     junk: tuple[Path, list[tuple[RunRecord, str]]],
-    beside_all: Board,
+    beside: Board,
 ) -> None:
-    tables = json.loads(board_json(beside_all))["tables"]
+    tables = json.loads(board_json(beside))["tables"]
     mallory = rows(tables, "Mallory")
     row = mallory["sts new unsupervised builtin"]
     assert row["against"]["verdict"] == "better" and row["may_be_best"]
