@@ -1,4 +1,4 @@
-"""A small run, finished once for all tests of a module."""
+"""A small run, finished once for all tests here."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from commands import SMALL, bench
 from models import sentences
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("corpus") / "text.txt"
     path.write_text("\n".join(sentences(60, seed=8)) + "\n")
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def command(tiny: str, corpus: Path) -> tuple[Any, ...]:
     words = f"run --method simcse --backbone {tiny} --suite check --corpus {corpus} --device cpu"
     return (*words.split(), *SMALL)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def finished(
     command: tuple[Any, ...], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Result]:

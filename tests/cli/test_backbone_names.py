@@ -13,7 +13,6 @@ from commands import argv, bench, error_line
 from factories import record
 from msgspec.structs import replace
 
-from bench.backbones.folder import card_title
 from bench.compare.statistics.summary import summarise
 from bench.records import BackboneUsed, RunRecord
 
@@ -67,23 +66,6 @@ def test_two_encoders_are_two_named_rows_of_one_table(
     for names in (("same", "same"), ("roberta-base", "mine")):
         named = ",".join(f"{name}={place}" for name, place in zip(names, encoders, strict=True))
         error_line(bench(*COMMAND, "--backbone", named, "--runs", runs))
-
-
-@pytest.mark.parametrize(
-    "card, title",
-    [
-        ("---\nmodel-index:\n- name: Mine\n---\n", "Mine"),
-        ("---\nmodel-index:\n- name: SentenceTransformer based on x\n---\n", ""),
-        ("---\nmodel-index: 7\n---\n", ""),
-        ("---\nmodel-index: [{name: [\n---\n", ""),
-        ('---\nmodel-index:\n- name: "a\\x1b[2J"\n---\n', ""),
-        (f"---\nmodel-index:\n- name: {'long' * 50}\n---\n", ""),
-        ("# Mine\n", ""),
-    ],
-)
-def test_the_name_of_a_model_in_its_card(tmp_path: Path, card: str, title: str) -> None:
-    (tmp_path / "README.md").write_text(card)
-    assert card_title(tmp_path) == title
 
 
 def test_the_same_weights_in_two_folders_are_one_backbone() -> None:

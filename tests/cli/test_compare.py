@@ -15,10 +15,8 @@ from typing import Any
 import pytest
 from commands import bench
 from factories import PROTOCOL, RAW_PROTOCOL, family, record, sts_scores
-from msgspec.structs import replace
 from predicted_runs import sts_run
 
-from bench.base.files import write_or_fail
 from bench.records import RunsFolder
 
 
@@ -34,12 +32,6 @@ def compared(runs: Path, *arguments: Any) -> dict[str, Any]:
     done = bench("compare", "--runs", runs, "--format", "json", *arguments)
     assert done.exit_code == 0, done.stderr
     return dict(json.loads(done.stdout)["tables"][0])
-
-
-def test_the_sentence_and_the_table(runs: Path, snapshot: object) -> None:
-    done = bench("compare", "--runs", runs, "--baseline", "simcse", COLUMNS="80")
-    assert done.exit_code == 0 and done.stderr == "" and done.stdout == snapshot
-    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_filters(runs: Path) -> None:
@@ -68,20 +60,6 @@ def test_filters(runs: Path) -> None:
     assert row["runs"] == [run_id], "named three times, it counts once"
 
 
-def test_mistakes(runs: Path, snapshot: object) -> None:
-    for seed in (42, 43, 44):  # as many as of the other simcse
-        RunsFolder(runs).write(record("simcse", seed, recipe={"learning_rate": 1e-4}))
-    said = {}
-    for words in (
-        *("--method simsce", "--suite stt", "--task STS17", "--baseline promsce"),
-        *("--baseline simcse", "--items --format csv", "nosuchrun"),
-    ):
-        done = bench("compare", "--runs", runs, *words.split())
-        assert done.exit_code == 2 and done.stdout == ""
-        said[words] = done.stderr.replace(str(runs), "RUNS").splitlines()
-    assert said == snapshot
-
-
 def in_process(runs: Path, folder: Path, arguments: list[str]) -> list[str]:
     """Standard error of ``bench``: which heavy modules it imported."""
     heavy = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "jsonschema")
@@ -93,12 +71,6 @@ def in_process(runs: Path, folder: Path, arguments: list[str]) -> list[str]:
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0 and done.stdout, done.stderr
     return done.stderr.splitlines()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", ["compare --html page.html", "runs", "runs promcse-builtin-s43"])
-def test_real_processes_import_nothing_heavy(runs: Path, tmp_path: Path, words: str) -> None:
-    assert in_process(runs, tmp_path, words.split()) == ["[]"]
 
 
 @pytest.mark.slow
@@ -114,29 +86,6 @@ def test_a_broken_pipe_is_no_traceback(runs: Path) -> None:
     command = f"{sys.executable} -m bench compare --format csv --runs {runs} | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
     assert "Traceback" not in done.stderr and done.stdout.startswith("suite,")
-
-
-def test_rows_on_unequal_terms_are_named_and_refused(tmp_path: Path) -> None:
-    """One learns faster, and was chosen on another set: a difference may be that."""
-    store = RunsFolder(tmp_path / "unequal")
-    usual = {"learning_rate": 3e-5, "batch_size": 64, "select_on": "STS-B dev"}
-    own = {"learning_rate": 1e-4, "select_on": "sts-dev-clean"}
-    for method, changes in (("simcse", {}), ("promcse", {}), ("mine", own)):
-        store.write(record(method, 1, recipe=usual | changes))
-    slow = record("slow", 1, recipe=usual)
-    assert slow.training is not None
-    store.write(replace(slow, training=replace(slow.training, steps=7)))
-    store.write(record("cls", None, setting="none", training=None, recipe={}))
-    said = bench("compare", "--runs", store.path).stdout
-    block = said.split("\n\n")[-1]
-    assert block.startswith("trained with  steps  learning_rate  select_on\n")
-    for line in ("mine +1,000 +0.0001 +sts-dev-clean", "slow +7 +3e-05 +STS-B dev"):
-        assert re.search(line, block), line
-    assert "batch_size" not in said and "CLS" not in block
-    refused = bench("compare", "--runs", store.path, "--strict")
-    assert refused.exit_code == 2 and "learning_rate: 0.0001 in mine" in refused.stderr
-    alike = bench("compare", "--runs", store.path, "--strict", "--method", "simcse,promcse,cls")
-    assert alike.exit_code == 0 and "learning_rate" not in alike.stdout
 
 
 def test_a_task_is_the_question_and_a_page_shows_it(tmp_path: Path) -> None:
@@ -156,21 +105,3 @@ def test_a_task_is_the_question_and_a_page_shows_it(tmp_path: Path) -> None:
     assert html.startswith("<!doctype html>")
     assert not re.search(r"""src="|href="http|@import|url\(""", html), "nothing is loaded"
     assert "sure beats good on STS12." in html
-
-
-@pytest.mark.parametrize("form", ["table", "md", "latex", "csv", "json", "html"])
-def test_hostile_names_and_broken_runs_among_good_ones(tmp_path: Path, form: str) -> None:
-    bad = "\\input{x} <b>%$&_^~#{}\x1b[2J =1+1"
-    sts_run(tmp_path, "good", 1, 0.2, tasks=("STS12",))
-    hostile = sts_run(tmp_path, "good2", 1, 0.3, tasks=("STS12",))
-    packages = {**hostile.provenance.packages, "torch": bad}
-    provenance = replace(hostile.provenance, packages=packages)
-    RunsFolder(tmp_path).write(replace(hostile, method=bad, provenance=provenance))
-    RunsFolder(tmp_path).write(record("half", 1, status="interrupted"))
-    write_or_fail(tmp_path / "broken" / "run.json", b'{"schema": "bench.run/5", "\\u001b[2J": 0}')
-    (tmp_path / "empty").mkdir()
-    done = bench("compare", "--runs", tmp_path, "--format", form, "--with-paper")
-    assert done.exit_code == 0 and "\x1b" not in done.output, done.stderr
-    assert "left out, damaged" in done.stderr and "left out, not finished" in done.stderr
-    assert form != "latex" or r"\input" not in done.stdout
-    assert form != "html" or "<b>%" not in done.stdout

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from commands import bench, error_line
 from factories import record
-from predicted_runs import cosines, gold_of, sts_run
-from scipy.stats import rankdata
+from predicted_runs import sts_run
 
 from bench.compare.items import disagreements
 from bench.records import Run, RunRecord, RunsFolder, Score
@@ -25,31 +24,6 @@ def stored(runs: Path, method: str, score: Score, said: Any, gold: np.ndarray) -
     arrays = {"prediction": said, "gold": gold}
     RunsFolder(runs).write_predictions(made.run_id, score.task, score.protocol, arrays)
     return made
-
-
-def test_pairs_whose_ranks_are_furthest_apart_come_first(tmp_path: Path) -> None:
-    tasks = ("STS12", "STS13", "STS14")
-    ids = [sts_run(tmp_path, name, 1, 0.5, tasks=tasks).run_id for name in ("one", "two")]
-    command = ("compare", *ids, "--runs", tmp_path, "--items", "--format", "json")
-    content = json.loads(bench(*command, "--task", "STS13", "--top", "7").stdout)
-    assert content["schema"] == "bench.items/1" and content["runs"] == ids
-    (task,) = content["tasks"]
-    a = cosines("one", 1, "STS13", 0.5)
-    b = cosines("two", 1, "STS13", 0.5)
-    gold = gold_of("STS13")
-    apart = 100 * np.abs(rankdata(a) - rankdata(b)) / (len(a) - 1)
-    furthest = np.argsort(-apart, kind="stable")[:7] + 1
-    assert [item["number"] for item in task["items"]] == furthest.tolist()
-    for item in task["items"]:
-        i = item["number"] - 1
-        assert item["apart"] == pytest.approx(apart[i]) and item["texts"] is None
-        values = [item[key]["value"] for key in ("gold", "first", "second")]
-        assert values == [gold[i], a[i], b[i]]
-        place = 100 * (rankdata(gold)[i] - 1) / (len(gold) - 1)
-        assert item["gold"]["place"] == pytest.approx(place)
-    assert task["differ"] == int((apart > 0).sum())
-    several = json.loads(bench(*command, "--task", "STS12,STS14").stdout)["tasks"]
-    assert [one["task"] for one in several] == ["STS12", "STS14"]
 
 
 @pytest.mark.parametrize(
@@ -107,12 +81,6 @@ def test_the_sentences_are_those_of_the_data(shared: Path, tmp_path: Path) -> No
         assert item["gold"]["value"] == pairs.gold[i]
         assert " ".join(pairs.sentences1[i].split()) in " ".join(done.stdout.split())
     assert "texts are not available: " in bench(*arguments, "--data", tmp_path / "nowhere").stdout
-
-
-def test_a_table_for_each_task(tmp_path: Path, snapshot: Any) -> None:
-    ids = [sts_run(tmp_path, name, 1, 0.5, tasks=("STS12",)).run_id for name in ("one", "two")]
-    shown = bench("compare", *ids, "--runs", tmp_path, "--items", "--top", "3", COLUMNS="80").stdout
-    assert shown == snapshot
 
 
 def test_items_that_cannot_be_shown_give_the_reason(tmp_path: Path) -> None:

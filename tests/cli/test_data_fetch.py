@@ -151,41 +151,6 @@ def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
     assert "bench data fetch glove-840b" in bench(*command, "--offline").stderr
 
 
-def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(
-    hub: StandInHub, cache: Path, tmp_path: Path
-) -> None:
-    what = "run --method promcse --backbone roberta-large --setting supervised --dry-run"
-    command = (*argv(what), "--device", "cpu", "--runs", tmp_path / "runs")
-    done = bench(*command)
-    assert done.exit_code == 0 and done.stderr == "" and not (tmp_path / "runs").exists()
-    assert "nli_for_simcse.csv" in done.stdout and "275,601 rows" in done.stdout
-    batch, epochs = 512, 10
-    assert f" {epochs * -(-275_601 // batch):,} " in done.stdout
-    assert "download   1.5 GB: roberta-large 1.4 GB, nli 48.0 MB, sts data " in done.stdout
-    fetched = bench(*command, "--all").stdout.partition(" MB  licence ")[2].splitlines()[1:]
-    rows = {line.split()[0]: line.split()[1] for line in fetched if len(line.split()) > 2}
-    assert {"STS12": "0.4", "SICK-R": "1.1", "nli": "48.0"}.items() <= rows.items()
-    assert 1_420 < float(rows["roberta-large"].replace(",", "")) < 1_430  # 355.4 million floats
-    (one,) = [json.loads(line) for line in bench(*command, "--json").stdout.splitlines()]
-    assert (one["run_id"], one["fingerprint"], one["steps"]) == (None, None, 5390)
-    licences = {each["name"]: each["licence"] for each in one["to_fetch"]}
-    assert licences["roberta-large"] == "MIT" and licences["nli"] == "CC BY-SA; MNLI mixed"
-    assert len(licences) == 9
-    offline = bench(*command, "--offline")
-    assert offline.exit_code == 0 and "--offline forbids fetching" in offline.stdout
-    run = [word for word in command if word != "--dry-run"]
-    assert "STS12" in error_line(bench(*run, "--offline"))
-    assert hub.requests == []
-
-
-def test_two_backbones_that_are_not_here_are_two_runs(
-    hub: StandInHub, cache: Path, tmp_path: Path
-) -> None:
-    what = "run --method cls --backbone a/model,b/model --suite check --dry-run --json --runs"
-    plans = bench(*argv(what), tmp_path).stdout.splitlines()
-    assert [json.loads(line)["backbone"] for line in plans] == ["a/model", "b/model"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["nothing", "file", "empty"])
 def test_data_that_is_not_there_opens_no_connection(
@@ -288,7 +253,7 @@ def test_an_offline_run_opens_no_socket(tmp_path: Path) -> None:
     assert "socket" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_net_of_that_test_catches_a_connection(tmp_path: Path) -> None:
     done = without_sockets("data fetch STS12", tmp_path)
     said = ("a socket was opened", "a connection was tried")

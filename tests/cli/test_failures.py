@@ -12,7 +12,6 @@ import pytest
 from click.testing import Result
 from commands import argv, bench
 from models import sentences
-from run_log import started_runs
 from run_parts import run_parts
 
 from bench.records import RunsFolder
@@ -52,6 +51,7 @@ class InOnePiece(Fragile):
         return self.loss(self.views(batch), batch)
 '''
 ROWS = 40
+pytestmark = pytest.mark.usefixtures("short_check")
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def files_at_most(size: int) -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", [0, 20_000])
+@pytest.mark.parametrize("room", [pytest.param(0, marks=pytest.mark.nightly), 20_000])
 def test_a_full_disk_ends_the_run_with_one_line_and_the_same_command_goes_on(
     text: Path, tiny: str, room: int
 ) -> None:
@@ -167,10 +167,3 @@ def test_a_gpu_that_failed_ends_the_command_and_the_other_seeds_are_not_tried(
     assert error.endswith("RuntimeError: CUDA error: device-side assert triggered")
     assert "the same command goes on" in hint
     assert RunsFolder(the_run(text).parent).read(the_run(text).name).status == "failed"
-
-
-def test_a_run_names_device_and_precision_first(text: Path, tiny: str) -> None:
-    plan, starts, first, *_ = bench_run(text, tiny).stderr.splitlines()
-    assert plan.startswith("Plan: 1 run of fragile, unsupervised, on ")
-    assert started_runs(starts)
-    assert re.fullmatch(r"  device cpu: .*, precision fp32", first)

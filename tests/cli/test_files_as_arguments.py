@@ -1,49 +1,19 @@
-"""FILE.py among the arguments of a verb is a plugin file, and every option that is printed
-somewhere is in the help.
-"""
+"""Methods and files among the arguments, and every option that a page names is in the help."""
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
 
 import click
 import pytest
-from commands import bench, error_line
+from commands import argv, bench, error_line
 
-from bench.cli import VERBS, main
-from bench.cli.verbs import TAKES_PLUGINS, with_plugin_options
+from bench.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def command_of(verb: str) -> click.Command:
-    command = main.get_command(click.Context(main), verb)
-    assert command is not None
-    return command
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("MODEL pairs.py", "MODEL --plugin pairs.py"),
-        ("--plugin pairs.py MODEL", "--plugin pairs.py MODEL"),
-        ("MODEL --runs odd.py a.py b.py", "MODEL --runs odd.py --plugin a.py --plugin b.py"),
-        ("MODEL --plugin=pairs.py", "MODEL --plugin=pairs.py"),
-    ],
-)
-def test_a_python_file_among_the_arguments_is_a_plugin(words: str, expected: str) -> None:
-    assert with_plugin_options(command_of("evaluate"), words.split()) == expected.split()
-
-
-@pytest.mark.parametrize("verb", TAKES_PLUGINS)
-def test_every_verb_that_takes_plugin_files_has_the_option(verb: str) -> None:
-    assert "--plugin" in {name for param in command_of(verb).params for name in param.opts}
-
-
-def test_a_missing_plugin_file_is_one_line(tmp_path: Path) -> None:
-    assert "nowhere.py" in error_line(bench("compare", "nowhere.py", "--runs", tmp_path))
 
 
 def test_data_among_the_models_is_for_the_option_suite(
@@ -78,11 +48,33 @@ def test_options_on_the_pages_are_in_the_help() -> None:
     assert hidden == {}
 
 
-def test_the_nearest_option_is_suggested() -> None:
-    assert "--suite" in bench("run", "simcse", "--suit", "check").stderr
+PLUGIN = """
+import numpy as np
+from bench.method import Method
+
+class A(Method):
+    name = "first-of-file"
+    def encode(self, sentences):
+        return np.array([[len(s), 1] for s in sentences], dtype=np.float32)
+
+class B(A):
+    name = "second-of-file"
+"""
 
 
-def test_no_option_is_hidden() -> None:
-    for verb in VERBS:
-        for param in command_of(verb).params:
-            assert not getattr(param, "hidden", False), f"bench {verb} {param.name}"
+@pytest.mark.parametrize(
+    ("line", "methods"),
+    [
+        ("mine.py cls", "first-of-file second-of-file cls"),
+        ("--seeds 1 mine.py --backbone builtin cls", "first-of-file second-of-file cls"),
+    ],
+)
+def test_methods_and_files_need_no_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, methods: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    done = bench(*argv(f"run {line} --suite check --dry-run --json"))
+    assert done.exit_code == 0, done.stderr
+    ids = [json.loads(plan)["run_id"] for plan in done.stdout.splitlines()]
+    assert [one.partition("-builtin")[0] for one in ids] == methods.split()

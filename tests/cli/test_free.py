@@ -9,7 +9,7 @@ from commands import bench, error_line, tree
 from factories import record
 
 from bench.records import RunsFolder
-from bench.records.sizes import bytes_below, measure_runs
+from bench.records.sizes import measure_runs
 
 
 @pytest.fixture
@@ -24,13 +24,6 @@ def store(tmp_path: Path) -> RunsFolder:
         (folder / name).mkdir()
         (folder / name / "file").write_bytes(bytes(size))
     return store
-
-
-def test_sizes_are_those_of_the_files(store: RunsFolder) -> None:
-    largest, other = measure_runs(store)
-    assert (largest.checkpoint, other.checkpoint, other.vectors) == (2000, 0, 0)
-    assert largest.vectors == 3000
-    assert largest.total == bytes_below(store.folder(largest.run_id))
 
 
 def test_a_link_is_not_followed_and_its_run_is_left(store: RunsFolder, tmp_path: Path) -> None:

@@ -66,14 +66,3 @@ def test_no_line_of_a_list_of_verbs_is_cut() -> None:
     for words in ((), ("data",)):
         listed = bench(*words, "--help", COLUMNS="80").stdout
         assert "..." not in listed.partition("Commands:")[2], listed
-
-
-def test_half_a_sentence_is_found() -> None:
-    for text in (
-        "Change a value; it is the same in all trials, and is not  May be repeated.",
-        "Names of runs (those of a folder.",
-        "Names of runs",
-        "Names of runs and.",
-        "Runs of the. Others too.",
-    ):
-        assert problems(text), text

@@ -104,6 +104,7 @@ def wrong(text: str) -> list[str]:
     return found
 
 
+@pytest.mark.nightly
 def test_every_command_and_option_in_a_message_is_there() -> None:
     found = {}
     folders = (Path(package.__file__).parent, Path(methods.__file__).parent)
@@ -119,19 +120,3 @@ def test_commands_in_the_hints_of_data_sets_exist() -> None:
     from bench.data.sets import data_sets
 
     assert {one.name: hits for one in data_sets().values() if (hits := wrong(one.get))} == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "hits"),
-    [
-        ("bench fetch sts", ["bench fetch"]),
-        ("bench compare RUN --fresh", ["bench compare RUN --fresh"]),
-        ("--set lr=1, or --no-such-option", ["--no-such-option"]),
-        ("bench data fetch STS12 --data DIR; copy DIR here, then --data DIR", []),
-        ("bench data fetch X --runs DIR", ["bench data fetch --runs"]),
-    ],
-)
-def test_the_check_finds_commands_that_do_not_exist(text: str, hits: list[str]) -> None:
-    assert [hit.replace(" RUN", "") for hit in wrong(text)] == [
-        hit.replace(" RUN", "") for hit in hits
-    ]

@@ -1,4 +1,4 @@
-"""LoRA from the command line: trained, resumed, exported, continued, scored, refused."""
+"""LoRA from the command line: planned, exported, continued, scored, refused."""
 
 from __future__ import annotations
 
@@ -28,16 +28,20 @@ SHORT = "--set batch_size=8 --set max_steps=4 --set select_on=last"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a tiny decoder and a text."""
+    """A folder with a tiny decoder, a text and rated pairs."""
     folder = tmp_path_factory.mktemp("lora")
     tiny_qwen3(folder / "qwen3")
     (folder / "text.txt").write_text("\n".join(sentences(64, seed=6)) + "\n")
+    pairs = zip(sentences(40, seed=7), sentences(40, seed=8), strict=True)
+    rows = [f"{first}\t{second}\t{number % 6}" for number, (first, second) in enumerate(pairs)]
+    (folder / "pairs.tsv").write_text("\n".join(["sentence1\tsentence2\tscore", *rows]) + "\n")
     return folder
 
 
 def words(place: Path, method: str = "simcse", backbone: str = "", more: str = LORA) -> list[str]:
     backbone = backbone or str(place / "qwen3")
-    options = f"--backbone {backbone} --corpus {place / 'text.txt'} --suite check --device cpu"
+    where = f"--corpus {place / 'text.txt'} --suite {place / 'pairs.tsv'}"
+    options = f"--backbone {backbone} {where} --device cpu"
     return f"run {method} --precision fp32 {options} {SHORT} {more}".split()
 
 
@@ -71,24 +75,6 @@ def vectors_of(folder: Path) -> np.ndarray:
     return np.asarray(model.encode(TEXTS, show_progress_bar=False))
 
 
-def test_the_checkpoint_holds_the_adapter_and_the_head_alone(tiny: str, place: Path, run: Path):
-    tensors = load_file(run / "checkpoint" / "trained.safetensors")
-    assert tensors and all("lora_" in name for name in tensors)
-    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
-    record = record_of(run)
-    count = sum(tensor.numel() for tensor in tensors.values())
-    assert record["cost"]["trainable_parts"] == {"adapter": count}
-    assert record["cost"]["total_parameters"] > 3 * count
-    recipe = {key: value["value"] for key, value in record["recipe"].items()}
-    assert recipe["lora_alpha"] == 8.0 and recipe["lora_targets"] == "all"
-    assert "base_dtype" not in recipe and "attention" not in recipe
-    with_head = done(place, "with-head", "--set adapter=lora --set lora_targets=query", tiny)
-    parts = record_of(with_head)["cost"]["trainable_parts"]
-    assert parts.keys() == {"adapter", "head"}
-    names = load_file(with_head / "checkpoint" / "trained.safetensors")
-    assert {name.split(".")[0] for name in names if "lora_" not in name} == {"head"}
-
-
 def test_values_are_in_an_identity_only_if_they_are_set(place: Path):
     def planned(more: str) -> Any:
         said = bench(
@@ -106,21 +92,7 @@ def test_values_are_in_an_identity_only_if_they_are_set(place: Path):
     assert planned("--set adapter=lora")["trained_parameters"] < plain["trained_parameters"]
 
 
-@pytest.mark.slow(seconds=10)
-def test_an_export_has_the_vectors_merged_and_unmerged(place: Path, run: Path, method: Any):
-    wanted = method.encode(TEXTS)
-    for options, file in (([], "model.safetensors"), (["--unmerged"], "adapter_model.safetensors")):
-        folder = place / f"export{len(options)}"
-        said = bench("export", run, "--to", folder, *options)
-        assert said.exit_code == 0, said.stderr
-        assert (folder / file).is_file()
-        np.testing.assert_allclose(vectors_of(folder), wanted, rtol=0, atol=2e-5)
-    settings = json.loads((place / "export1" / "adapter_config.json").read_text())
-    assert settings["base_model_name_or_path"] == str(place / "qwen3") and settings["r"] == 4
-    assert not (place / "export1" / "model.safetensors").exists()
-
-
-@pytest.mark.slow(seconds=10)
+@pytest.mark.nightly
 def test_attention_to_both_sides_survives(place: Path):
     both = f"{LORA} --set attention=bidirectional --set pooling=cls --set head=false"
     run = done(place, "both", both)
@@ -165,6 +137,7 @@ def test_a_run_goes_on_merged_or_with_its_adapter(place: Path, run: Path, method
     torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("held_in", ["bf16", "4bit"])
 def test_a_narrow_base_is_trained_and_scored_in_float32(place: Path, held_in: str):
     more = f"{LORA} {AVERAGE} --set base_dtype={held_in} --set gradient_checkpointing=true"
@@ -178,7 +151,7 @@ def test_a_narrow_base_is_trained_and_scored_in_float32(place: Path, held_in: st
     whole = method.encode(TEXTS)
     alone = np.concatenate([method.encode([text]) for text in TEXTS])
     np.testing.assert_allclose(whole, alone, rtol=0, atol=1e-5)
-    said = bench("compare", "--runs", run.parent, "--suite", "check")
+    said = bench("compare", "--runs", run.parent)
     assert "scored in float32 on weights in" in " ".join(said.stdout.split()), said.stdout
     # the same weights, merged, as the backbone of another run
     merged = load(resolve(str(run)))
@@ -232,10 +205,11 @@ def test_a_reads_both_ways_value_is_refused_on_bert(tiny: str, place: Path):
     assert "reads both ways already" in said.stderr and "Traceback" not in said.output
 
 
+@pytest.mark.usefixtures("short_check")
 def test_attention_is_a_value_of_methods_without_training_too(place: Path):
     found = []
     for more in ("", "--set attention=bidirectional", "--set base_dtype=bf16"):
-        options = f"--backbone {place / 'qwen3'} --suite check --device cpu {more}".split()
+        options = f"--backbone {place / 'qwen3'} --suite check {more}".split()
         runs = place / f"untrained{len(found)}"
         said = bench("run", "last-avg", *options, "--runs", runs)
         assert said.exit_code == 0, said.stderr
@@ -243,7 +217,7 @@ def test_attention_is_a_value_of_methods_without_training_too(place: Path):
     assert len(set(found)) == 3
 
 
-@pytest.mark.slow(seconds=10)
+@pytest.mark.nightly
 def test_an_adapter_of_peft_or_of_an_export_is_evaluated(place: Path, run: Path):
     """The same adapter three ways: the run, the folder of its export, the bare files of peft."""
     scores = [record_of(run)["scores"][0]["value"]]
@@ -255,7 +229,7 @@ def test_an_adapter_of_peft_or_of_an_export_is_evaluated(place: Path, run: Path)
         (bare / name).write_bytes((whole / name).read_bytes())
     for folder, values in ((whole, ()), (bare, ("--set", "pooling=mean"))):
         runs = place / f"evaluated-{folder.name}"
-        said = bench("evaluate", folder, "--suite", "check", *values, "--runs", runs)
+        said = bench("evaluate", folder, "--suite", place / "pairs.tsv", *values, "--runs", runs)
         assert said.exit_code == 0, said.stderr
         scores.append(record_of(the_run(runs))["scores"][0]["value"])
     assert scores[1] == pytest.approx(scores[0], abs=1e-3)
@@ -263,5 +237,5 @@ def test_an_adapter_of_peft_or_of_an_export_is_evaluated(place: Path, run: Path)
     settings = json.loads((bare / "adapter_config.json").read_text())
     settings["base_model_name_or_path"] = "/nowhere/qwen9"
     (bare / "adapter_config.json").write_text(json.dumps(settings))
-    said = bench("evaluate", bare, "--suite", "check", "--set", "pooling=mean")
+    said = bench("evaluate", bare, "--suite", place / "pairs.tsv", "--set", "pooling=mean")
     assert "is an adapter of /nowhere/qwen9" in error_line(said)

@@ -22,8 +22,8 @@ RUNS = int(os.environ.get("BENCH_TEST_RUNS", 8))
 PROCESSES = int(os.environ.get("BENCH_TEST_PROCESSES", 4))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", ["1-2", pytest.param("1", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("seeds", ["1-2", "1"])
 def test_two_terminals_with_one_command_share_its_seeds_and_both_end_with_0(
     seeds: str, tiny: str, tmp_path: Path
 ) -> None:

@@ -65,7 +65,7 @@ def new_machine(
 COMMAND = argv("run --method promcse --backbone roberta-large --setting supervised")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nothing_is_prepared_and_the_table_comes_out(
     new_machine: StandInHub, tmp_path: Path, no_network: list[object]
 ) -> None:

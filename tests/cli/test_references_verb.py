@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 
-from commands import bench, error_line
+from commands import bench
 
 
 def as_json(*arguments: str) -> list[dict[str, object]]:
     return [*map(json.loads, bench("references", *arguments, "--json").stdout.splitlines())]
-
-
-def test_a_table_as_printed_with_its_remarks(snapshot: object) -> None:
-    assert (
-        bench("references", "promcse:1", "--setting", "supervised", COLUMNS="80").stdout == snapshot
-    )
 
 
 def test_filters_know_our_names_and_theirs() -> None:
@@ -37,9 +31,3 @@ def test_the_audit_as_text_and_as_json() -> None:
         "best",
     }
     assert "4 published numbers, 0 remarks" in bench("references", "dcpcse:2", "--audit").stdout
-
-
-def test_mistakes_are_one_line(snapshot: object) -> None:
-    mistakes = ("promsce", "promcse:6", "promcse:9", "--method simsce", "--audit --kind mean")
-    mistakes += ("dcpcse:2 --backbone bert-base-uncased --task STS12",)
-    assert {text: error_line(bench("references", *text.split())) for text in mistakes} == snapshot

@@ -118,7 +118,7 @@ def test_a_table_run_for_real_and_again(trial: Trial, tmp_path: Path) -> None:
     assert tree(tmp_path / "runs") == before and again.stderr.count("nothing repeated") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_folder_of_the_printed_name_is_compared_and_agrees_with_bench_compare(
     trial: Trial, tiny: str, tmp_path: Path
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_folder_of_the_printed_name_is_compared_and_agrees_with_bench_compare(
         assert printed["difference"] == cells[task]["difference"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_figure_is_drawn_from_its_runs(trial: Trial, tmp_path: Path) -> None:
     done = bench("reproduce", "conpvp:figure5", *trial)
     assert done.exit_code == 0, done.output
@@ -160,7 +160,7 @@ def in_hub_cache(cache: Path, hub: str, folder: str | Path) -> None:
     (root / "refs" / "main").write_text("c" * 40)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_released_checkpoints_are_scored_and_nothing_is_trained(
     shared: Path, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

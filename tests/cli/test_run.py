@@ -10,13 +10,12 @@ import shlex
 import shutil
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 from click.testing import Result
-from commands import argv, bench, error_line, the_run, tree
+from commands import argv, bench, the_run, tree
 
 from bench.methods.simcse import SimCSE
 from bench.records import RunsFolder
@@ -85,32 +84,6 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(
         assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) == pytest.approx(wanted[row], abs=1e-5)
 
 
-def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(
-    finished: tuple[Path, Result], command: tuple[Any, ...]
-) -> None:
-    runs, first = finished
-    before = tree(runs)
-    again = bench(*command, "--runs", runs)
-    assert again.exit_code == 0
-    assert "was done already, nothing repeated" in again.stderr
-    assert tree(runs) == before
-    assert again.stdout == first.stdout
-
-
-@pytest.mark.slow
-def test_fresh_does_it_again_with_the_same_result(
-    finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
-) -> None:
-    runs, _ = finished
-    copy = Path(shutil.copytree(runs, tmp_path / "runs"))
-    done = bench(*command, "--runs", copy, "--fresh")
-    assert done.exit_code == 0 and "nothing repeated" not in done.stderr
-    old, new = tree(runs), tree(copy)
-    assert old.keys() == new.keys()
-    checkpoint = next(name for name in old if name.endswith("trained.safetensors"))
-    assert old[checkpoint][1] == new[checkpoint][1] and old[checkpoint][0] != new[checkpoint][0]
-
-
 def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_training(
     finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
 ) -> None:
@@ -132,34 +105,7 @@ def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_trainin
     assert tree(the_run(copy) / "checkpoint") == before
 
 
-@pytest.mark.slow
-def test_a_stop_while_scoring_keeps_the_training(
-    command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bench.base.errors import Interrupted, RunFailed
-    from bench.run import scoring
-
-    by_a_plugin = ZeroDivisionError("by a\nplugin")
-    for error, code, status in (
-        (Interrupted("stopped while encoding"), 130, "interrupted"),
-        (RunFailed("no memory"), 1, "failed"),
-        (by_a_plugin, 1, "failed"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(scoring, "score_tasks", mock.Mock(side_effect=error))
-            done = bench(*command, "--runs", tmp_path)
-        line = error_line(done, code)
-        record = RunsFolder(tmp_path).read(the_run(tmp_path).name)
-        assert record.status == status and record.error and record.error in line
-        assert record.training is not None and record.training.steps == 8
-    trace = the_run(tmp_path) / "traceback.txt"
-    assert "by a plugin" in line and trace.read_text().startswith("Traceback")
-    before = tree(the_run(tmp_path) / "checkpoint")
-    assert bench(*command, "--runs", tmp_path).exit_code == 0
-    assert tree(the_run(tmp_path) / "checkpoint") == before and not trace.exists()
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_protocols_and_two_suites_are_one_run_and_each_is_scored_once(
     tiny: str, shared: Path, tmp_path: Path
 ) -> None:
@@ -208,3 +154,16 @@ def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(
     assert (found["mine"].status, found["cls"].status) == ("failed", "finished")
     assert found["mine"].error == error
     assert "in embed" in (runs / found["mine"].run_id / "traceback.txt").read_text()
+
+
+@pytest.mark.slow
+def test_a_damaged_record_is_made_anew(tiny: str, tmp_path: Path) -> None:
+    command = ("run", "--method", "cls", "--backbone", tiny, "--suite", "check", "--runs", tmp_path)
+    assert bench(*command).exit_code == 0
+    file = the_run(tmp_path) / "run.json"
+    whole = json.loads(file.read_text())
+    file.write_text("{")
+    assert "run.json" in bench("runs", "--runs", tmp_path).stderr
+    done = bench(*command)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(file.read_text())["scores"] == whole["scores"]

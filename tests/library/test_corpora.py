@@ -30,35 +30,9 @@ def read(corpus: Any) -> tuple[str, list[tuple[str, ...]]]:
     return opened.kind, list(opened.rows())
 
 
-def test_sentences_are_the_corpus_that_a_file_with_their_lines_is(tmp_path: Path) -> None:
-    sentences = ["One sentence.", " another ", "naïve 你好"]
-    file = tmp_path / "text.txt"
-    file.write_text("".join(f"{one}\n" for one in sentences), encoding="utf-8")
-    place = corpus_place(sentences)
-    assert place is not None and open_corpus_file(place).sha256 == open_corpus_file(file).sha256
-    assert corpus_place(iter(sentences)) == corpus_place(tuple(sentences)) == place
-    assert corpus_place(sentences[:2]) != place
-
-
 def test_a_line_break_is_part_of_its_sentence() -> None:
     kind, rows = read(["first\nsecond", "third"])
     assert kind == "sentences" and rows == [("first\nsecond",), ("third",)]
-
-
-@pytest.mark.parametrize(
-    "corpus",
-    [
-        PAIRS,
-        [list(pair) for pair in PAIRS],
-        ROWS,
-        {"sent0": [one for one, _ in PAIRS], "sent1": [two for _, two in PAIRS]},
-        [{"anchor": one, "positive": two} for one, two in PAIRS],
-    ],
-    ids=["tuples", "lists", "dictionaries", "columns", "other names"],
-)
-def test_pairs_come_in_many_ways(corpus: Any) -> None:
-    assert read(corpus) == ("pairs", PAIRS)
-    assert corpus_place(corpus) == corpus_place(PAIRS)
 
 
 def test_hard_negatives_labels_and_scores() -> None:
@@ -81,12 +55,6 @@ def test_a_dataset_and_its_columns() -> None:
     whole = datasets.DatasetDict(train=dataset, test=dataset)
     with pytest.raises(BenchError, match=r"splits train and test .*corpus=dataset\['train'\]"):
         corpus_place(whole)
-
-
-def test_a_data_frame() -> None:
-    pandas = pytest.importorskip("pandas")
-    assert read(pandas.DataFrame(ROWS)) == ("pairs", PAIRS)
-    assert read(pandas.Series(["a", "b"])) == ("sentences", [("a",), ("b",)])
 
 
 def test_a_path_and_a_name_stay_as_they_are(tmp_path: Path) -> None:
@@ -143,12 +111,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
     place = corpus_place([row])
     assert isinstance(place, str)
     assert json.loads(Path(place).read_text())["score"] == "0.5"
-
-
-@pytest.mark.parametrize("corpus", [{"a", "b"}, frozenset("ab"), {"sentence": {"a", "b"}}])
-def test_what_has_no_order_is_refused(corpus: object) -> None:
-    with pytest.raises(BenchError, match="order|no list"):
-        corpus_place(corpus)
 
 
 def test_what_is_read_once_in_its_order_is_a_corpus() -> None:

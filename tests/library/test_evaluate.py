@@ -142,13 +142,3 @@ def test_compare_takes_results_ids_and_folders(result: Any, runs: Path) -> None:
         bench.compare_runs([result, worse], baseline="simcse")
     with pytest.raises(UnknownName):
         bench.compare_runs(["nosuch"], runs=runs)
-
-
-def test_the_predictions_of_a_task_give_its_score(result: Any) -> None:
-    from scipy.stats import spearmanr
-
-    arrays = result.predictions("captions")
-    rank = 100 * spearmanr(arrays["prediction"], arrays["gold"]).statistic
-    assert rank == pytest.approx(result["captions"].value, abs=1e-4)
-    with pytest.raises(UnknownName, match="unknown task 'nothing'"):
-        result.predictions("nothing")

@@ -1,4 +1,4 @@
-"""``bench.evaluate`` of a folder gives the run of ``bench run``, and so does ``bench.train``."""
+"""``bench.evaluate`` of a folder gives the run of ``bench run``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from commands import bench as command
 from evaluated import CHECK
 
 import bench
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError
 
 
 @pytest.mark.slow
@@ -39,21 +39,3 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(
     assert {score.suite for score in again.scores} == {"check", "geometry"}
     assert again.record.fingerprint == made.record.fingerprint
     assert command("verify", made.folder).exit_code == 0
-
-
-@pytest.mark.slow
-def test_train_is_bench_run(tiny: str, tmp_path: Path) -> None:
-    from models import sentences
-
-    corpus = tmp_path / "text.txt"
-    corpus.write_text("\n".join(sentences(60, seed=8)) + "\n")
-    small = {"settings": {"batch_size": 8, "eval_steps": 3}, "runs": tmp_path / "r", **CHECK}
-    results = bench.train("simcse", backbone=tiny, corpus=corpus, seeds=[1, 2], **small)
-    assert [one.record.seed for one in results] == [1, 2]
-    assert all(one.record.training for one in results)
-    (row,) = results.table().tables[0].rows
-    assert len(row.runs) == 2
-    encoder = bench.load_run(results[0], device="cpu")
-    assert encoder.encode(["a"]).shape == (1, 32)
-    with pytest.raises(UnknownName, match="unknown method 'simsce'"):
-        bench.train("simsce")

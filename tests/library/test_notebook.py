@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 import types
 from pathlib import Path
@@ -91,51 +90,3 @@ def test_a_failure_is_the_last_line(screen: Screen, tmp_path: Path) -> None:
     with pytest.raises(bench.BenchError):
         bench.evaluate(changes, suites="check", device="cpu", runs=tmp_path)
     assert "failed: " in screen.outputs[0][-1] and "━" not in screen.outputs[0][-1]
-
-
-CELLS = (
-    """import bench
-from datasets import Dataset
-
-texts = [f"a {who} {does}" for who in ("man", "dog", "girl") for does in ("plays", "runs")]
-dataset = Dataset.from_dict({"text": texts})""",
-    """results = bench.train(
-    ["cls", "simcse"],
-    backbone=TINY,
-    corpus=dataset,
-    suites="pairs.tsv",
-    batch_size=3,
-    budget="2steps",
-)
-results""",
-    "comparison = bench.compare_runs(results, baseline='cls')\ncomparison.plot();",
-)
-
-
-@pytest.mark.slow(seconds=12)
-def test_a_notebook_trains_on_a_dataset_and_plots(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A real kernel shows one output of progress; a cell shows tables and plots."""
-    nbclient = pytest.importorskip("nbclient")
-    nbformat = pytest.importorskip("nbformat")
-    pytest.importorskip("datasets")
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
-    rows = ["a man runs\ta dog runs\t3", "a girl plays\ta man runs\t1", "a dog\tthe dog\t5"]
-    (tmp_path / "pairs.tsv").write_text("sentence1\tsentence2\tscore\n" + "\n".join(rows) + "\n")
-    cells = [nbformat.v4.new_code_cell(cell.replace("TINY", repr(tiny))) for cell in CELLS]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(
-        notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
-    _, trained, plotted = (cell.outputs for cell in notebook.cells)
-    assert [output.output_type for output in trained] == ["display_data", "execute_result"]
-    assert "(2 of 2): done: own" in trained[0].data["text/html"]
-    table = trained[1].data["text/html"]
-    assert "<table>" in table and "SimCSE" in table
-    assert "\nSimCSE " in trained[1].data["text/plain"], (
-        "the text of a table is returned, not shown"
-    )
-    (picture,) = (output for output in plotted if output.output_type == "display_data")
-    assert base64.b64decode(picture.data["image/png"]).startswith(b"\x89PNG")

@@ -4,9 +4,7 @@ recipe values, as a person writes them.
 
 from __future__ import annotations
 
-import inspect
 import linecache
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -16,8 +14,8 @@ from typing import Any
 import pytest
 
 import bench
-from bench.base.errors import BenchError, UnknownName
-from bench.library.arguments import find_methods, recipe_texts
+from bench.base.errors import BenchError
+from bench.library.arguments import recipe_texts
 from bench.method import plugins as known
 from bench.run.seeds import parse_seeds
 
@@ -144,23 +142,6 @@ def test_seeds_are_whole_numbers() -> None:
             parse_seeds(wrong)
 
 
-def test_methods_come_as_names_classes_and_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bench.methods.simcse import SimCSE
-
-    (tmp_path / "my_loss.py").write_text(dedent(CLASS))
-    file = str(tmp_path / "my_loss.py")
-    assert find_methods("simcse,promcse+eh", ())["methods"] == ("simcse", "promcse+eh")
-    assert find_methods(SimCSE, ())["methods"] == ("simcse",), (
-        "a class of this package is its method"
-    )
-    assert find_methods([file, "simcse"], ())["methods"] == ("mine", "simcse")
-    assert find_methods(typed(monkeypatch), ())["methods"] == ("mine",)
-    with pytest.raises(BenchError, match="defines the method 'mine', and so does the class Mine"):
-        find_methods([typed(monkeypatch), file], ())
-
-
 WRONG_CLASSES = {
     "an object": ("name = 'x'", "an object of the class Mine is not a method"),
     "no name": ('name = "mine"', "the class Mine has no name of its own"),
@@ -177,84 +158,3 @@ def test_a_class_that_is_no_method_is_one_line(case: str, monkeypatch: pytest.Mo
     with pytest.raises(BenchError) as caught:
         bench.train(cls() if case == "an object" else cls)
     assert said in str(caught.value) and "\n" not in str(caught.value)
-
-
-WRONG_ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
-    "misspelled": (
-        {"batchsize": 8},
-        "unknown argument 'batchsize' of bench.train; nearest: batch_size",
-    ),
-    "of the function": (
-        {"suite": "check"},
-        "unknown argument 'suite' of bench.train; nearest: suites",
-    ),
-    "another tool's name": ({"lr": 1e-5}, "(try: learning_rate=VALUE)"),
-    "another name of ours": ({"dataset": "x.txt"}, "(try: corpus=FILE)"),
-    "a value of the wrong type": ({"batch_size": "many"}, "batch_size=many"),
-    "a budget without a unit": ({"budget": 500}, "budget=500: expected a text"),
-    "a model as a backbone": ({"backbone": object()}, "of type object: expected a path or a name"),
-    "a number as a suite": ({"suites": 3}, "suites=3, of type int: expected a path or a name"),
-    "no suite": ({"suites": None}, "suites=None, of type NoneType"),
-    "a number as data": ({"data": 3}, "data=3, of type int"),
-    "settings in a list": ({"settings": ["a"]}, "settings=['a']: expected a dictionary"),
-    "no such method": ({"method": "simsce"}, "unknown method 'simsce'"),
-    "no method": ({"method": []}, "no method was named"),
-    "a class of something else": ({"method": dict}, "the class dict is not a method"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG_ARGUMENTS)
-def test_a_wrong_argument_is_one_line_and_nothing_is_written(case: str, tmp_path: Path) -> None:
-    arguments, said = WRONG_ARGUMENTS[case]
-    call = {"method": "simcse", "suites": "check", "corpus": "builtin", "device": "cpu"}
-    with pytest.raises(BenchError) as caught:
-        bench.train(**{**call, "runs": tmp_path / "runs", **arguments})
-    assert said in str(caught.value) and "\n" not in str(caught.value)
-    assert not (tmp_path / "runs").exists()
-
-
-def test_an_unknown_argument_of_evaluate_is_named_too() -> None:
-    with pytest.raises(
-        UnknownName, match="unknown argument 'suit' of bench.evaluate; nearest: suit"
-    ):
-        bench.evaluate("builtin", suit="check")
-
-
-def test_wrong_types_elsewhere_are_one_line_too() -> None:
-    for call in (
-        lambda: bench.compare_runs(3),
-        lambda: bench.load_runs(3),  # type: ignore[arg-type]
-        lambda: bench.verify_runs(3),  # type: ignore[arg-type]
-        lambda: bench.publish_runs(3),  # type: ignore[arg-type]
-        lambda: bench.evaluate("builtin", "check", name=3),  # type: ignore[arg-type]
-        lambda: bench.evaluate("builtin", "check", prefix=3),  # type: ignore[arg-type]
-        lambda: bench.evaluate("builtin", "check", server="x"),  # type: ignore[arg-type]
-        lambda: bench.evaluate("builtin", "check", prompts="x"),  # type: ignore[arg-type]
-    ):
-        with pytest.raises(BenchError) as caught:
-            call()
-        assert "\n" not in str(caught.value)
-
-
-def test_the_hint_of_an_error_is_in_its_text() -> None:
-    assert str(BenchError("no run", "bench run")) == "no run (try: bench run)"
-    assert str(BenchError("no run")) == "no run"
-
-
-def test_import_bench_loads_nothing_and_no_function_has_the_name_of_a_package() -> None:
-    code = (
-        "import bench, sys; print(sorted({'click', 'torch', 'numpy', 'rich'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-    packages = {path.name for path in Path(bench.__file__).parent.iterdir() if path.is_dir()}
-    assert not packages & set(bench.__all__)
-
-
-def test_import_bench_offers_every_function_of_the_library() -> None:
-    from bench import library
-
-    functions = {name for name in library.__all__ if inspect.isfunction(getattr(library, name))}
-    assert set(bench.__all__) == functions | {"BenchError", "__version__"}
-    assert all(getattr(bench, name) is getattr(library, name) for name in functions)
-    assert set(bench.__all__) <= set(dir(bench))

@@ -1,6 +1,4 @@
-"""``bench.verify_runs``, ``export_run``, ``load_run``, ``publish_runs`` and
-``search_recipes`` do the same as the verbs.
-"""
+"""``bench.verify_runs``, ``load_run`` and ``search_recipes`` do the same as the verbs."""
 
 from __future__ import annotations
 
@@ -63,47 +61,8 @@ def test_a_loaded_run_encodes_a_list(trained: Any) -> None:
         bench.load_run(3)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow(seconds=3)
-def test_an_export_gives_the_vectors_of_the_run(
-    trained: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    place = bench.export_run(trained, tmp_path / "model")
-    assert place == tmp_path / "model" and "loaded again" in capsys.readouterr().out
-    model = SentenceTransformer(str(place), device="cpu", local_files_only=True)
-    own = bench.load_run(trained, device="cpu").encode(WORDS)
-    assert np.allclose(model.encode(WORDS), own, atol=1e-5)
-    assert bench.export_run(trained, tmp_path / "model") == place, "the same export stays"
-    (place / "config.json").write_text("{}")
-    with pytest.raises(BenchError, match="exists already"):
-        bench.export_run(trained, tmp_path / "model")
-
-
-def test_a_wrong_argument_of_an_export_writes_nothing(trained: Any, tmp_path: Path) -> None:
-    wrong: list[dict[str, Any]] = [
-        {"to": 3},
-        {"to": tmp_path / "x", "format": "sentence-transformer"},
-    ]
-    for arguments in wrong:
-        with pytest.raises(BenchError):
-            bench.export_run(trained, **arguments)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow(seconds=4)
-def test_a_version_is_published(trained: Any, tmp_path: Path) -> None:
-    pytest.importorskip("adjustText")
-    runs = trained.folder.parent
-    preview = bench.publish_runs(tmp_path, runs=runs, preview=True)
-    assert preview.folder == tmp_path / "preview" and (preview.folder / "index.html").is_file()
-    made = bench.publish_runs(tmp_path, runs=runs, title="Ours")
-    assert made.name == "v1" and made.board.title == "Ours" and not made.refused
-    assert bench.publish_runs(tmp_path, runs=runs).folder is None, "nothing is new"
-    assert bench.verify_runs(made.folder).agree
-
-
-@pytest.mark.slow(seconds=6)
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
 def test_a_search_finds_recipes_that_train_takes(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,31 +16,12 @@ from typing import Any
 
 import pytest
 from commands import bench, error_line
-from finished_runs import at_work, finished, logs, saved, states
+from finished_runs import at_work, logs, saved, states
 
 from bench.base.errors import BenchError
 from bench.method.config import RunConfig
 from bench.run import local
 from bench.run.target import Target, parse_target
-
-
-@pytest.mark.parametrize(
-    ("text", "target"),
-    [
-        ("local", Target(name="local")),
-        ("local:8", Target(name="local", parallel=8)),
-        ("local:8,retries=1", Target(name="local", parallel=8, retries=1)),
-        ("local:parallel=2,cpus=4", Target(name="local", parallel=2, cpus=4)),
-    ],
-)
-def test_a_target_like_the_others(text: str, target: Target) -> None:
-    assert parse_target(text) == target and not target.elsewhere
-
-
-@pytest.mark.parametrize("text", ["local:0", "local:x", "local:8,gpus=1", "local:-1"])
-def test_bad_numbers_of_processes_are_refused(text: str) -> None:
-    with pytest.raises(BenchError):
-        parse_target(text)
 
 
 def test_the_cards_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,22 +129,6 @@ def test_a_stop_asks_each_worker_once_and_starts_no_more(
 def test_a_worker_does_one_run_here(plan: tuple[str, ...]) -> None:
     line = error_line(bench(*plan, "--on", "local:2", "--only", "x"))
     assert "--only cannot be combined with --on local" in line
-
-
-@pytest.mark.nightly
-@pytest.mark.slow(seconds=30)
-def test_runs_of_two_processes_are_those_of_one(plan: tuple[str, ...], tmp_path: Path) -> None:
-    """The second command finds nothing to do, and has the same scores."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    options = [*plan, "--seeds", "1-2", "--precision", "fp32"]
-    assert bench(*options, "--runs", one).exit_code == 0
-    done = bench(*options, "--runs", two, "--on", "local:2")
-    assert done.exit_code == 0, done.stderr
-    assert finished(two) == finished(one)
-    assert "2 finished" in done.stderr and "records:" in done.stdout
-    again = bench(*options, "--runs", two, "--on", "local:2", "--json")
-    assert again.exit_code == 0 and len(again.stdout.splitlines()) == 2
-    assert len(list(two.glob(".jobs/*"))) == 1
 
 
 @pytest.mark.nightly

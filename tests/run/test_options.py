@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 import pytest
 
 from bench.base.errors import BenchError
-from bench.base.text import comma_list
 from bench.cli.run import run
 from bench.cli.run_options import plan_of
-from bench.method.config import KINDS, OPTIONS, RunConfig
+from bench.method.config import KINDS, RunConfig
 from bench.run.plan_toml import Plan
 
 PLUGIN = """
@@ -36,18 +34,6 @@ def plan(*words: str) -> Plan:
 def only(*words: str) -> RunConfig:
     (config,) = plan(*words).runs
     return config
-
-
-def test_every_field_is_an_option_or_has_another_way() -> None:
-    """Each option is declared by its field alone: name, type, default and help."""
-    ways = {"names", "variant", "compile", "wait_seconds", "save_seconds", "command"}
-    assert KINDS.keys() - OPTIONS.keys() == ways
-    shown = {param.name: param for param in run.params}
-    for name, option in OPTIONS.items():
-        param = shown[name]
-        assert param.opts == [option.name]
-        assert isinstance(param, click.Option) and option.help in str(param.help)
-    assert only("simcse") == RunConfig(methods=("simcse",)), "help promises these defaults"
 
 
 def test_methods_come_from_targets_and_from_plugin_files(tmp_path: Path) -> None:
@@ -99,8 +85,3 @@ def test_options_replace_the_values_of_a_plan_file(tmp_path: Path) -> None:
     Plan((RunConfig(methods=("cls",), backbones=("a",), names=("A",)),)).write(file)
     (config,) = plan("--plan", str(file), "--backbone", "b").runs
     assert config.backbones == ("b",) and config.names == ()
-
-
-def test_lists_with_commas() -> None:
-    assert comma_list(" a, b,,c ") == ("a", "b", "c")
-    assert comma_list(None) == comma_list("") == comma_list(" , ") == ()

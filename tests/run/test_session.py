@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from commands import argv, bench, error_line
+from commands import argv, bench
 from run_log import started_runs
 
 import bench as library
-from bench.base.errors import BenchError, RunFailed, RunLocked
+from bench.base.errors import RunFailed, RunLocked
 from bench.method.config import RunConfig
 from bench.records import RunsFolder
 from bench.run import session as module
@@ -83,23 +83,6 @@ def run_all(
     return run_all
 
 
-def test_a_failed_run_does_not_stop_the_next_ones(run_all: Any) -> None:
-    def execute(run: Any, seconds: float) -> str:
-        if run.run_id == "b":
-            raise RunFailed("out of luck")
-        return str(run.run_id).upper()
-
-    ends, lines = run_all(execute, [planned("a", "odd"), planned("b", "odd"), planned("c", "new")])
-    assert [end.record for end in ends] == ["A", None, "C"]
-    assert str(ends[1].error) == "out of luck" and ends[0].error is None
-    assert lines == [
-        "3 runs",
-        *("start a 1", "note odd", "done A"),
-        "start b 2",
-        *("start c 3", "note new", "done C"),
-    ]
-
-
 def test_a_run_of_another_process_comes_last_and_is_waited_for(run_all: Any) -> None:
     calls: list[tuple[str, float]] = []
 
@@ -129,28 +112,6 @@ def test_ranks_that_no_longer_agree_end_the_session(run_all: Any) -> None:
         run_all(execute, runs, ranks=SimpleNamespace(broken=True))
     ends, _ = run_all(execute, runs, ranks=SimpleNamespace(broken=False))
     assert len(ends) == 2
-
-
-WRONG = {
-    "method": ("simsce", {"method": "simsce"}),
-    "corpus": ("simcse --corpus no.txt", {"corpus": "no.txt"}),
-    "data": ("simcse --data /nothing", {"data": "/nothing"}),
-    "suite": ("simcse --suite stss", {"suites": "stss"}),
-    "variant": ("simcse+energy", {"method": "simcse+energy"}),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_python_and_the_command_line_have_the_same_errors(case: str, tmp_path: Path) -> None:
-    words, arguments = WRONG[case]
-    defaults = "" if "--suite" in words else " --suite check"
-    defaults += "" if "--corpus" in words else " --corpus builtin"
-    done = bench(*argv(f"run {words}{defaults} --device cpu"), "--runs", tmp_path / "runs")
-    call = {"method": "simcse", "suites": "check", "corpus": "builtin", "device": "cpu"}
-    with pytest.raises(BenchError) as caught:
-        library.train(**{**call, "runs": tmp_path / "runs", **arguments})
-    assert error_line(done) == f"error: {caught.value.message}"
-    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.slow(seconds=6)

@@ -19,6 +19,7 @@ from bench.run.finished import backbone_of, find_run, load_finished_run
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
 @pytest.mark.parametrize(
     ("method", "options"),
     [

@@ -196,7 +196,7 @@ def test_a_text_in_the_place_of_a_method_is_named() -> None:
     assert "--corpus y.txt trains on it" in done.stderr
 
 
-@pytest.mark.slow(seconds=12)
+@pytest.mark.nightly
 def test_the_boards_command_makes_the_run_again(tmp_path: Path) -> None:
     few = ["--suite", "check", "--budget", "2steps", "--set", "batch_size=4", "--precision", "fp32"]
     made = bench(

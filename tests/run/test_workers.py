@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import bench, error_line, tree
+from commands import bench, error_line
 from factories import record
-from finished_runs import finished
 
 from bench.base import devices
 from bench.method.config import RunConfig
@@ -18,8 +16,6 @@ from bench.records import RunsFolder
 from bench.run.jobs import new_batch
 from bench.run.plan_toml import Plan
 from bench.run.target import Target
-
-PLUGIN = "from bench.methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
 
 
 def lines_of(*arguments: Any) -> list[str]:
@@ -37,42 +33,6 @@ def words_of(line: str) -> list[str]:
 
 def after(option: str, words: list[str]) -> str:
     return words[words.index(option) + 1]
-
-
-@pytest.mark.nightly
-def test_every_line_works_by_sh_from_another_folder_with_an_empty_environment(
-    plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Paths have blanks and quotes, and a plugin is edited afterwards; the runs equal the local
-    executor's.
-    """
-    place, elsewhere = tmp_path / 'it\'s a "place" $(touch hit)', tmp_path / "elsewhere"
-    place.mkdir()
-    elsewhere.mkdir()
-    monkeypatch.chdir(place)
-    file = place / "mine.py"
-    file.write_text(PLUGIN)
-    own = [*plan, "--seeds", "1-2", "--plugin", "mine.py", "--precision", "fp32"]
-    own[own.index("--method") + 1] = "mine"
-    assert bench(*own, "--runs", "runs here", "--on", "commands:file=plan.txt").exit_code == 0
-    lines = (place / "plan.txt").read_text().splitlines()
-    assert len(lines) == 2
-    file.write_text("raise RuntimeError('edited after it was queued')\n")
-
-    def sh(line: str) -> str:
-        place: Any = {"cwd": elsewhere, "env": {}}
-        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, **place)
-        assert done.returncode == 0, done.stderr
-        return done.stderr
-
-    for line in lines:
-        sh(line)
-    assert not list(elsewhere.iterdir()) and not (place / "hit").exists()
-    file.write_text(PLUGIN)
-    assert bench(*own, "--device", "cpu", "--runs", "local").exit_code == 0
-    assert finished(place / "runs here") == finished(place / "local")
-    before = tree(place / "runs here")
-    assert "was done already" in sh(lines[0]) and tree(place / "runs here") == before
 
 
 def test_the_id_follows_from_the_options_and_not_from_the_machine_that_plans(

@@ -76,7 +76,7 @@ OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if own_backbone(REGISTRY
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
-@pytest.mark.matrix(every=8)
+@pytest.mark.matrix(every=16)
 @pytest.mark.parametrize(("name", "overrides"), OWN, ids=[name for name, _ in OWN])
 def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[str, str]) -> None:
     plugin = discover()[name]
@@ -262,13 +262,9 @@ class Hashed(Method):
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("source", "passes"),
-    [("hash", False), pytest.param("len", True, marks=pytest.mark.nightly)],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("source", "passes"), [("hash", False), ("len", True)])
 def test_vectors_that_differ_between_processes_are_caught(tmp_path, source, passes):
-    """The checks of tests/cli/test_lists.py pass in another process every day."""
     (tmp_path / "hashed.py").write_text(HASHED.replace("SOURCE", source), encoding="utf-8")
     (plugin,) = from_file(tmp_path / "hashed.py")
     (found,) = [
