@@ -12,7 +12,7 @@ from rich.console import Console
 from bench.base.collector import no_collection
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.base.text import comma_list
+from bench.base.text import comma_list, list_names
 from bench.base.typed import Count
 from bench.board.pages.board import comparison
 from bench.board.publish.versions import main_budget_of
@@ -142,6 +142,8 @@ def compare(
     """
     if as_json:
         form = _json_form(form)
+    if why is not None:
+        _check_alone(form, items=items, html=html is not None, all=everything)
     chosen_tasks = tuple(dict.fromkeys(comma_list(",".join(tasks))))
     run_filters = {
         "method": method,
@@ -158,8 +160,6 @@ def compare(
     if items:
         print_items(selected, chosen_tasks, top, data, files, form)
         return
-    if why is not None and form != "table":
-        raise BenchError(f"--why cannot be combined with --format {form}", "--format table")
     with no_collection(), Console(stderr=True).status("reading predictions"):
         tables = make_tables(
             selected,
@@ -176,6 +176,15 @@ def compare(
         return
     with no_collection():
         _print_tables(selected, tables, form, everything=everything, html=html)
+
+
+def _check_alone(form: str, **others: bool) -> None:
+    """Raise BenchError if --why is given with an option that it would leave without effect."""
+    given = [f"--{name}" for name, value in others.items() if value]
+    if form != "table":
+        given.append(f"--format {form}")
+    if given:
+        raise BenchError(f"--why cannot be combined with {list_names(given)}", "--why ROW alone")
 
 
 def _json_form(form: str) -> str:
