@@ -26,8 +26,6 @@ class Fault:
     """The connection is closed after this many bytes of the body."""
     wrong: bytes | None = None
     """Another body, under the same ETag."""
-    body: bytes = b"spoilt for the test"
-    """The body of an answer with ``status``."""
     hide_length: bool = False
     """No Content-Length: the end of the connection is the end of the file."""
     slow: float = 0.0
@@ -100,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
         fault = self.hub._spoilt(self.command, self.where)
         time.sleep(fault.silent if fault else 0)
         if fault and fault.status:
-            self._answer(fault.status, fault.body, fault.headers)
+            self._answer(fault.status, b"spoilt for the test", fault.headers)
         else:
             try:
                 self._route(fault or Fault(""))

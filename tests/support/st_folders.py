@@ -14,11 +14,11 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 WORDS = 'The Film was long slow and in the end worth every minute café naïve “ ” " . , query: a'
 
 
-def word_tokenizer(*, lower: bool = False, ends: bool = True, unigram: bool = False) -> Any:
+def word_tokenizer(*, ends: bool = True, unigram: bool = False) -> Any:
     """A tokenizer of whole words (or a unigram one), made from the words of the tests; ``ends``:
     <s> and </s> around a text.
     """
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     texts = [TEXT, TEXT.title(), WORDS, *sentences(40)]
@@ -32,8 +32,6 @@ def word_tokenizer(*, lower: bool = False, ends: bool = True, unigram: bool = Fa
         fast = Tokenizer(models.WordPiece(unk_token="<unk>"))
         fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=list(SPECIALS))
-    if lower:
-        fast.normalizer = normalizers.Lowercase()
     fast.train_from_iterator(texts, trainer)
     if ends:
         pair = [(token, fast.token_to_id(token)) for token in ("<s>", "</s>")]
