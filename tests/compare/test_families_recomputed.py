@@ -15,6 +15,7 @@ from bench.board.publish.version_files import board_json
 from bench.records import Run
 
 
+@pytest.mark.matrix(every=3)
 @pytest.mark.parametrize("suite", ["transfer", "clustering", "cxc"])
 def test_the_comparison_comes_out_again(tmp_path: Path, suite: str) -> None:
     methods = {"simcse": 0.8, "promcse": 0.6, "ct": 0.79}

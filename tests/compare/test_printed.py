@@ -47,6 +47,7 @@ def beside(*values: float, cell: ReferenceResult = STSB, why_not: str = "") -> R
     return one
 
 
+@pytest.mark.matrix(every=4)
 @pytest.mark.parametrize(
     ("rows", "ours_of", "print_of"),
     [

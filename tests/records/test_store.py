@@ -130,7 +130,7 @@ while True:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_kill_9_at_any_moment_leaves_a_whole_record(store: RunsFolder) -> None:
     code = WRITER.format(support=str(Path(__file__).parents[1] / "support"), runs=str(store.path))
     drawn = random.Random(3)

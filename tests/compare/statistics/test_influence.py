@@ -184,11 +184,12 @@ def test_clusters_of_two_tasks_are_those_of_a_cluster_bootstrap_in_a_loop() -> N
             )
         )
     drawn = []
+    members = [[np.flatnonzero(own == one) for one in range(150)] for own in cluster]
     for _ in range(1000):
         clusters = rng.integers(0, 150, 150)
         value = []
-        for p, own in zip(cells, cluster, strict=True):
-            items = np.concatenate([np.flatnonzero(own == one) for one in clusters])
+        for p, of in zip(cells, members, strict=True):
+            items = np.concatenate([of[one] for one in clusters])
             value.append(
                 100 * scipy.stats.spearmanr(p.prediction_SN[0][items], p.gold_N[items]).statistic
             )
