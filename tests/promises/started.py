@@ -1,6 +1,7 @@
 """``bench`` and Python as processes, and what they leave: all that tests of promises may use.
 
-Nothing of bench is imported here, so that these tests outlive what they check.
+Nothing of bench is imported here, so that these tests outlive what they check. Most processes begin
+with the libraries loaded (prepared.py); ``alone`` ones begin as a user's do.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+import prepared
+from prepared import environment
 
 BENCH = str(Path(sys.executable).with_name("bench"))
 """The command of the environment in which the tests run."""
@@ -42,31 +46,21 @@ class Done:
         return json.loads(self.out)
 
 
-def environment(**variables: str) -> dict[str, str]:
-    """Return the variables of a process: those of the tests, no folder of the user's, one thread."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
-    kept |= {
-        "BENCH_CACHE": os.environ.get("BENCH_CACHE", ""),
-        "COLUMNS": "200",
-        "HF_HUB_OFFLINE": "1",
-        "OMP_NUM_THREADS": "1",
-        "PYTHONWARNINGS": "default",
-    }
-    return kept | variables
-
-
 def bench(
     *words: str | Path,
     cwd: Path,
     code: int | None = 0,
     seconds: float = 600,
     env: Mapping[str, str] | None = None,
+    alone: bool = False,
 ) -> Done:
     """Run ``bench`` with these words in a folder, and return what it printed.
 
     Raises UnexpectedEnd if it ends with another exit code than ``code``; None allows every one.
     """
-    return _ended((BENCH, *map(str, words)), cwd, code, seconds, env or {})
+    return _ended(
+        [BENCH, *map(str, words)], None, cwd, code, seconds, environment(**env or {}), alone
+    )
 
 
 def python(
@@ -76,23 +70,26 @@ def python(
     code: int | None = 0,
     seconds: float = 600,
     env: Mapping[str, str] | None = None,
+    alone: bool = False,
 ) -> Done:
     """Run a script of Python, which may say ``import bench``, as :func:`bench` runs a command."""
-    return _ended((sys.executable, "-c", script, *map(str, words)), cwd, code, seconds, env or {})
+    return _ended(
+        ["-c", *map(str, words)], script, cwd, code, seconds, environment(**env or {}), alone
+    )
 
 
 def begun(
     *words: str | Path, cwd: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
     """Start ``bench`` in a session of its own, and do not wait: a test stops or kills it."""
-    return _begun((BENCH, *map(str, words)), cwd, env or {})
+    return _begun([BENCH, *map(str, words)], cwd, environment(**env or {}))
 
 
-def _begun(words: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[str]:
+def _begun(words: list[str], cwd: Path, variables: Mapping[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         words,
         cwd=cwd,
-        env=environment(**env),
+        env=variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -103,21 +100,30 @@ def _begun(words: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> subproc
 
 
 def _ended(
-    words: tuple[str, ...], cwd: Path, code: int | None, seconds: float, env: Mapping[str, str]
+    argv: list[str],
+    script: str | None,
+    cwd: Path,
+    code: int | None,
+    seconds: float,
+    variables: Mapping[str, str],
+    alone: bool,
 ) -> Done:
-    process = _begun(words, cwd, env)
-    try:
-        out, err = process.communicate(timeout=seconds)
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-    done = Done(words, process.returncode, out, err)
-    if code is not None and done.code != code:
-        said = (
-            f"{' '.join(words)}\nended with {done.code}, not {code}\n{out[-4000:]}\n{err[-4000:]}"
+    if alone or not prepared.fits(variables):
+        command = argv if script is None else [sys.executable, "-c", script, *argv[1:]]
+        process = _begun(command, cwd, variables)
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        end = process.returncode
+    else:
+        end, out, err = prepared.run(argv, script, cwd, variables, seconds)
+    if code is not None and end != code:
+        raise UnexpectedEnd(
+            f"{' '.join(argv)}\nended with {end}, not {code}\n{out[-4000:]}\n{err[-4000:]}"
         )
-        raise UnexpectedEnd(said)
-    return done
+    return Done(tuple(argv), end, out, err)
 
 
 def error_line(done: Done) -> str:

@@ -367,9 +367,12 @@ def test_an_export_executes_no_code_of_its_backbone_and_names_none(
 
 
 LITTLE_MEMORY = """
-import os, resource, sys
+import resource, sys
+from importlib.metadata import entry_points
 resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
-os.execv(sys.argv[1], sys.argv[1:])
+sys.argv = sys.argv[1:]
+(command,) = entry_points(group="console_scripts", name="bench")
+sys.exit(command.load()())
 """
 
 

@@ -53,7 +53,7 @@ MISTAKES = {
     "compare --runs empty": ["empty"],
     "compare --runs damaged": ["damaged"],
     "compare --runs kept nobody": ["nobody", "kept"],
-    "compare --runs kept --baseline nobody": ["nobody", "simcse"],
+    "compare --runs kept --baseline nobody": ["nobody", "SimCSE"],
     "compare --runs kept --method nobody": ["nobody", "simcse"],
     "compare --runs kept --suite stss": ["stss"],
     "compare --runs kept --task nothing": ["nothing", "pairs"],
@@ -65,7 +65,7 @@ MISTAKES = {
     "export --runs kept nobody --to new": ["nobody", "kept"],
     "publish --runs nowhere --out boards": ["nowhere"],
     "publish --runs empty --out boards": ["empty"],
-    "publish --runs kept --out boards --baseline nobody": ["nobody", "simcse"],
+    "publish --runs kept --out boards --baseline nobody": ["nobody", "SimCSE"],
     "submit --runs kept nobody --by Ada --to box": ["nobody", "kept"],
     "methods simsce": ["simsce", "simcse"],
     "suites stss": ["stss", "sts"],
@@ -187,7 +187,7 @@ def test_a_mistake_is_one_line_that_says_what_and_where_and_writes_nothing(
 def test_a_process_of_its_own_says_the_same(place: Path, ends: dict[str, End]) -> None:
     command = f"{OWN} nan.tsv"
     before = hashes(place)
-    done = bench(*command.split(), cwd=place, code=2)
+    done = bench(*command.split(), cwd=place, code=2, alone=True)
     assert (done.out, done.err) == (ends[command].out, ends[command].err)
     assert hashes(place) == before
 
@@ -272,7 +272,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 def test_a_full_disk_is_one_line_and_the_same_command_goes_on(tmp_path: Path, tiny: Path) -> None:
     words = ["run", "cls", "--backbone", str(tiny), "--suite", "pairs.tsv", "--plain"]
     write_pairs(tmp_path / "pairs.tsv")
-    full = python(FILES_AT_MOST, "2000", BENCH, *words, cwd=tmp_path, code=None)
+    # alone, for other processes print into files
+    full = python(FILES_AT_MOST, "2000", BENCH, *words, cwd=tmp_path, code=None, alone=True)
     assert full.code in (1, 2)
     line = error_line(full)
     assert "runs/cls-tiny" in line and ("File too large" in line or "cannot be written" in line), (

@@ -8,11 +8,12 @@ import re
 import shutil
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_a_row import in_a_row
 from started import bench, error_line, record, run_folders
 
 ROOT = Path(__file__).parents[2]
@@ -23,16 +24,19 @@ SUPERVISED = "simcse promcse dcpcse"
 NIGHTLY = (pytest.mark.nightly,)
 
 
-def printed_table(
-    paper: str, table: str, cwd: Path, verb: str = "references"
-) -> list[dict[str, Any]]:
-    """Return the printed values of a table, each with its source and the remarks of the audit.
+def printed_tables(
+    tables: Iterable[tuple[str, str]], cwd: Path, verb: str = "references"
+) -> list[list[dict[str, Any]]]:
+    """Return the printed values of tables, each with its source and the remarks of the audit.
 
     When ``bench papers`` has taken the place of ``bench references``, only this function changes.
     """
-    lines = bench(verb, f"{paper}:{table}", "--json", cwd=cwd).out.splitlines()
+    ends = in_a_row([[verb, f"{paper}:{table}", "--json"] for paper, table in tables], cwd)
     names = ("label", "setting", "task", "value", "std", "own_result", "source", "remarks")
-    return [{name: row[name] for name in names} for row in map(json.loads, lines)]
+    return [
+        [{name: row[name] for name in names} for row in map(json.loads, end.out.splitlines())]
+        for end in ends
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +55,10 @@ def test_every_printed_value_of_the_four_papers_is_as_printed(
 ) -> None:
     names = ("label", "setting", "task", "value", "std", "own_result")
     values = 0
-    for (paper, table), wanted in reference.items():
-        found = printed_table(paper, table, tmp_path)
+    printed = printed_tables(reference, tmp_path)
+    for (table, wanted), found in zip(reference.items(), printed, strict=True):
         given = Counter(tuple(row[name] for name in names) for row in wanted)
-        assert Counter(tuple(row[name] for name in names) for row in found) == given, (paper, table)
+        assert Counter(tuple(row[name] for name in names) for row in found) == given, table
         values += len(wanted) + sum(row["std"] is not None for row in wanted)
     assert len(reference) == 16 and values == 1186
 
@@ -64,7 +68,7 @@ def test_copied_values_name_their_source_and_false_averages_have_a_remark(
     reference: Any, tmp_path: Path
 ) -> None:
     """An average is false if its seven cells, whatever they were before rounding, cannot give it."""
-    found = printed_table("promcse", "1", tmp_path)
+    (found,) = printed_tables([("promcse", "1")], tmp_path)
     for row in found:
         assert row["own_result"] or row["source"], row
     cells, averages = defaultdict[Any, list[float]](list), dict[Any, float]()
@@ -104,7 +108,7 @@ def test_bench_papers_shows_a_table_as_printed(reference: Any, tmp_path: Path) -
     bench("--help", cwd=tmp_path)
     done = bench("papers", "promcse:1", "--json", code=None, cwd=tmp_path)
     assert done.code == 0, "bench papers shows no table"
-    found = printed_table("promcse", "1", tmp_path, "papers")
+    (found,) = printed_tables([("promcse", "1")], tmp_path, "papers")
     wanted = Counter((row["label"], row["task"], row["value"]) for row in reference["promcse", "1"])
     assert Counter((row["label"], row["task"], row["value"]) for row in found) == wanted
 

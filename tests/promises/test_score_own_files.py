@@ -193,6 +193,7 @@ def test_rated_pairs_in_every_format_are_scipys_spearman(answers: Answers) -> No
 
 
 @pytest.mark.promise(14)
+@pytest.mark.nightly
 def test_labelled_texts_are_predicted_by_sentevals_classifier(answers: Answers) -> None:
     wanted = nested(in_order(mixed(160)))
     assert 50 < wanted < 95

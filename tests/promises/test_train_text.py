@@ -301,6 +301,7 @@ scored("file", "same.txt", {})
 
 
 @pytest.mark.promise(7)
+@pytest.mark.nightly
 def test_a_data_set_of_the_hub_trains_as_the_same_rows_in_a_file(
     inputs: Path, tmp_path: Path
 ) -> None:
