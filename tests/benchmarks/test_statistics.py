@@ -12,6 +12,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.nightly  # the newest version is compared, and tables are drawn
+
 ROOT = Path(__file__).parents[2]
 PAGE = "".join(
     (ROOT / "docs" / name).read_text(encoding="utf-8")
@@ -50,7 +52,6 @@ def test_the_worlds_of_the_page(script: ModuleType) -> None:
         assert said is None or float(before) == pytest.approx(said, abs=0.015)
 
 
-@pytest.mark.nightly
 def test_the_rule_is_wrong_as_often_as_the_page_says(script: ModuleType) -> None:
     worlds = {one.name: one for one in script.worlds_where_nothing_differs()}
     rows = printed()
@@ -62,7 +63,6 @@ def test_the_rule_is_wrong_as_often_as_the_page_says(script: ModuleType) -> None
         assert float(now) < 0.6 * float(before)
 
 
-@pytest.mark.nightly
 def test_the_fourth_seed_helps_as_the_page_says(script: ModuleType) -> None:
     gains = {one.name: one for one in script.worlds_with_a_gain()}
     found = [
