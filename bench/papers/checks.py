@@ -21,7 +21,7 @@ from bench.papers.bounds import (
     impossible_accuracy,
     off_average,
 )
-from bench.papers.claims import TRAINED, claimed_gains, trained_shares
+from bench.papers.claims import TRAINED, claimed_gains, prompt_share
 from bench.papers.quoted import in_source
 from bench.papers.remark import Remark, format_printed, make_remark, name_cell
 
@@ -241,9 +241,9 @@ def _claims(every: Sequence[PrintedRow]) -> Iterator[Remark]:
             )
 
 
-def _trained_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
-    """Yield shares of trained parameters that a text claims (``trained.tsv``), if the authors' code
-    trains a larger share."""
+def _prompt_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
+    """Yield shares of trained parameters that a text claims (``trained.tsv``), if the prompt that
+    the paper describes has another share."""
     claims = {
         (row["paper"], row["table"], row["setting"], row["label"]): row
         for row in read_rows(TRAINED)
@@ -253,17 +253,12 @@ def _trained_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
         claim = claims.get((cell.paper, cell.table, cell.setting, cell.label))
         if claim is None:
             continue
-        prompt, head, lm_head = trained_shares(
-            cell.backbone, int(claim["prompt_length"]), lm_head=bool(claim["lm_head"])
-        )
-        if prompt + head + lm_head > float(claim["claimed"]) + half_unit(claim["claimed"]):
+        share = prompt_share(cell.backbone, int(claim["prompt_length"]))
+        if abs(share - float(claim["claimed"])) > half_unit(claim["claimed"]):
             text = (
-                f"{claim['place']} claims around {claim['claimed']} % trained parameters; the "
-                f"prompt has {prompt:.2f} %"
-                f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
+                f"{claim['place']} claims around {claim['claimed']} % trained parameters; a prompt "
+                f"of {claim['prompt_length']} vectors in each layer has {share:.3f} %"
             )
-            if lm_head:
-                text += f", with the LM head {prompt + head + lm_head:.0f} %"
             yield make_remark("claim", cell, text, row=True)
 
 
@@ -273,7 +268,7 @@ CHECKS: tuple[Callable[[Sequence[PrintedRow]], Iterator[Remark]], ...] = (
     _printed_elsewhere,
     _same_numbers,
     _claims,
-    _trained_shares,
+    _prompt_shares,
     _quotations,
     _best_of,
     _other_conditions,

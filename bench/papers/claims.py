@@ -73,26 +73,17 @@ def _printed_cell(row: dict[str, str], table: str, label: str) -> ReferenceResul
     )
 
 
-SIZES = {  # layers, width, vocabulary, parameters without the heads of pretraining
-    "bert-base-uncased": (12, 768, 30_522, 109_482_240),
-    "bert-large-uncased": (24, 1024, 30_522, 335_141_888),
-    "roberta-base": (12, 768, 50_265, 124_645_632),
-    "roberta-large": (24, 1024, 50_265, 355_359_744),
+SIZES = {  # layers, width, parameters without the heads of pretraining
+    "bert-base-uncased": (12, 768, 109_482_240),
+    "bert-large-uncased": (24, 1024, 335_141_888),
+    "roberta-base": (12, 768, 124_645_632),
+    "roberta-large": (24, 1024, 355_359_744),
 }
 
 
-def trained_shares(
-    backbone: str, prompt_length: int, *, lm_head: bool
-) -> tuple[float, float, float]:
-    """Return (prompt, head, LM head) in percent of the backbone's parameters: DCPCSE's prompt is a
-    key and a value of every layer and position, its head a linear layer, its LM head a linear
-    layer, a norm, and a decoder with a bias that shares nothing with the embeddings.
+def prompt_share(backbone: str, prompt_length: int) -> float:
+    """Return what a prompt has in percent of its backbone's parameters, as DCPCSE describes one: a
+    vector of the model's width for every layer and position. The authors' code trains more.
     """
-    layers, width, vocabulary, parameters = SIZES[backbone]
-    linear = width * (width + 1)
-    lm = (linear + 2 * width + vocabulary * (width + 1)) if lm_head else 0
-    return (
-        100 * (2 * layers * prompt_length * width) / parameters,
-        100 * linear / parameters,
-        100 * lm / parameters,
-    )
+    layers, width, parameters = SIZES[backbone]
+    return 100 * layers * prompt_length * width / parameters
