@@ -13,6 +13,11 @@ from bench.papers.checkpoints import (
     scored_from,
 )
 from bench.papers.finding import RunTerms, find_printed
+from bench.papers.hyperparameters import (
+    PrintedHyperparameter,
+    hyperparameters,
+    printed_hyperparameters,
+)
 from bench.papers.mapping import BY_MTEB, DEV, OURS, SUITES, Meaning, meaning
 from bench.papers.parts import (
     FORMULA,
@@ -72,6 +77,7 @@ __all__ = [
     "PAPERS",
     "PaperPart",
     "PrintedGain",
+    "PrintedHyperparameter",
     "PrintedPoint",
     "RECIPES",
     "RUNS",
@@ -90,6 +96,7 @@ __all__ = [
     "find_checkpoint",
     "find_part",
     "find_printed",
+    "hyperparameters",
     "line_of",
     "meaning",
     "model_of",
@@ -98,6 +105,7 @@ __all__ = [
     "claimed_gain",
     "noise_of_single_runs",
     "printed_gains",
+    "printed_hyperparameters",
     "printed_names",
     "reported_sd",
     "printed_points",
