@@ -21,7 +21,7 @@ from bench.papers.bounds import (
     impossible_accuracy,
     off_average,
 )
-from bench.papers.claims import TRAINED, claimed_gains, prompt_share
+from bench.papers.claims import TRAINED, WORDS, claims, prompt_share
 from bench.papers.quoted import in_source
 from bench.papers.remark import Remark, format_printed, make_remark, name_cell
 
@@ -222,23 +222,31 @@ def _copied(every: Sequence[PrintedRow]) -> Iterator[Remark]:
 
 
 def _claims(every: Sequence[PrintedRow]) -> Iterator[Remark]:
-    """Yield gains that a text claims (``claims.tsv``), if the two printed cells differ by more or
-    less than rounding explains."""
+    """Yield claims of a text (``claims.tsv``) that the two printed cells do not bear out, rounding
+    apart."""
     cells = chain.from_iterable(row.cells for row in every)
-    printed = {cell: place for place, cell in enumerate(cells)}
-    claims = [claim for claim in claimed_gains() if claim.cell in printed]
-    claims.sort(key=lambda claim: printed[claim.cell])
-    for claim in claims:
-        if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
-            cell = claim.cell
-            lower = claim.less
-            gain = format_printed(claim.gain, cell.metric)
-            yield make_remark(
+    place = {cell: number for number, cell in enumerate(cells)}
+    found = []
+    for claim in claims():
+        printed = claim.printed
+        if printed is None or printed.cell not in place:
+            continue
+        if claim.holds(printed.value, printed.rounding):
+            continue
+        cell, less = printed.cell, printed.less
+        above = f"{claim.claimed} above"
+        if claim.claimed in WORDS:
+            above = f"{cell.task} {claim.claimed} than"
+        found.append(
+            make_remark(
                 "claim",
                 cell,
-                f"{claim.place} claims {claim.claimed} above {lower.label}; the printed "
-                f"{cell.printed} and {lower.printed} give {gain}",
+                f"{claim.place} claims {above} {less.label}; the printed {cell.printed} and "
+                f"{less.printed} give {format_printed(printed.value, cell.metric)}",
             )
+        )
+    found.sort(key=lambda remark: place[remark.cell])
+    yield from found
 
 
 def _prompt_shares(every: Sequence[PrintedRow]) -> Iterator[Remark]:
