@@ -69,6 +69,16 @@ def test_a_claim_without_cells_names_a_figure_and_agrees_with_its_points() -> No
                 assert claim.holds(point.y - simcse[claim.task]), claim
 
 
+def test_of_two_rows_with_one_label_the_rerun_counts() -> None:
+    """ConPVP's table 5 has SimCSE twice: copied, and run again as ConPVP was."""
+    cells = [
+        (claim.printed.cell.printed, claim.printed.less.printed)
+        for claim in claims()
+        if claim.printed and (claim.paper, claim.suite) == ("conpvp", "transfer")
+    ]
+    assert cells == [("86.27", "85.06"), ("88.60", "86.42")]
+
+
 def our_row(cell: ReferenceResult) -> str:
     """The row that a printed one means here; "" if there is none."""
     means = meaning(cell.method, cell.variant, cell.setting, cell.backbone)
