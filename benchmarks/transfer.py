@@ -293,7 +293,7 @@ def main() -> None:
     from bench.backbones import silence_transformers
     from bench.data.sets import DataFolder
     from bench.data.sets.transfer import read_transfer
-    from bench.score.suites.transfer import TASKS, features
+    from bench.score.suites.transfer import SETS, features
 
     silence_transformers()
     logging.disable(logging.INFO)
@@ -304,7 +304,7 @@ def main() -> None:
     sentences = all_sentences(loaded.values())
     encoded = sentences
     if args.keep:  # kept vectors serve every choice of tasks
-        encoded = all_sentences(read_transfer(DataFolder(args.data), name) for name in TASKS)
+        encoded = all_sentences(read_transfer(DataFolder(args.data), name) for name in SETS)
     vectors = vectors_of(encoded, args.vectors, args.keep)
     width = vectors(sentences[:1]).shape[1]
     print(
