@@ -63,7 +63,7 @@ def score_grid(
 
 
 def trained_with_grid(table: Table) -> Grid | None:
-    """Lay out the values in which rows differ, a line for each row; None if there are none."""
+    """Lay out what each row was trained with, a line for each; None if nothing was trained."""
     names = value_names(table)
     if not names:
         return None
