@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import Against, Cell, Row, Table
-from bench.compare.words.names import plain_name, row_name, row_names
+from bench.compare.words.names import method_title, row_name, row_names
 
 BASELINE = "simcse"
 """The row that others are compared with if no baseline is named."""
@@ -80,8 +80,8 @@ def find_row(table: Table, name: str, option: str) -> Row | None:
     for names_of in (
         lambda row: row.runs,
         lambda row: (row_name(row, table),),
-        lambda row: (plain_name(row), row.name),
-        lambda row: (f"{plain_name(row)} {row.backbone}", f"{row.name} {row.backbone}"),
+        lambda row: (method_title(row), row.name),
+        lambda row: (f"{method_title(row)} {row.backbone}", f"{row.name} {row.backbone}"),
         lambda row: (row.method, row.backbone),
     ):
         named = [row for row in rows if wanted in map(str.casefold, names_of(row))]

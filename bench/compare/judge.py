@@ -90,7 +90,7 @@ def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Ta
     same = _same_as_baseline(table, runs)
     base_row = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     base = places.index(base_row) if base_row in places else None
-    why = dict(zip(places, why_untested(head), strict=True))
+    why = dict(zip(places, reasons_untested(head), strict=True))
     for i, reason in columns.no_interval.items():
         if why.get(i) == NO_PREDICTIONS:
             why[i] = reason
@@ -150,7 +150,7 @@ def _tested(difference: Differences, place: int, critical: float, verdict: str) 
 NO_PREDICTIONS = "no predictions of every task"
 
 
-def why_untested(column: Column) -> list[str]:
+def reasons_untested(column: Column) -> list[str]:
     """Say for each row of the column why it takes no part in the tests; "" if it does."""
     reasons = []
     for i, seeds in enumerate(column.runs_M):

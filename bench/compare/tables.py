@@ -1,5 +1,5 @@
-"""The tables of ``bench compare``: grouped, compared with a baseline, judged, with notes, and in the
-order in which a reader wants them."""
+"""The tables of ``bench compare``: grouped, compared with a baseline, judged, with notes, and in
+order."""
 
 from __future__ import annotations
 

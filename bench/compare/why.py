@@ -159,14 +159,10 @@ def _moderation(column: Column, i: int) -> list[Step]:
     used = float(column.seed_M[i])
     total = freedom + prior_freedom
     drawn = (freedom * own + prior_freedom * prior) / total
-    steps.append(
-        (
-            "drawn to the others'",
-            _number(drawn),
-            f"({_freedom_number(freedom)} x {_number(own)} + {_freedom_number(prior_freedom)} x {_number(prior)}) "
-            f"/ {_freedom_number(total)}",
-        )
-    )
+    of_row = f"{_freedom_number(freedom)} x {_number(own)}"
+    of_all = f"{_freedom_number(prior_freedom)} x {_number(prior)}"
+    how_drawn = f"({of_row} + {of_all}) / {_freedom_number(total)}"
+    steps.append(("drawn to the others'", _number(drawn), how_drawn))
     if used > drawn:
         share = prior_freedom / total
         steps.append(
@@ -216,7 +212,8 @@ def steps_of(calculation: Calculation) -> list[Step]:
         (
             f"interval, {100 * (1 - critical):.1f} %",
             f"{low:+.2f} to {high:+.2f}",
-            f"{difference:.4f} ± {c.critical_t:.3f} x {_number(error)}; t table at {1 - critical / 2:.4f}",
+            f"{difference:.4f} ± {c.critical_t:.3f} x {_number(error)}; "
+            f"t table at {1 - critical / 2:.4f}",
         )
     )
     steps.append(("verdict", against.verdict or "", _reason(p, critical, difference)))

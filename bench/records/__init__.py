@@ -1,4 +1,4 @@
-"""The record of a run, its predictions, and the folder that holds them: written whole, read checked.
+"""The record of a run, its predictions, and their folder: written whole, checked when read.
 
 Not here: how a score is computed, or which runs may be compared.
 """

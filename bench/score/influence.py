@@ -71,11 +71,11 @@ def move_sampled_spearman(p: Predicted) -> Influence:
 
 
 def _move_correlation(p: Predicted, weight_N: Floats) -> Influence:
-    value_S, moved_SN = correlations(p.prediction_SN, p.gold_N, weight_N, p.task)
+    value_S, moved_SN = rank_correlations(p.prediction_SN, p.gold_N, weight_N, p.task)
     return Influence(value_S[:, None], moved_SN, weight_N)
 
 
-def correlations(
+def rank_correlations(
     x_SN: NDArray[np.generic], y: ArrayLike, weight_N: Floats, task: str
 ) -> tuple[Floats, Floats]:
     """Compute (S,) Spearman's correlations of each row with ``y``, and (S, N) their influences.

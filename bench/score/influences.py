@@ -9,11 +9,11 @@ import numpy as np
 from bench.records.predictions import Predicted
 from bench.score.influence import (
     Influence,
-    correlations,
     even_weights,
     group_weights,
     move_sampled_spearman,
     move_spearman,
+    rank_correlations,
 )
 from bench.score.metrics.metric import Metric
 
@@ -91,7 +91,7 @@ def _correlations_of_block(methods: Sequence[Predicted], metric: Metric) -> list
     if metric.influence is move_sampled_spearman and first.query_N is not None:
         weight_N = group_weights(first.query_N)
     together = np.concatenate([p.prediction_SN for p in methods])
-    value_S, moved_SN = correlations(together, first.gold_N, weight_N, first.task)
+    value_S, moved_SN = rank_correlations(together, first.gold_N, weight_N, first.task)
     found = []
     start = 0
     for p in methods:

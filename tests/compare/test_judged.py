@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from made_tables import HIGHER, ITEMS_FREEDOM, WORLDS, World, alike, simulate
 
-from bench.compare.judge import why_untested
+from bench.compare.judge import reasons_untested
 from bench.compare.rule import Verdicts, apply_rule
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.table import FEW_SEEDS
@@ -32,7 +32,7 @@ def project(world: World, values: list[np.ndarray], t: int) -> tuple[Column, Ver
         np.stack([covariance, covariance]),
         freedom=ITEMS_FREEDOM,
     )
-    tested = np.array([not why for why in why_untested(of)])
+    tested = np.array([not why for why in reasons_untested(of)])
     return of, apply_rule(of, tested, world.base)
 
 
@@ -79,7 +79,7 @@ def test_a_trained_row_of_fewer_than_three_seeds_is_not_tested() -> None:
     world = World((3, 3, 2, 1, 0, 3), alike(6))
     _, values = world.values(np.random.default_rng(3), 1)
     of, said = project(world, values, 0)
-    assert why_untested(of) == ["", "", FEW_SEEDS, FEW_SEEDS, "", ""]
+    assert reasons_untested(of) == ["", "", FEW_SEEDS, FEW_SEEDS, "", ""]
     assert [verdict is None for verdict in said.verdicts] == [False, True, True, True, False, False]
     assert said.comparisons == 3 and not said.may_be_best[2] and not said.may_be_best[3]
     assert of.total_freedom == 2 + 2 + 1 + 2, "two seeds lend one degree of freedom"

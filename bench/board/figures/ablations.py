@@ -11,7 +11,7 @@ from bench.board.figures.groups import Group, Point, short_name
 from bench.board.figures.lines import draw_lines
 from bench.board.figures.sheet import ACCENT, QUIET, Figure, draw_mark, rounded
 from bench.compare.statistics.rows import Differs
-from bench.compare.words.names import plain_name
+from bench.compare.words.names import method_title
 from bench.papers import figure_runs, meaning, printed_points, results
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def ablations(group: Group) -> Iterator[Figure | None]:
     for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
         for (name, key, others), curve in swept(group.points(suite))[:MOST_CURVES]:
             axis = make_visible(key, limit=40)
-            named = plain_name(next(iter(curve.values())).row)
+            named = method_title(next(iter(curve.values())).row)
             printed = _printed(group, name, key, score.removeprefix("STS "))
             where = ""
             for other, value in others:

@@ -28,7 +28,7 @@ from bench.compare.words.legend import legend
 from bench.compare.words.names import (
     SEVERAL,
     level_words,
-    plain_name,
+    method_title,
     row_details,
     row_name,
     setting_words,
@@ -59,7 +59,7 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         switches=switches(board.tables),
         several=SEVERAL,
         head_first=head_first,
-        plain_name=plain_name,
+        method_title=method_title,
         row_details=row_details,
         row_name=row_name,
         table_name=table_name,

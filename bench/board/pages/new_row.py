@@ -12,17 +12,17 @@ def plan_to_copy(board: Board) -> str:
     """Return the path below the version of the plan that a row of another method copies, of the
     largest table of trained rows.
     """
-    first, *_ = row_to_copy(board, main_table(board)).runs
+    first, *_ = row_to_copy(board, largest_table(board)).runs
     return run_file(first, PLAN)
 
 
-def main_table(board: Board) -> Table:
+def largest_table(board: Board) -> Table:
     """Return the publisher's table with the most rows, the first of equals; one with trained rows
     if there is any."""
     tables = [shown.table for shown in board.tables if not shown.table.sender]
     trained = [table for table in tables if any(has_training(board, row) for row in table.rows)]
-    candidates = trained or tables or [shown.table for shown in board.tables]
-    return max(candidates, key=lambda table: len(table.rows))
+    choice = trained or tables or [shown.table for shown in board.tables]
+    return max(choice, key=lambda table: len(table.rows))
 
 
 def row_to_copy(board: Board, table: Table) -> Row:

@@ -188,7 +188,7 @@ def _paper_cells(cell: Cell | None, source: str) -> tuple[str, str, str, str]:
         return "", "", "", ""
     printed, places = cell.printed, cell.decimals
     half = "" if printed.half is None else score(printed.half, places)
-    agrees = "" if printed.inside is None else ("yes" if printed.inside else "no")
+    agrees = {None: "", True: "yes", False: "no"}[printed.inside]
     return score(printed.value, places), signed_number(printed.difference, places), half, agrees
 
 

@@ -127,7 +127,7 @@ def _sentence_of_one(row: Row, table: Table) -> str:
 
 def _candidates_sentence(table: Table) -> str:
     """Write "3 rows may be the best: A, B and C." or "A is the best of 7 tested rows."."""
-    best = candidates(table)
+    best = best_rows(table)
     tested = table.tested.rows if table.tested else 0
     if len(best) == 1:
         return f"{row_name(best[0], table)} is the best of {plural(tested, 'tested row')}."
@@ -140,7 +140,7 @@ def _candidates_sentence(table: Table) -> str:
 def _best_sentence(table: Table) -> str:
     """Say which row may be the best in a table without a baseline."""
     tested = [row for row, _ in ranked_rows(table) if not row.untested]
-    best = candidates(table)
+    best = best_rows(table)
     where = f"{len(tested)} tested rows on {column_name(table)}"
     if len(best) == 1:
         return f"{row_name(best[0], table)} is the best of {where}."
@@ -197,7 +197,7 @@ def why_no_verdicts(table: Table) -> str:
     return "; ".join(reasons) or f"one row, {column_name(table)}"
 
 
-def candidates(table: Table) -> list[Row]:
+def best_rows(table: Table) -> list[Row]:
     """Return the rows that may be the best."""
     return [row for row, _ in ranked_rows(table) if row.may_be_best]
 

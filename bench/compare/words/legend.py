@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator
 
 from bench.compare.statistics.table import INCONCLUSIVE, Table
-from bench.compare.words.finding import candidates, comparison_of, ranked_rows, verdict_of
+from bench.compare.words.finding import best_rows, comparison_of, ranked_rows, verdict_of
 
 MAY_BE_BEST = "may be the best"
 RIGHT = (
@@ -22,7 +22,7 @@ def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
 
     ``candidate``: how a form marks a row that may be the best.
     """
-    if candidates(table):
+    if best_rows(table):
         yield f"{candidate}: {MAY_BE_BEST}"
     if any(verdict_of(row) == INCONCLUSIVE for row in table.rows):
         yield 'inconclusive: the data cannot tell, which is not "equal"'
@@ -49,8 +49,8 @@ def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
 
 def _columns(table: Table) -> Iterator[str]:
     """Explain the columns and lines that options add."""
-    cells = [cell for row in table.rows for cell in row.cells if cell is not None]
-    printed = [cell.printed for cell in cells if cell.printed]
+    cells = [cell for row in table.rows for cell in row.cells]
+    printed = [cell.printed for cell in cells if cell is not None and cell.printed]
     costs = [row.cost for row in table.rows if row.cost]
     if printed:
         yield "paper:table: the number published there"

@@ -29,14 +29,14 @@ SUFFIXES = re.compile(r"(\.(txt|csv|tsv|jsonl?|parquet))?(\.(xz|gz|bz2))?$")
 def row_name(row: Row, table: Table) -> str:
     """Return "PromCSE", "DCPCSE+MLM", "SimCSE (wiki_sentences)"."""
     apart = row_details(row, table)
-    return f"{plain_name(row)} {apart}" if apart else plain_name(row)
+    return f"{method_title(row)} {apart}" if apart else method_title(row)
 
 
 def row_names(rows: Sequence[Row], table: Table) -> list[str]:
     return [row_name(row, table) for row in rows]
 
 
-def plain_name(row: Row) -> str:
+def method_title(row: Row) -> str:
     """Return method and variant as the papers write them; a model that somebody else made has its
     own name."""
     if row.model:

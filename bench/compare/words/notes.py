@@ -77,7 +77,8 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
         notes += [*_vector_notes(row, runs), *scoring[place]]
         rows.append(replace(row, notes=tuple(notes)))
     of_table = [*_checkpoint_notes(table, records), *_same_place_notes(table, records)]
-    failed = [records[run] for row in table.rows for run in row.runs if records[run].error]
+    shown = [records[run] for row in table.rows for run in row.runs]
+    failed = [record for record in shown if record.error]
     if failed:
         named = list_names((f"{record.run_id} ({record.error})" for record in failed), 3)
         of_table.append(f"not scored in full: {named}")
