@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from bench.compare.gain_sizes import MOST_SEEDS, seeds_for_gain, smallest_gain
-from bench.papers import FILE, claimed_gain, noise_of_single_runs, reported_sd
+from bench.papers import HERE, claimed_gain, noise_of_single_runs, reported_sd
 
 BERT = "bert-base-uncased"
 
@@ -79,9 +79,9 @@ def test_the_noise_of_single_runs() -> None:
 
 def average_in(paper: str, label: str) -> float:
     """Read the average of a row of unsupervised BERT-base from the file of published numbers."""
-    with open(FILE, encoding="utf-8", newline="") as file:
+    with open(HERE / paper / "results.tsv", encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file, delimiter="\t"):
-            if (line["paper"], line["label"]) == (paper, label) and line["setting"] != "supervised":
+            if line["label"] == label and line["setting"] != "supervised":
                 return float(line["scores"].split("Avg.=")[1].split()[0].split("±")[0])
     raise AssertionError(label)
 

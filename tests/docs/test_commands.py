@@ -57,6 +57,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"--retrain-free|--items|^bench data check": (
         "evaluation data or a checkpoint; tests/board/verify, tests/cli/test_compare_items.py"
     ),
+    r"compare --paper ": "runs of a printed table; tests/cli/test_run_paper.py",
     r"--why ": "a row with a verdict; tests/compare/test_why.py",
     r"--submissions|--predictions-url": (
         "a run of somebody else, a server; tests/board/publish, tests/project/test_workflows.py"

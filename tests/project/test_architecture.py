@@ -226,7 +226,7 @@ LIGHT = (
     "bench.score.encoding",
     "bench.run.plan",
     "bench.method.recipes",
-    "bench.run.reproduce",
+    "bench.run.paper_plan",
 )
 """Parts that never need a model: none of them imports what is heavy, not even when it is called."""
 OTHERS_FILES = {"bench.base.devices"}  # about what torch can do here

@@ -226,32 +226,3 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
         **drawing_of(lines, "trials", study.select_on),
         suites=(),
     )
-
-
-ADDED = (0.4, 0.3, 0.2, 0.1)
-"""Values of m in Focal-InfoNCE's Table 5."""
-
-
-def rescaled(s: float, m: float) -> float:
-    """Replace the cosine s of a negative pair in the loss, before the temperature (Focal-InfoNCE,
-    eq. 2)."""
-    return s * (s + m)
-
-
-def rescaling() -> Figure:
-    """Draw Focal-InfoNCE's Figure 1 from its formula."""
-    cosines = [i / 20 for i in range(21)]
-    lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
-    lines.append(("s itself", {s: s for s in cosines}))
-    return Figure(
-        name="rescaling",
-        kind="rescaling",
-        title="Re-scaled negative pairs",
-        caption="The value s (s + m) that Focal-InfoNCE uses instead of the cosine s of a negative "
-        "pair, for the values of m in its Table 5. Coloured: the largest m. Above the line of s "
-        "itself, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula; no "
-        "run is needed.",
-        **drawing_of(lines, "cosine s of a negative pair", "re-scaled: s (s + m)"),
-        suites=(),
-        paper_figure="Focal-InfoNCE, Figure 1",
-    )
