@@ -274,7 +274,7 @@ REFUSED = {
     "focal-infonce": "temperature=0",
     "promcse": "prompt=shallow prompt=input-layer,mlm=true gradient_checkpointing=true",
     "dcpcse": "mlm=true,shallow=true prompt_length=0 prompt=input-layer prompt=hidden,shallow=true",
-    "conpvp": "anchor={s} anchor_layout=",
+    "conpvp": "anchor={s} anchor_layout= anchor={p}{s}{m} anchor={s}{p}and{p}{m}",
     "cot-bert": "anchor={m}",
     "promptbert": "template_2={s} head=mlp",
     "sncse": "alpha=0.4 max_seq_length=10",
