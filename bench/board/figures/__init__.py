@@ -16,7 +16,13 @@ from bench.board.addresses import unused_name
 from bench.board.board import Board
 from bench.board.figures.ablations import ablations
 from bench.board.figures.groups import table_groups
-from bench.board.figures.lines import frequent, learning, spectrum, write_figures
+from bench.board.figures.lines import (
+    frequent,
+    frequent_tokens,
+    learning,
+    spectrum,
+    write_figures,
+)
 from bench.board.figures.points import geometry, quality_against_cost, shift
 from bench.board.figures.rows import few_shot, gains, paper_gains
 from bench.board.figures.sheet import Figure, missing_library
@@ -38,6 +44,7 @@ def board_figures(board: Board) -> list[Figure]:
             spectrum(group),
             quality_against_cost(group, "parameters"),
             frequent(group),
+            frequent_tokens(group),
             few_shot(group),
             *ablations(group),
         ]

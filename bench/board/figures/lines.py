@@ -17,8 +17,12 @@ from bench.base.files import write_or_fail
 from bench.board.figures.groups import Group
 from bench.board.figures.sheet import ACCENT, AT_END, QUIET, Figure, rounded
 from bench.records.curve import curve_series, read_curve
+from bench.records.names import WITHOUT_TOKENS, with_text
 from bench.records.searches import RECIPE, RUNNING, Study, Trial, expected_best
 from bench.score.metrics.geometry import effective_rank
+from bench.score.suites import average
+from bench.score.suites.frequent import REMOVED
+from bench.score.suites.sts import PROTOCOL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,6 +173,34 @@ def frequent(group: Group) -> Figure | None:
         **drawing_of(lines, "words taken out", "STS-B test, Spearman × 100", even=True),
         suites=("geometry",),
     )
+
+
+def frequent_tokens(group: Group) -> Figure | None:
+    """Draw the STS average without the most frequent tokens; None if fewer than two methods have
+    it."""
+    lines = method_lines(group, "sts", None, _without_tokens)
+    lines.sort(key=lambda line: -list(line[1].values())[0])
+    return group.figure(
+        "frequent-tokens",
+        "Without the most frequent tokens",
+        "Average of the seven STS sets after the most frequent tokens of STS-B test, in the "
+        "encoder's own vocabulary, are removed from the sentences; means over seeds. Coloured: the "
+        "highest with all tokens. At most nine methods are drawn, the highest. (ConPVP's Figure 5.)",
+        **drawing_of(lines, "tokens taken out", "STS average, Spearman × 100", even=True),
+        suites=("sts",),
+    )
+
+
+def _without_tokens(group: Group, run: str) -> Line:
+    """Return tokens taken out -> STS average, of those numbers of tokens that a run has."""
+    scores = group.runs[run].record.scores
+    line = {}
+    for k in (0, *REMOVED):
+        protocol = with_text(PROTOCOL, WITHOUT_TOKENS.format(k)) if k else PROTOCOL
+        whole = average(score for score in scores if score.protocol == protocol)
+        if whole is not None:
+            line[float(k)] = whole.value
+    return line if 0 in line else {}
 
 
 def _without_words(group: Group, run: str) -> Line:
