@@ -75,7 +75,7 @@ def _show_figure(part: PaperPart, title: str) -> Shown:
     if part.command:
         notes.append(f"run again: {part.command}; drawn: bench publish --preview")
     objects = [{**asdict(part), "command": part.command}, *map(asdict, points)]
-    return Shown([grid(columns, lines, title=title, notes=notes)], objects)
+    return Shown([grid(columns if lines else [""], lines, title=title, notes=notes)], objects)
 
 
 def _place(part: PaperPart) -> tuple[str, str]:
