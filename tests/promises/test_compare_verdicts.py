@@ -103,7 +103,6 @@ def swaying(chosen: Path, cwd: Path) -> tuple[dict[str, dict[str, Any]], list[fl
 
 
 @pytest.mark.promise(17)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="seeds are not paired yet")
 def test_rows_of_the_same_seeds_and_text_are_paired_by_seed(chosen: Path, tmp_path: Path) -> None:
     """Seeds lie ten points apart, but in both rows alike: that is no doubt about the difference."""
     both, first, second = swaying(chosen, tmp_path)

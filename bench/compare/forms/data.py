@@ -1,4 +1,4 @@
-"""Score tables as data: CSV with one line per cell, and JSON (schema/compare-4.schema.json)."""
+"""Score tables as data: CSV with one line per cell, and JSON (schema/compare-5.schema.json)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.compare.words.finding import table_finding, verdict_word
 from bench.compare.words.names import baseline_name, row_name, table_name
 from bench.compare.words.notes import table_notes
 
-SCHEMA = "bench.compare/4"
+SCHEMA = "bench.compare/5"
 HEADING = (
     "suite",
     "protocol",
@@ -34,6 +34,7 @@ HEADING = (
     "n",
     "mark",
     "difference",
+    "paired_seeds",
     "difference_se",
     "difference_df",
     "difference_ci_low",
@@ -121,6 +122,7 @@ def _cell_facts(cell: Cell | None) -> dict[str, Any]:
         "n": cell.n,
         "mark": cell.mark,
         "difference": _difference(cell),
+        "paired_seeds": against.get("paired_seeds"),
         "difference_se": against.get("se"),
         "difference_df": against.get("df"),
         "difference_ci_low": against.get("ci_low"),

@@ -47,6 +47,11 @@ class Against:
     the difference alone."""
 
     difference: float
+    # the seeds that both have, if they were compared seed by seed
+    paired_seeds: int | None = None
+    # the averages that were subtracted: of these seeds, else of all
+    mean: float | None = None
+    baseline_mean: float | None = None
     se: float | None = None
     # None: infinite
     df: float | None = None
