@@ -166,6 +166,7 @@ def _tested(
         p=float(difference.p_P[place]),
         verdict=verdict,
         mde=float(difference.detectable_P(critical)[place]),
+        equal_within=float(difference.equal_within_P()[place]),
     )
 
 

@@ -15,7 +15,7 @@ from bench.base.text import plural
 from bench.compare.baseline import find_row
 from bench.compare.judge import head_column
 from bench.compare.statistics.column import Column
-from bench.compare.statistics.differences import Differences
+from bench.compare.statistics.differences import EQUAL, Differences
 from bench.compare.statistics.seed_variance import SeedVariances
 from bench.compare.statistics.table import ALPHA, WORSE, Against, Cell, Row, Table
 from bench.compare.words.names import row_name
@@ -73,6 +73,8 @@ class Calculation:
     repeated_freedom: float
     critical_t: float
     """The quantile of Student's t that the interval takes."""
+    equal_t: float
+    """The one that the margin of equality takes."""
     comparisons: int
     worse: int
     """Rows found worse before the last round, which are set aside."""
@@ -144,6 +146,7 @@ def _calculation(
         repeated=float(repeated[i]),
         repeated_freedom=column.repeated_freedom,
         critical_t=_quantile(difference, i, level),
+        equal_t=float(difference.equal_t_P()[i]),
         comparisons=table.tested.comparisons,
         worse=table.tested.comparisons - round(ALPHA / level),
         against=cell.against,
@@ -271,6 +274,15 @@ def steps_of(calculation: Calculation) -> list[Step]:
             f"t table at {1 - critical / 2:.4f}",
         )
     )
+    if against.equal_within is not None:
+        steps.append(
+            (
+                "equal within",
+                f"{against.equal_within:.2f}",
+                f"{abs(difference):.4f} + {c.equal_t:.3f} x {_number(error)}; "
+                f"t table at {1 - EQUAL}, one comparison",
+            )
+        )
     steps.append(("verdict", against.verdict or "", _reason(p, critical, difference)))
     return steps
 

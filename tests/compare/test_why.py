@@ -51,7 +51,7 @@ def calculated(formula: str) -> float:
 def test_each_line_follows_from_its_numbers(runs: Path, row: str) -> None:
     checked = 0
     for what, value, formula in steps_of(runs, row):
-        if re.match(r"root of |\(?\d[\d.]*[²^]? ?[-x/^]", formula):
+        if re.match(r"root of |\(?\d[\d.]*[²^]? ?[-+x/^]", formula):
             assert float(value) == pytest.approx(calculated(formula), rel=4e-3), what
             checked += 1
     assert checked >= 6
@@ -91,6 +91,13 @@ def test_p_and_interval_follow_from_a_t_table(runs: Path, row: str) -> None:
     low, high = map(float, values[interval][0].split(" to "))
     assert low == pytest.approx(difference - half * error, abs=0.02)
     assert high == pytest.approx(difference + half * error, abs=0.02)
+    margin, quantile, error = map(float, re.findall(r"\d+\.\d+", values["equal within"][1])[:3])
+    assert quantile == pytest.approx(stats.t.ppf(0.95, freedom), rel=2e-3)
+    within = float(values["equal within"][0])
+    assert within == pytest.approx(margin + quantile * error, abs=0.02)
+    for side in (-within, within):
+        beyond = stats.t.sf(abs(side - difference) / error, freedom)
+        assert beyond < 0.05 + 2e-3, "both one-sided tests reject at the margin"
     threshold = float(values["threshold"][0])
     word = "inconclusive" if p >= threshold else "better" if difference > 0 else "worse"
     assert values["verdict"][0] == word

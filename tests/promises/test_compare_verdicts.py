@@ -79,6 +79,15 @@ def test_each_row_has_an_interval_and_the_word_that_follows_from_it(
 
 
 @pytest.mark.promise(17)
+def test_each_row_has_the_margin_within_which_it_is_equal(rows: dict[str, dict[str, Any]]) -> None:
+    """Two one-sided tests at 5 %: the far end of a 90 % interval of this comparison alone."""
+    for name in OTHERS:
+        of = compared(rows[name])
+        end = stats.t.ppf(0.95, of["df"] or math.inf) * of["se"]
+        assert of["equal_within"] == pytest.approx(abs(of["difference"]) + end)
+
+
+@pytest.mark.promise(17)
 def test_more_comparisons_take_more_certainty(
     rows: dict[str, dict[str, Any]], chosen: Path, tmp_path: Path
 ) -> None:
@@ -222,7 +231,7 @@ def test_intervals_and_words_are_those_of_an_independent_computation(
     for name, of in expected.items():
         said = compared(found[name])
         assert said["verdict"] == of["verdict"]
-        for key in ("difference", "ci_low", "ci_high", "ci_level"):
+        for key in ("difference", "ci_low", "ci_high", "ci_level", "equal_within"):
             assert said[key] == pytest.approx(of[key], abs=1e-6), (name, key)
 
 

@@ -263,6 +263,17 @@ def _compared(
     return _judged(told)
 
 
+def margin_of_equality(difference: float, error: float, its: float) -> float:
+    """Return the smallest margin that both one-sided tests at 5 % leave a difference within."""
+
+    def larger_p(margin: float) -> float:
+        above = stats.t.sf((margin - difference) / error, its)
+        below = stats.t.cdf((-margin - difference) / error, its)
+        return float(max(above, below)) - 0.05
+
+    return float(optimize.brentq(larger_p, abs(difference), abs(difference) + 100 * error))
+
+
 def baseline_among(rows: list[dict[str, Any]], counts: list[int]) -> int:
     """Return the place of simcse; of several, of the one with most seeds."""
     places = [i for i, row in enumerate(rows) if (row["method"], row["variant"]) == ("simcse", "")]
@@ -299,6 +310,7 @@ def _judged(told: list[tuple[str, float, float, float, float]]) -> dict[str, dic
             "ci_level": 1 - c,
             "p": p,
             "verdict": _verdict(p, c, difference),
+            "equal_within": margin_of_equality(difference, error, its),
         }
     return found
 

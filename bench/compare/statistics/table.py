@@ -65,6 +65,8 @@ class Against:
     verdict: str | None = None
     # the smallest difference found with 80 % power (minimal detectable effect)
     mde: float | None = None
+    # the margin within which the row equals the baseline at 5 %, for this comparison alone
+    equal_within: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
