@@ -19,8 +19,8 @@ FOLDER = ROOT / "docs" / "reference"
 MADE = "<!-- made by tools/make_reference.py -->\n"
 SCHEMAS = {
     "Run record, `runs/RUN/run.json`": "bench/records/schema/run-5.schema.json",
-    "Comparison, `bench compare --format json`": "bench/compare/forms/schema/compare-4.schema.json",
-    "Tables of a published version, `vN/tables.json`": "bench/board/publish/schema/board-4.schema.json",
+    "Comparison, `bench compare --format json`": "bench/compare/forms/schema/compare-5.schema.json",
+    "Tables of a published version, `vN/tables.json`": "bench/board/publish/schema/board-5.schema.json",
 }
 
 

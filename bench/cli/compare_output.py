@@ -73,7 +73,12 @@ def print_why(runs: Sequence[Run], tables: Sequence[Table], name: str) -> None:
     """Print how the verdict on a row is computed. Raises BenchError if it has none."""
     found = calculate(tables, {run.record.run_id: run for run in runs}, name)
     rows = []
-    for seeds in (found.of_row, found.of_baseline):
+    if found.seeds:
+        rows.append(("seed", "  ".join(map(str, found.seeds)), ""))
+    shown = [found.of_row, found.of_baseline]
+    if found.of_pairs is not None:
+        shown.append(found.of_pairs)
+    for seeds in shown:
         sd = "" if seeds.sd is None else f"{seeds.sd:.4f}"
         values = "  ".join(f"{value:.4f}" for value in seeds.values)
         rows.append((seeds.name, values, sd))

@@ -59,12 +59,13 @@ def read_columns(table: Table, runs: Mapping[str, Run]) -> Columns:
     no_interval: dict[int, str] = {}
     cells = _read(table, runs, missing, no_interval) if stored else {}
     average = _averaged(table, runs)
+    texts = [runs[row.runs[0]].record.provenance.corpus.sha256 for row in table.rows]
     last = len(table.columns) - 1
     of_place = {}
     for j in range(len(table.columns)):
         if any(row.cells[j] for row in table.rows):
             tasks = average if j == last and average else (j,)
-            of_place[j] = _column(table, cells, j, tasks, missing)
+            of_place[j] = _column(table, cells, j, tasks, texts, missing)
     return Columns(of_place, (*_reasons(table, missing), *_limits(cells)), no_interval)
 
 
@@ -73,11 +74,12 @@ def _column(
     cells: Cells,
     j: int,
     tasks: Sequence[int],
+    texts: Sequence[str | None],
     missing: dict[Position, str],
 ) -> tuple[Column, tuple[int, ...]]:
     """Return column j of the rows that have it, also of rows without known predictions.
 
-    ``tasks``: the columns that it averages, or itself.
+    ``tasks``: the columns that it averages, or itself. ``texts``: what each row was trained on.
     """
     having: dict[int, Cell] = {}
     for i, row in enumerate(table.rows):
@@ -98,11 +100,13 @@ def _column(
         answers.append(known if len(known) == len(tasks) else None)
     values = [cell.values for cell in having.values()]
     random = [cell.seeds != (None,) for cell in having.values()]
+    seeds = [cell.seeds for cell in having.values()]
+    texts = [texts[i] for i in having]
     try:
-        return column(answers, values, random), tuple(having)
+        return column(answers, values, random, seeds, texts), tuple(having)
     except ValueError as error:
         missing |= {(i, j): str(error) for i in having}
-        return Column(values, random), tuple(having)
+        return Column(values, random, seeds=seeds, texts=texts), tuple(having)
 
 
 def _limits(cells: Cells) -> list[str]:

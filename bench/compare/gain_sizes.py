@@ -1,9 +1,11 @@
 """The smallest gain that so many seeds tell, for one planned comparison of two methods with equally
 many seeds: two-sided level 5 %, power 80 %.
 
-The difference of two means over n seeds has the variance items + (a + b) / n; a and b are the
-variances over seeds. Its distribution is taken as a noncentral t with Satterthwaite's degrees of
-freedom of the two sample variances; the variance over items is taken as known. One seed says
+The difference of two means over n seeds has the variance items + v / n. For rows that are compared
+seed by seed v is the variance of their differences, for others the sum of both variances over
+seeds. The distribution is taken as a noncentral t with Satterthwaite's degrees of freedom of the sample variances; the
+variance over items is taken as known. It grows with the distance of two rows, and a gain that is
+small is asked about: a row far from the baseline has that of the rows near it. One seed says
 nothing about the spread: it is taken as known from elsewhere, and the normal distribution is used.
 """
 
@@ -25,6 +27,8 @@ COUNTS = (1, 3, 5, 10)
 MOST_SEEDS = 200
 """Seeds that are tried."""
 CLOSE = 1e-6
+NEAR = 3
+"""Rows nearest to the baseline, whose items say how far those of a row vary that is as near."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,10 @@ class SpreadOfRow:
     name: str
     # None for a row that represents several
     row: Row | None
-    # over seeds, of the method and of the baseline
+    # over seeds, of the method and of the baseline; of their differences, and 0, if these are known
     sd: float
     base_sd: float
-    # standard error over items of their difference
+    # standard error over items of their difference, near the baseline
     items: float
 
     def smallest_gain(self, seeds: int) -> float:
@@ -53,7 +57,7 @@ class SpreadOfRow:
 def smallest_gain(seeds: int, sd: float, base_sd: float, items: float) -> float:
     """Return the true difference that is found with a power of 80 %, in points.
 
-    ``sd``, ``base_sd``: over seeds, of both methods. ``items``: standard error over items of their
+    ``sd``, ``base_sd``: over seeds, of both methods; of their differences, and 0. ``items``: standard error over items of their
     difference. One seed: the spreads are known from elsewhere.
     """
     from scipy.special import ndtri
@@ -95,8 +99,9 @@ def seeds_for_gain(gain: float, sd: float, base_sd: float, items: float) -> int 
 
 
 def row_spreads(table: Table, runs: Mapping[str, Run]) -> list[SpreadOfRow]:
-    """Return the spreads of the rows of a table that have two seeds or more, in the table's order;
-    none if its baseline has fewer, or if predictions are missing."""
+    """Return the spreads of the rows of a table that are compared with its baseline seed by seed,
+    in the table's order; if there are none, of those that have two seeds or more. There are none
+    if the baseline has one seed, or if predictions are missing."""
     found = head_column(table, runs)
     if found is None:
         return []
@@ -108,19 +113,34 @@ def row_spreads(table: Table, runs: Mapping[str, Run]) -> list[SpreadOfRow]:
     if base is None:
         return []
     items_M, repeated_M = head.over_items(base)
-    spreads = []
-    for i, place in enumerate(places):
+    pairs = head.pairs_with(base)
+    if pairs is not None and pairs.paired_M.any():
+        has_seeds_M, variance_M, base_variance = pairs.paired_M, pairs.spread_M, 0.0
+    else:
+        has_seeds_M, variance_M = head.own_freedom_M > 0, head.spread_M
+        base_variance = float(head.spread_M[base])
+    items_of = {}
+    for i in range(len(places)):
         variance = float(items_M[i] + repeated_M[i])
-        if i == base or head.own_freedom_M[i] <= 0 or not math.isfinite(variance):
+        if i != base and math.isfinite(variance):
+            items_of[i] = math.sqrt(variance)
+    distance_M = abs(head.differences(base))
+    near = sorted(items_of, key=lambda i: float(distance_M[i]))[:NEAR]
+    spreads = []
+    for i, own in items_of.items():
+        if not has_seeds_M[i]:
             continue
-        row = table.rows[place]
+        row = table.rows[places[i]]
+        items = own
+        if i not in near:
+            items = min(own, median(items_of[j] for j in near))
         spreads.append(
             SpreadOfRow(
                 name=row_name(row, table),
                 row=row,
-                sd=math.sqrt(float(head.spread_M[i])),
-                base_sd=math.sqrt(float(head.spread_M[base])),
-                items=math.sqrt(variance),
+                sd=math.sqrt(float(variance_M[i])),
+                base_sd=math.sqrt(base_variance),
+                items=items,
             )
         )
     return spreads

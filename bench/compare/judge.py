@@ -111,9 +111,15 @@ def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Ta
     for place, i in enumerate(places):
         rows[i] = replace(rows[i], may_be_best=verdicts.may_be_best[place])
         cell, verdict = rows[i].cells[-1], verdicts.verdicts[place]
-        if difference is None or verdict is None or cell is None or cell.against is None:
+        if (
+            base is None
+            or difference is None
+            or verdict is None
+            or cell is None
+            or cell.against is None
+        ):
             continue
-        tested = _tested(difference, place, verdicts.critical, verdict)
+        tested = _tested(head, base, difference, place, verdicts.critical, verdict)
         rows[i] = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=tested))
     if base_row is not None and base is not None:
         for i in same:
@@ -129,13 +135,29 @@ def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Ta
     )
 
 
-def _tested(difference: Differences, place: int, critical: float, verdict: str) -> Against:
+def _tested(
+    column: Column,
+    base: int,
+    difference: Differences,
+    place: int,
+    critical: float,
+    verdict: str,
+) -> Against:
     """Return the comparison of one row with the baseline."""
+    pairs = column.pairs_with(base)
+    paired_seeds = None
+    base_mean = float(column.mean_M[base])
+    if pairs is not None and pairs.paired_M[place]:
+        paired_seeds = int(pairs.seeds_M[place])
+        base_mean = float(pairs.other_mean_M[place])
     value = float(difference.value_P[place])
     half = float(difference.half_P(critical)[place])
     freedom = float(difference.freedom_P[place])
     return Against(
         difference=value,
+        paired_seeds=paired_seeds,
+        mean=base_mean + value,
+        baseline_mean=base_mean,
         se=float(difference.error_P[place]),
         df=freedom if math.isfinite(freedom) else None,
         ci_low=value - half,
@@ -144,6 +166,7 @@ def _tested(difference: Differences, place: int, critical: float, verdict: str) 
         p=float(difference.p_P[place]),
         verdict=verdict,
         mde=float(difference.detectable_P(critical)[place]),
+        equal_within=float(difference.equal_within_P()[place]),
     )
 
 

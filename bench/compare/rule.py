@@ -60,7 +60,7 @@ def apply_rule(column: Column, tested_M: NDArray[np.bool_], base: int | None) ->
     out_M = worse_M | ~tested_M
     for above in np.flatnonzero(tested_M if base is None else better_M):
         # p-values take the time, and few of thousands of rows are left after the best one
-        rest = np.flatnonzero(~out_M & (column.mean_M < column.mean_M[above]))
+        rest = np.flatnonzero(~out_M & (column.differences(int(above)) < 0))
         if len(rest):
             out_M[rest] = column.minus(int(above)).select(rest).below_p_P < critical
     if base is not None:

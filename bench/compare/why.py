@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import stdev
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import plural
 from bench.compare.baseline import find_row
 from bench.compare.judge import head_column
 from bench.compare.statistics.column import Column
-from bench.compare.statistics.differences import Differences
+from bench.compare.statistics.differences import EQUAL, Differences
+from bench.compare.statistics.seed_variance import SeedVariances
 from bench.compare.statistics.table import ALPHA, WORSE, Against, Cell, Row, Table
 from bench.compare.words.names import row_name
 from bench.records.run import Run
@@ -30,9 +32,10 @@ Step = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Seeds:
-    """One of the two rows of a comparison: its values, and the variance over its seeds."""
+    """A row of a comparison, or the row minus the baseline seed by seed: the values, and the variance
+    over seeds."""
 
-    # as tables name the row
+    # as tables name the row; of a row minus another "PromCSE - SimCSE"
     name: str
     values: tuple[float, ...]
     sd: float | None
@@ -54,9 +57,14 @@ class Calculation:
     """A verdict's calculation: a row minus the baseline, in points and squared points."""
 
     of_row: Seeds
+    """Of the seeds that both have, if they are compared seed by seed."""
     of_baseline: Seeds
+    seeds: tuple[int | None, ...]
+    """The seeds that both have, if they are compared seed by seed; else empty."""
+    of_pairs: Seeds | None
+    """The row minus the baseline, seed by seed; None if they are independent samples."""
     seeds_freedom: float
-    """Of the two variances over seeds together."""
+    """Of the variance over seeds."""
     items: float
     """Variance of the difference over items, with sentences that pairs share."""
     items_freedom: float
@@ -65,10 +73,17 @@ class Calculation:
     repeated_freedom: float
     critical_t: float
     """The quantile of Student's t that the interval takes."""
+    equal_t: float
+    """The one that the margin of equality takes."""
     comparisons: int
     worse: int
     """Rows found worse before the last round, which are set aside."""
     against: Against
+
+    @property
+    def over_seeds(self) -> list[Seeds]:
+        """Return what has the variance over seeds of the difference."""
+        return [self.of_row, self.of_baseline] if self.of_pairs is None else [self.of_pairs]
 
 
 def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Calculation:
@@ -110,15 +125,28 @@ def _calculation(
     base_cell = base.cells[-1]
     assert base_cell is not None
     level = 1 - table.tested.ci_level
+    _, seeds_freedom = column.over_seeds(other)
+    of_row = _seeds(row_name(row, table), column, i, cell)
+    of_baseline = _seeds(row_name(base, table), column, other, base_cell)
+    seeds: tuple[int | None, ...] = ()
+    of_pairs = None
+    if cell.against.paired_seeds is not None:
+        seeds = tuple(seed for seed in cell.seeds if seed in base_cell.seeds)
+        of_row = _of_seeds(of_row, cell, seeds)
+        of_baseline = _of_seeds(of_baseline, base_cell, seeds)
+        of_pairs = _pairs(of_row, of_baseline, column, i, other)
     return Calculation(
-        of_row=_seeds(row_name(row, table), column, i, cell),
-        of_baseline=_seeds(row_name(base, table), column, other, base_cell),
-        seeds_freedom=float(column.seeds_freedom(other)[i]),
+        of_row=of_row,
+        of_baseline=of_baseline,
+        seeds=seeds,
+        of_pairs=of_pairs,
+        seeds_freedom=float(seeds_freedom[i]),
         items=float(items[i]),
         items_freedom=column.freedom,
         repeated=float(repeated[i]),
         repeated_freedom=column.repeated_freedom,
         critical_t=_quantile(difference, i, level),
+        equal_t=float(difference.equal_t_P()[i]),
         comparisons=table.tested.comparisons,
         worse=table.tested.comparisons - round(ALPHA / level),
         against=cell.against,
@@ -131,21 +159,51 @@ def _quantile(difference: Differences, i: int, level: float) -> float:
 
 
 def _seeds(name: str, column: Column, i: int, cell: Cell) -> Seeds:
+    """Return the seeds of one row."""
+    own, freedom = float(column.spread_M[i]), float(column.own_freedom_M[i])
+    steps: list[Step] = []
+    if column.borrowed is not None and column.random_M[i]:
+        steps = _moderation(own, freedom, column.borrowed, i)
     return Seeds(
         name=name,
         values=cell.values,
         sd=cell.sd,
         variance=float(column.seed_M[i]),
         freedom=float(column.seed_freedom_M[i]),
-        steps=tuple(_moderation(column, i)),
+        steps=tuple(steps),
     )
 
 
-def _moderation(column: Column, i: int) -> list[Step]:
-    """Write how the variance of one seed was moderated (Smyth 2004), and raised to the mean."""
-    own, freedom = float(column.spread_M[i]), float(column.own_freedom_M[i])
-    how = column.borrowed
-    if how is None or not column.random_M[i] or math.isnan(how.prior_variance):
+def _of_seeds(row: Seeds, cell: Cell, seeds: Sequence[int | None]) -> Seeds:
+    """Return the row with the values of these seeds alone."""
+    of_seed = dict(zip(cell.seeds, cell.values, strict=True))
+    values = tuple(of_seed[seed] for seed in seeds)
+    return replace(row, values=values, sd=stdev(values))
+
+
+def _pairs(of_row: Seeds, of_baseline: Seeds, column: Column, i: int, other: int) -> Seeds:
+    """Return the row minus the baseline, seed by seed."""
+    pairs = column.pairs_with(other)
+    assert pairs is not None
+    how = pairs.moderated()
+    own, freedom = float(pairs.spread_M[i]), float(pairs.own_freedom_M[i])
+    values = tuple(one - base for one, base in zip(of_row.values, of_baseline.values, strict=True))
+    return Seeds(
+        name=f"{of_row.name} - {of_baseline.name}",
+        values=values,
+        sd=stdev(values),
+        variance=float(how.variance_M[i]),
+        freedom=float(how.freedom_M[i]),
+        steps=tuple(_moderation(own, freedom, how, i)),
+    )
+
+
+def _moderation(own: float, freedom: float, how: SeedVariances, i: int) -> list[Step]:
+    """Write how the variance of one seed was moderated (Smyth 2004), and raised to the mean.
+
+    ``own``: the sample variance of the row at ``i``, with its degrees of freedom.
+    """
+    if math.isnan(how.prior_variance):
         return []
     steps = [("variance of one seed", _number(own), f"SD², {_freedom(freedom)}")]
     if how.keeps_own_M[i]:
@@ -156,7 +214,7 @@ def _moderation(column: Column, i: int) -> list[Step]:
     prior, prior_freedom = how.prior_variance, how.prior_freedom
     if prior_freedom == 0:
         return steps
-    used = float(column.seed_M[i])
+    used = float(how.variance_M[i])
     total = freedom + prior_freedom
     drawn = (freedom * own + prior_freedom * prior) / total
     of_row = f"{_freedom_number(freedom)} x {_number(own)}"
@@ -181,17 +239,17 @@ def steps_of(calculation: Calculation) -> list[Step]:
     against = c.against
     mean, base_mean = (_mean(seeds.values) for seeds in (c.of_row, c.of_baseline))
     difference = against.difference
-    parts = [c.of_row.part, c.of_baseline.part, c.items, c.repeated]
-    steps = [
-        ("difference", f"{difference:+.2f}", f"{mean:.4f} - {base_mean:.4f}"),
-        *_seed_steps(c.of_row),
-        *_seed_steps(c.of_baseline),
+    parts = [*(seeds.part for seeds in c.over_seeds), c.items, c.repeated]
+    steps = [("difference", f"{difference:+.2f}", f"{mean:.4f} - {base_mean:.4f}")]
+    for seeds in c.over_seeds:
+        steps += _seed_steps(seeds)
+    steps.append(
         (
             "variance over items",
             _number(c.items),
             f"of the difference, {_freedom(c.items_freedom)}",
-        ),
-    ]
+        )
+    )
     if c.repeated:
         steps.append(("draws of examples", _number(c.repeated), _freedom(c.repeated_freedom)))
     variances = " + ".join(_number(part) for part in parts if part)
@@ -216,6 +274,15 @@ def steps_of(calculation: Calculation) -> list[Step]:
             f"t table at {1 - critical / 2:.4f}",
         )
     )
+    if against.equal_within is not None:
+        steps.append(
+            (
+                "equal within",
+                f"{against.equal_within:.2f}",
+                f"{abs(difference):.4f} + {c.equal_t:.3f} x {_number(error)}; "
+                f"t table at {1 - EQUAL}, one comparison",
+            )
+        )
     steps.append(("verdict", against.verdict or "", _reason(p, critical, difference)))
     return steps
 
@@ -234,7 +301,7 @@ def _seed_steps(seeds: Seeds) -> list[Step]:
 
 def _satterthwaite(c: Calculation) -> str:
     """Write Satterthwaite's formula with its numbers."""
-    of_seeds = c.of_row.part + c.of_baseline.part
+    of_seeds = sum(seeds.part for seeds in c.over_seeds)
     parts = [
         (of_seeds, c.seeds_freedom),
         (c.items, c.items_freedom),

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.nightly  # the newest version is compared, and tables a
 ROOT = Path(__file__).parents[2]
 PAGE = "".join(
     (ROOT / "docs" / name).read_text(encoding="utf-8")
-    for name in ("compare.md", "verdict-errors.md")
+    for name in ("compare.md", "statistics.md", "verdict-errors.md")
 )
 
 
@@ -34,19 +34,18 @@ def script() -> ModuleType:
     return module
 
 
-def printed() -> dict[str, tuple[str, str, str]]:
-    (table,) = re.findall(r"<!-- table: worlds -->\n(.*?)<!-- end", PAGE, flags=re.DOTALL)
+def printed(name: str) -> list[list[str]]:
+    """Return the cells of a table of the page."""
+    (table,) = re.findall(rf"<!-- table: {name} -->\n(.*?)<!-- end", PAGE, flags=re.DOTALL)
     lines = [line.strip("|").split("|") for line in table.strip().splitlines()[2:]]
-    return {
-        name.strip(): (now.strip(), old.strip(), said.strip()) for name, now, old, said in lines
-    }
+    return [[cell.strip() for cell in line] for line in lines]
 
 
 def test_the_worlds_of_the_page(script: ModuleType) -> None:
     worlds = {one.name: one for one in script.worlds_where_nothing_differs()}
-    rows = printed()
-    assert rows.keys() <= worlds.keys() and len(rows) > 25
-    for name, (_, before, review) in rows.items():
+    rows = printed("worlds")
+    assert {row[0] for row in rows} <= worlds.keys() and len(rows) > 25
+    for name, _, _, before, review in rows:
         said = worlds[name].before
         assert review == ("" if said is None else f"{said:.3f}")
         assert said is None or float(before) == pytest.approx(said, abs=0.015)
@@ -54,13 +53,21 @@ def test_the_worlds_of_the_page(script: ModuleType) -> None:
 
 def test_the_rule_is_wrong_as_often_as_the_page_says(script: ModuleType) -> None:
     worlds = {one.name: one for one in script.worlds_where_nothing_differs()}
-    rows = printed()
+    rows = {name: shares for name, *shares in printed("worlds")}
     for name in ("three 3-seed rows 4x", "all 3 seeds, baseline 3x"):
-        now, before, _ = rows[name]
-        for value, rule in ((now, script.Rule()), (before, script.BEFORE)):
+        now, v5, before, _ = rows[name]
+        for value, rule in ((now, script.Rule()), (v5, script.V5), (before, script.BEFORE)):
             found = script.share_wrong(worlds[name], 1000, rule)
             assert found == pytest.approx(float(value), abs=0.035), name
         assert float(now) < 0.6 * float(before)
+
+
+@pytest.mark.parametrize("r", [0.0, 0.6])
+def test_pairing_does_what_the_page_says(script: ModuleType, r: float) -> None:
+    name = "CxC, 1,000 steps"
+    (said,) = [row[2:] for row in printed("paired") if row[0] == name and float(row[1]) == r]
+    found = script.paired_shares(script.shapes()[name], 0.5, r, 1000)
+    assert found == pytest.approx([float(share) for share in said], abs=0.035)
 
 
 def test_the_fourth_seed_helps_as_the_page_says(script: ModuleType) -> None:

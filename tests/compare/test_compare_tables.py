@@ -107,7 +107,7 @@ def test_the_terminal(table: Table, width: int, snapshot: SnapshotAssertion) -> 
 
 
 def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
-    file = Path(forms.__file__).parent / "schema" / "compare-4.schema.json"
+    file = Path(forms.__file__).parent / "schema" / "compare-5.schema.json"
     schema = json.loads(file.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)

@@ -36,7 +36,7 @@ def test_the_comparison_comes_out_again(tmp_path: Path, suite: str) -> None:
             assert cell is not None and cell.against is not None
             here, there = cell.against, again[row.name]
             assert there["verdict"] == here.verdict
-            for key in ("difference", "se", "ci_low", "ci_high", "ci_level"):
+            for key in ("difference", "se", "ci_low", "ci_high", "ci_level", "equal_within"):
                 assert there[key] == pytest.approx(getattr(here, key), abs=1e-6), (row.name, key)
             assert there["df"] == pytest.approx(here.df, rel=1e-5)
             assert there["p"] == pytest.approx(here.p, rel=1e-5, abs=1e-12)

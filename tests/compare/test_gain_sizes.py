@@ -8,15 +8,29 @@ from __future__ import annotations
 import csv
 import math
 import statistics
+from pathlib import Path
 
 import numpy as np
 import pytest
+from compared_runs import row_named, runs_in
+from predicted_runs import family
 from scipy import stats
 
-from bench.compare.gain_sizes import MOST_SEEDS, seeds_for_gain, smallest_gain
+from bench.compare.gain_sizes import MOST_SEEDS, row_spreads, seeds_for_gain, smallest_gain
+from bench.compare.tables import make_tables
+from bench.compare.words.finding import comparison_of
 from bench.papers import HERE, claimed_gain, noise_of_single_runs, reported_sd
+from bench.records import Run
 
 BERT = "bert-base-uncased"
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+def test_a_test_of_pairs_finds_the_gain_in_80_of_100_cases(seeds: int) -> None:
+    gain = smallest_gain(seeds, 0.8, 0.0, 0.0)
+    apart = np.random.default_rng(seeds).normal(gain, 0.8, (20_000, seeds))
+    found = stats.ttest_1samp(apart, 0.0, axis=1).pvalue < 0.05
+    assert found.mean() == pytest.approx(0.8, abs=0.012)
 
 
 @pytest.mark.parametrize("seeds", [3, 5, 10])
@@ -75,6 +89,33 @@ def test_the_noise_of_single_runs() -> None:
     one, other = np.random.default_rng(0).normal(0, 1.13, (2, 200_000))
     beyond = np.abs(one - other) > noise_of_single_runs(1.13)
     assert beyond.mean() == pytest.approx(0.05, abs=0.003)
+
+
+def test_the_seeds_of_a_row_far_from_the_baseline_are_those_of_rows_near_it(tmp_path: Path) -> None:
+    """Items vary the more the further two rows lie apart: a gain of a point is near."""
+    noises = {"simcse": 0.5, "promcse": 0.5, "ct": 0.48, "mirror-bert": 0.55, "dcpcse": 2.0}
+    runs = runs_in(tmp_path, family(tmp_path, noises, seeds=(1, 2, 3, 4)))
+    (table,) = make_tables(runs)
+    found = {spread.row.name: spread for spread in row_spreads(table, by_id(runs)) if spread.row}
+    of = {one.name: comparison_of(one) for one in table.rows}
+    assert found.keys() == noises.keys() - {"simcse"}
+
+    def apart(name: str) -> list[float]:
+        one, base = (row_named(table, row).cells[-1] for row in (name, "simcse"))
+        assert one is not None and base is not None
+        return [a - b for a, b in zip(one.values, base.values, strict=True)]
+
+    for name, spread in found.items():
+        assert (spread.base_sd, spread.sd) == (0.0, pytest.approx(statistics.stdev(apart(name))))
+    near = [found[name].items for name in ("promcse", "ct", "mirror-bert")]
+    assert found["dcpcse"].items == statistics.median(near)
+    far = of["dcpcse"]
+    assert far is not None and far.difference < -20 and far.se is not None
+    assert far.se > 1.3 * found["dcpcse"].items
+
+
+def by_id(runs: list[Run]) -> dict[str, Run]:
+    return {run.record.run_id: run for run in runs}
 
 
 def average_in(paper: str, label: str) -> float:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 from commands import bench, error_line
@@ -50,10 +51,29 @@ def calculated(formula: str) -> float:
 def test_each_line_follows_from_its_numbers(runs: Path, row: str) -> None:
     checked = 0
     for what, value, formula in steps_of(runs, row):
-        if re.match(r"root of |\(?\d[\d.]*[²^]? ?[-x/^]", formula):
+        if re.match(r"root of |\(?\d[\d.]*[²^]? ?[-+x/^]", formula):
             assert float(value) == pytest.approx(calculated(formula), rel=4e-3), what
             checked += 1
-    assert checked >= (6 if row == "cls" else 8)
+    assert checked >= 6
+
+
+def test_differences_by_seed_and_their_sd_follow_from_the_seeds(runs: Path) -> None:
+    """PromCSE has four of SimCSE's five seeds."""
+    done = bench("compare", "--runs", runs, "--why", "promcse", "--baseline", "simcse")
+    lines = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines() if line.strip()]
+    of = {line[0]: line[1:] for line in lines}
+    assert of["seed"] == ["1 2 3 4"]
+    row, base, apart = (
+        list(map(float, of[name][0].split())) for name in ("PromCSE", "SimCSE", "PromCSE - SimCSE")
+    )
+    sd = float(of["PromCSE - SimCSE"][1])
+    both = zip(row, base, strict=True)
+    assert apart == pytest.approx([one - base for one, base in both], abs=2e-4)
+    assert sd == pytest.approx(stdev(apart), abs=2e-4)
+    assert float(of["difference"][0]) == pytest.approx(sum(apart) / 4, abs=0.01)
+    variance, formula = of["variance of one seed"]
+    assert float(variance) == pytest.approx(sd**2, rel=2e-3)
+    assert formula == "SD², 3 degrees of freedom"
 
 
 @pytest.mark.parametrize("row", ["promcse", "mirror-bert", "cls"])
@@ -71,6 +91,13 @@ def test_p_and_interval_follow_from_a_t_table(runs: Path, row: str) -> None:
     low, high = map(float, values[interval][0].split(" to "))
     assert low == pytest.approx(difference - half * error, abs=0.02)
     assert high == pytest.approx(difference + half * error, abs=0.02)
+    margin, quantile, error = map(float, re.findall(r"\d+\.\d+", values["equal within"][1])[:3])
+    assert quantile == pytest.approx(stats.t.ppf(0.95, freedom), rel=2e-3)
+    within = float(values["equal within"][0])
+    assert within == pytest.approx(margin + quantile * error, abs=0.02)
+    for side in (-within, within):
+        beyond = stats.t.sf(abs(side - difference) / error, freedom)
+        assert beyond < 0.05 + 2e-3, "both one-sided tests reject at the margin"
     threshold = float(values["threshold"][0])
     word = "inconclusive" if p >= threshold else "better" if difference > 0 else "worse"
     assert values["verdict"][0] == word

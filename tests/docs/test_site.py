@@ -66,7 +66,7 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
 def test_the_site_has_the_boards_and_linked_files_of_the_repository(site: Path) -> None:
     page = f"{published_rows.VERSION}/index.html"
     assert (site / page).read_bytes() == (ROOT / page).read_bytes()
-    schema = "repository/bench/compare/forms/schema/compare-4.schema.json"
+    schema = "repository/bench/compare/forms/schema/compare-5.schema.json"
     assert (site / schema).is_file()
     # of the code, the page of promises links its tests alone
     assert all("promises" in file.parts for file in site.rglob("*.py"))

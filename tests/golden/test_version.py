@@ -15,7 +15,7 @@ from published_rows import NEWEST, compared
 from recomputed_scores import answer, answer_sts, arrays_of
 
 TRAINED_HERE = ("--setting", "unsupervised,none", "--backbone", "builtin")
-OF_A_DIFFERENCE = ("difference", "se", "ci_low", "ci_high", "ci_level")
+OF_A_DIFFERENCE = ("difference", "se", "ci_low", "ci_high", "ci_level", "equal_within")
 # suites whose scores follow from predictions, without a draw
 SCORED = ("sts", "transfer", "clustering")
 

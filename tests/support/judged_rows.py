@@ -21,6 +21,7 @@ def judged_row(
             ci_level=0.975,
             verdict=verdict,
             mde=mean / 30,
+            equal_within=9.5,
         )
     values = (mean - 1, mean, mean + 1)
     cell = Cell(

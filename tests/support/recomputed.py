@@ -101,6 +101,7 @@ def compared(version: Path, table: dict[str, Any]) -> dict[str, dict[str, Any]]:
     tasks = [name for name in table["columns"] if name != "Avg."]
     values: list[list[float]] = []
     answers: list[list[Answer]] = []
+    texts = [trained_on(version, row["runs"][0]) for row in table["rows"]]
     for row in table["rows"]:
         of_row = []
         for run in row["runs"]:
@@ -110,7 +111,42 @@ def compared(version: Path, table: dict[str, Any]) -> dict[str, dict[str, Any]]:
         if suite == "cxc":  # the value is a mean over draws, which bench verify draws again
             of_row = row["cells"][tasks[0]]["values"]
         values.append(of_row)
-    return _compared(table["rows"], values, answers)
+    return _compared(table["rows"], values, answers, texts)
+
+
+def trained_on(version: Path, run: str) -> str | None:
+    """Return the sha256 of a run's training text."""
+    record = json.loads((version / "runs" / run / "run.json").read_text(encoding="utf-8"))
+    text: str | None = record["provenance"]["corpus"].get("sha256")
+    return text
+
+
+def seed_by_seed(
+    rows: list[dict[str, Any]], values: list[list[float]], texts: list[str | None], base: int
+) -> dict[int, tuple[float, float, float]]:
+    """Return of each row that shares three seeds and the text with the baseline: the mean of the
+    differences, its variance, and degrees of freedom."""
+    apart: dict[int, list[float]] = {}
+    of_base = dict(zip(rows[base]["seeds"], values[base], strict=True))
+    for i, row in enumerate(rows):
+        if i == base or not texts[i] or texts[i] != texts[base]:
+            continue
+        pairs = zip(row["seeds"], values[i], strict=True)
+        both = [
+            value - of_base[seed] for seed, value in pairs if seed is not None and seed in of_base
+        ]
+        if len(both) >= FEWEST_SEEDS:
+            apart[i] = both
+    if not apart:
+        return {}
+    found, freedoms = borrowed(
+        [float(np.var(one, ddof=1)) for one in apart.values()],
+        [len(one) - 1 for one in apart.values()],
+    )
+    told = {}
+    for (i, both), variance, its in zip(apart.items(), found, freedoms, strict=True):
+        told[i] = float(np.mean(both)), variance / len(both), its
+    return told
 
 
 def average(values: list[float]) -> float:
@@ -180,7 +216,10 @@ def _verdict(p: float, c: float, difference: float) -> str:
 
 
 def _compared(
-    rows: list[dict[str, Any]], values: list[list[float]], answers: list[list[Answer]]
+    rows: list[dict[str, Any]],
+    values: list[list[float]],
+    answers: list[list[Answer]],
+    texts: list[str | None],
 ) -> dict[str, dict[str, Any]]:
     """Compare every tested row with the baseline, by the rule of docs/statistics.md."""
     counts = [len(one) for one in values]
@@ -198,6 +237,7 @@ def _compared(
         variance[i], of_seeds[i] = one, its
     total = float(sum(counts[i] - 1 for i in several))
     base = baseline_among(rows, counts)
+    pairs = seed_by_seed(rows, values, texts, base)
     told = []
     for i in range(len(rows)):
         few = rows[i]["seeds"] != [None] and counts[i] < FEWEST_SEEDS
@@ -211,16 +251,27 @@ def _compared(
         one, other = variance[i] / counts[i], variance[base] / counts[base]
         seeds_freedom = satterthwaite([(one, of_seeds[i]), (other, of_seeds[base])])
         seeds_freedom = seeds_freedom if math.isinf(seeds_freedom) else min(seeds_freedom, total)
+        difference, seeds = mean[i] - mean[base], one + other
+        if i in pairs:
+            difference, seeds, seeds_freedom = pairs[i]
         repeated, of_repeated = over_repetitions(answers, block, i, base)
-        error = math.sqrt(items + repeated + one + other)
-        its = satterthwaite(
-            [(items, freedom), (repeated, of_repeated), (one + other, seeds_freedom)]
-        )
-        difference = mean[i] - mean[base]
+        error = math.sqrt(items + repeated + seeds)
+        its = satterthwaite([(items, freedom), (repeated, of_repeated), (seeds, seeds_freedom)])
         told.append(
             (name_of(rows[i]), difference, error, its, 2 * stats.t.sf(abs(difference) / error, its))
         )
     return _judged(told)
+
+
+def margin_of_equality(difference: float, error: float, its: float) -> float:
+    """Return the smallest margin that both one-sided tests at 5 % leave a difference within."""
+
+    def larger_p(margin: float) -> float:
+        above = stats.t.sf((margin - difference) / error, its)
+        below = stats.t.cdf((-margin - difference) / error, its)
+        return float(max(above, below)) - 0.05
+
+    return float(optimize.brentq(larger_p, abs(difference), abs(difference) + 100 * error))
 
 
 def baseline_among(rows: list[dict[str, Any]], counts: list[int]) -> int:
@@ -259,6 +310,7 @@ def _judged(told: list[tuple[str, float, float, float, float]]) -> dict[str, dic
             "ci_level": 1 - c,
             "p": p,
             "verdict": _verdict(p, c, difference),
+            "equal_within": margin_of_equality(difference, error, its),
         }
     return found
 

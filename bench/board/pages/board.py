@@ -21,7 +21,7 @@ from bench.board.pages.run_page import remarks_on, run_facts, sentences
 from bench.board.pages.small_grids import changes_grid, data_grid, methods_grid
 from bench.board.pages.words import plain_text
 from bench.board.tables import BoardTable, board_tables
-from bench.compare.forms.scores import COSTS, cost_texts, trained_with_grid
+from bench.compare.forms.scores import NUMBERS, number_texts, trained_with_grid
 from bench.compare.statistics.table import Row, Table
 from bench.compare.words.finding import find, main_table, verdict_word
 from bench.compare.words.legend import legend
@@ -66,8 +66,8 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         note_lines=note_lines,
         trained_with=trained_with_grid,
         trains=trains,
-        costs=known_costs,
-        cost_texts=cost_texts,
+        known_numbers=known_numbers,
+        number_texts=number_texts,
         legend_items=legend_items,
         anchors=row_anchors(board),
         plain_text=plain_text,
@@ -130,9 +130,9 @@ def head_first(table: Table, cells: Sequence[Any]) -> Sequence[Any]:
     return [*cells[-1:], *cells[:-1]] if table.head else cells
 
 
-def known_costs(table: Table) -> list[str]:
-    """Name the costs that some row of a table has."""
-    return [name for name in COSTS if any(cost_texts(row)[name][0] for row in table.rows)]
+def known_numbers(table: Table) -> list[str]:
+    """Name the columns of ``NUMBERS`` that a table has."""
+    return [name for name in NUMBERS if any(number_texts(row)[name][0] for row in table.rows)]
 
 
 def trains(board: Board, row: Row) -> str:

@@ -105,8 +105,9 @@ def _meaning(table: Table) -> str:
     return (
         f"Smallest true gain over {base}, in points, that one planned comparison finds in "
         f"{100 * POWER:.0f} of 100 cases with so many seeds of both methods (two-sided, 5 %; one "
-        "seed: spreads known from elsewhere). SD seeds: of this table's runs, or of the reports; "
-        "SD items: of the difference over other test items. The spreads are those of this board's "
+        "seed: spreads known from elsewhere). SD seeds: of the differences seed by seed in this "
+        "table, or of the reports; SD items: of the difference over other test items, of a row far "
+        "from the baseline as near it. The spreads are those of this board's "
         f"backbone and training; reported gains are of {BACKBONE}."
     )
 

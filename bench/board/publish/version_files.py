@@ -25,8 +25,8 @@ from bench.papers import results, tables
 from bench.papers.remarks import remarks
 from bench.records.run import Run
 
-SCHEMA = "bench.board/4"
-"""The schema of tables.json: schema/board-4.schema.json."""
+SCHEMA = "bench.board/5"
+"""The schema of tables.json: schema/board-5.schema.json."""
 
 
 def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:

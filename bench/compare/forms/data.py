@@ -1,4 +1,4 @@
-"""Score tables as data: CSV with one line per cell, and JSON (schema/compare-4.schema.json)."""
+"""Score tables as data: CSV with one line per cell, and JSON (schema/compare-5.schema.json)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.compare.words.finding import table_finding, verdict_word
 from bench.compare.words.names import baseline_name, row_name, table_name
 from bench.compare.words.notes import table_notes
 
-SCHEMA = "bench.compare/4"
+SCHEMA = "bench.compare/5"
 HEADING = (
     "suite",
     "protocol",
@@ -34,6 +34,7 @@ HEADING = (
     "n",
     "mark",
     "difference",
+    "paired_seeds",
     "difference_se",
     "difference_df",
     "difference_ci_low",
@@ -42,6 +43,7 @@ HEADING = (
     "p",
     "verdict",
     "mde",
+    "equal_within",
     "may_be_best",
     "untested",
     "paper",
@@ -121,6 +123,7 @@ def _cell_facts(cell: Cell | None) -> dict[str, Any]:
         "n": cell.n,
         "mark": cell.mark,
         "difference": _difference(cell),
+        "paired_seeds": against.get("paired_seeds"),
         "difference_se": against.get("se"),
         "difference_df": against.get("df"),
         "difference_ci_low": against.get("ci_low"),
@@ -129,6 +132,7 @@ def _cell_facts(cell: Cell | None) -> dict[str, Any]:
         "p": against.get("p"),
         "verdict": against.get("verdict"),
         "mde": against.get("mde"),
+        "equal_within": against.get("equal_within"),
         "paper": source,
         "paper_value": paper.get("value"),
         "paper_std": paper.get("std"),

@@ -20,7 +20,9 @@ from bench.compare.words.legend import legend
 from bench.compare.words.names import level_words, row_name, table_name, versus
 from bench.compare.words.notes import note_lines
 
-COSTS = ("params", "train", "tuning", "memory")
+EQUAL_WITHIN = "equal within"
+NUMBERS = (EQUAL_WITHIN, "params", "train", "tuning", "memory")
+"""Columns with a number of a row that is no score; one without any number is left out."""
 NAME = 28
 """Characters of a name that stay on one line while there are tasks to leave out."""
 FOR_SCALE = "for scale: other backbones, not trained here and not compared"
@@ -43,12 +45,13 @@ def score_grid(
         columns.append(GridColumn(table.head, right=True))
         columns += [GridColumn("±", right=True, drop=2), GridColumn(heading, right=True)]
         columns.append(GridColumn("verdict"))
-    columns += [GridColumn(name, right=True, drop=1) for name in COSTS]
+    for name in NUMBERS:
+        columns.append(GridColumn(name, right=True, drop=2 if name == EQUAL_WITHIN else 1))
     columns += [GridColumn(name, right=True, drop=3) for name in _tasks(table)]
     rows = []
     for row in table.rows:
-        costs: list[GridCell | str] = [text for text, _ in cost_texts(row).values()]
-        rows.append(_grid_row(row, table, costs, with_spread=with_spread))
+        numbers: list[GridCell | str] = [text for text, _ in number_texts(row).values()]
+        rows.append(_grid_row(row, table, numbers, with_spread=with_spread))
         for label, printed in lines_below(row):
             rows.append(_line_below(label, printed, table))
     for other, row in scale:
@@ -81,7 +84,7 @@ def _tasks(table: Table) -> list[str]:
 
 
 def _grid_row(
-    row: Row, table: Table, costs: Sequence[GridCell | str], *, with_spread: bool
+    row: Row, table: Table, numbers: Sequence[GridCell | str], *, with_spread: bool
 ) -> GridRow:
     cells: list[GridCell | str] = [
         GridCell(text=row_name(row, table), sign=MAY_BE_BEST if row.may_be_best else ""),
@@ -95,7 +98,7 @@ def _grid_row(
             half = GridCell(number=spread(head), decimals=head.decimals, emphasis="dim")
         cells += [_mean(head, with_spread), half]
         cells += [difference_text(row), verdict_word(row, table)]
-    return indented([*cells, *costs, *(_mean(cell, with_spread) for cell in tasks)], levels=0)
+    return indented([*cells, *numbers, *(_mean(cell, with_spread) for cell in tasks)], levels=0)
 
 
 def _mean(cell: Cell | None, with_spread: bool) -> GridCell:
@@ -115,12 +118,12 @@ def _line_below(label: str, printed: Sequence[GridCell], table: Table) -> GridRo
     if table.head:
         *tasks, head = printed
         cells += [head, "", "", ""]
-    return indented([*cells, *[""] * len(COSTS), *tasks])
+    return indented([*cells, *[""] * len(NUMBERS), *tasks])
 
 
 def _row_for_scale(row: Row, table: Table, *, with_spread: bool) -> GridRow:
     """Return the cells of a row of another table, without a place among the best and a verdict."""
-    plain = _grid_row(row, table, [""] * len(COSTS), with_spread=with_spread)
+    plain = _grid_row(row, table, [""] * len(NUMBERS), with_spread=with_spread)
     name = " ".join(filter(None, (row_name(row, table), table.backbone, "(for scale)")))
     cells = [replace(cell, emphasis="dim") for cell in plain]
     cells[0] = GridCell(text=name, emphasis="dim")
@@ -129,12 +132,15 @@ def _row_for_scale(row: Row, table: Table, *, with_spread: bool) -> GridRow:
     return indented(cells, levels=0)
 
 
-def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
-    """Return the costs of a row by the names of COSTS, each as a short text and as a number.
+def number_texts(row: Row) -> dict[str, tuple[str, float | None]]:
+    """Return the numbers of a row by the names of NUMBERS, each as a short text and as a number.
 
-    The text is "" if the cost was not recorded. Examples: "5.3M" parameters, "13m32s", a search
-    of "2h36m/12" trials, "1.4G".
+    The text is "" if the number is not known. Examples: equal within "1.06", "5.3M" parameters,
+    "13m32s", a search of "2h36m/12" trials, "1.4G".
     """
+    against, cell = comparison_of(row), row.cells[-1]
+    margin = None if against is None else against.equal_within
+    within = "" if margin is None or cell is None else score(margin, cell.decimals)
     cost = row.cost or RowCost()
     seconds = cost.train_seconds
     trained = "" if seconds is None else format_duration(seconds)
@@ -142,6 +148,7 @@ def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     if cost.tuning_seconds is not None:
         tuned = f"{format_duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}"
     return {
+        EQUAL_WITHIN: (within, margin),
         "params": (short_count(cost.trainable_parameters), cost.trainable_parameters),
         "train": (trained, seconds),
         "tuning": (tuned, cost.tuning_seconds),

@@ -1,15 +1,19 @@
 """The methods of one column together: intervals and differences, over other items and other seeds.
 
 A method's value is a mean over its seeds. Two things move it: other items and other seeds. The
-covariance of all runs over items is given. Every seed answers the same items, so both are crossed,
-not nested: an effect of the items that all seeds of a method share does not shrink with their
-number. The spread over seeds is moderated: borrowed across the methods of the column. The effect of
-items on a single seed is part of that spread, and is counted there. Methods are compared unpaired
-over seeds: two methods with the same seed share only its number, while weights and batches differ.
-A difference over its standard error is taken to follow Student's t, with Satterthwaite's degrees of
-freedom (1946) of the parts.
+covariance of the methods over items is given. Every seed answers the same items, so both are
+crossed, not nested: an effect of the items that all seeds of a method share does not shrink with
+their number. The effect of items on a single seed is part of the spread over seeds, and is counted
+there.
 
-Legend: M methods, R runs of all methods, P pairs of methods.
+The same seed gives two methods the same batches in the same order, if they train on the same text;
+methods that build and compute alike share the first weights of a head and the masks of dropout,
+too. So two methods of one text are compared seed by seed (``pairs.py``), others as independent
+samples. Spreads over seeds are moderated: borrowed across the methods of the column, and those of
+differences across the methods that are paired with the same one. A difference over its standard
+error is taken to follow Student's t, with Satterthwaite's degrees of freedom (1946) of the parts.
+
+Legend: M methods.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ import numpy as np
 
 from bench.compare.statistics.differences import Differences, satterthwaite, student_quantile
 from bench.compare.statistics.items import Items
+from bench.compare.statistics.pairs import Pairs, SeedPairs
 from bench.compare.statistics.seed_variance import SeedVariances, seed_variances
 from bench.records.predictions import Floats, Predicted, same_items
 from bench.score.influence import Influence
@@ -37,27 +42,30 @@ class Column:
         random: Sequence[bool],
         covariance: Floats | None = None,
         *,
+        seeds: Sequence[Sequence[int | None]] = (),
+        texts: Sequence[str | None] = (),
         freedom: float = math.inf,
         repeated: Sequence[Floats] = (),
     ) -> None:
         """Compute means, variances and degrees of freedom.
 
         ``values``: the values of every method's runs, in points. ``random``: True if another run of
-        the method may give another value.
+        the method may give another value. ``seeds``: of the runs. ``texts``: what each method was
+        trained on, None if nobody knows. Without both, no methods are paired.
 
-        ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods'
-        means, with ``freedom`` degrees of freedom (``Items``); NaN for runs with unknown items.
-        ``repeated``: per task (R, Q) values by repetition, the same for all methods (all have the
-        same tenth draw of few examples), over the number of tasks.
+        ``covariance``: (2, M, M) of the methods' means over items, with ``freedom`` degrees of
+        freedom (``Items``); NaN for methods with unknown items. ``repeated``: per task (M, Q) means
+        by repetition, the same for all methods (all have the same tenth draw of few examples), over
+        the number of tasks.
         """
-        self.runs_M = np.array([len(seeds) for seeds in values])
-        self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
+        self.runs_M = np.array([len(of_method) for of_method in values])
+        starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
         value_R = np.array([value for of_method in values for value in of_method])
-        self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
+        self.mean_M: Floats = np.add.reduceat(value_R, starts) / self.runs_M
         self.own_freedom_M = np.where(random, self.runs_M - 1.0, 0.0)
         """Degrees of freedom of a method's own seeds."""
         self.spread_M: Floats = np.add.reduceat(
-            (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts
+            (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, starts
         ) / np.maximum(self.runs_M - 1, 1)
         """Sample variances over seeds; 0 with one seed."""
         self.random_M = random_M = np.asarray(random, dtype=bool)
@@ -70,27 +78,17 @@ class Column:
         self.borrowed: SeedVariances | None = None
         """How variances over seeds were moderated; None if no method has two seeds."""
         self._know_seeds()
+        self._seed_pairs = SeedPairs(values, seeds, texts, random) if seeds and texts else None
         self.freedom = freedom
-        self.items = self._of_means(covariance)
+        self.items: Floats = np.full((2, len(values), len(values)), np.nan)
+        if covariance is not None:
+            self.items = covariance
         self.repeated_MM: Floats = np.zeros((len(values), len(values)))
         self.repeated_freedom = math.inf
         if repeated:
-            for values_RQ in repeated:
-                by_method = np.add.reduceat(values_RQ, self._starts, axis=0) / self.runs_M[:, None]
-                self.repeated_MM += np.atleast_2d(np.cov(by_method)) / values_RQ.shape[1]
-            self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
-
-    def _of_means(self, covariance: Floats | None) -> Floats:
-        """Return (2, M, M) covariances of the methods' means over items; NaN if not known.
-        ``covariance``: as for ``__init__``.
-        """
-        shape = (2, len(self.runs_M), len(self.runs_M))
-        if covariance is None:
-            return np.full(shape, np.nan)
-        if covariance.shape == shape:
-            return covariance
-        sums = np.add.reduceat(np.add.reduceat(covariance, self._starts, 1), self._starts, 2)
-        return np.asarray(sums / np.multiply.outer(self.runs_M, self.runs_M), dtype=np.float64)
+            for mean_MQ in repeated:
+                self.repeated_MM += np.atleast_2d(np.cov(mean_MQ)) / mean_MQ.shape[1]
+            self.repeated_freedom = sum(mean_MQ.shape[1] - 1 for mean_MQ in repeated)
 
     def _know_seeds(self) -> None:
         """Set the variances over seeds, as far as they are known."""
@@ -103,39 +101,60 @@ class Column:
 
     def over_items(self, other: int) -> tuple[Floats, Floats]:
         """Return (M,) variances over items, and over repetitions, of every method minus the one at
-        ``other``; NaN if not known."""
+        ``other``; NaN if not known. All seeds of both are behind them."""
         items_M = _of_differences(self.items, other).max(axis=0)
         return items_M, _of_differences(self.repeated_MM, other)
 
-    def seeds_freedom(self, other: int) -> Floats:
-        """Return (M,) degrees of freedom of the variance over seeds of every method minus the one
-        at ``other``.
+    def pairs_with(self, other: int) -> Pairs | None:
+        """Return every method minus the one at ``other``, seed by seed; None if there are no seeds
+        to pair."""
+        return None if self._seed_pairs is None else self._seed_pairs.minus(other)
 
-        A sum of two moderated variances has at most the freedom of all seeds that they are known
-        from.
+    def differences(self, other: int) -> Floats:
+        """Return (M,) every method minus the one at ``other``: of the seeds that both have, if they
+        are paired."""
+        difference_M: Floats = self.mean_M - self.mean_M[other]
+        pairs = self.pairs_with(other)
+        if pairs is None:
+            return difference_M
+        return np.where(pairs.paired_M, pairs.mean_M, difference_M)
+
+    def over_seeds(self, other: int) -> tuple[Floats, Floats]:
+        """Return (M,) variances over seeds of every method minus the one at ``other``, and their
+        degrees of freedom.
+
+        A variance has at most the freedom of all seeds that it is known from.
         """
         one_M = self.seed_M / self.runs_M
         other_M = np.full_like(one_M, one_M[other])
-        of_two_M = satterthwaite(
+        freedom_M = satterthwaite(
             [(one_M, self.seed_freedom_M), (other_M, self.seed_freedom_M[other])]
         )
-        return np.where(np.isinf(of_two_M), of_two_M, np.minimum(of_two_M, self.total_freedom))
+        freedom_M = np.where(
+            np.isinf(freedom_M), freedom_M, np.minimum(freedom_M, self.total_freedom)
+        )
+        variance_M = one_M + other_M
+        pairs = self.pairs_with(other)
+        if pairs is None or not pairs.paired_M.any():
+            return variance_M, freedom_M
+        moderated = pairs.moderated()
+        variance_M = np.where(pairs.paired_M, moderated.variance_M / pairs.seeds_M, variance_M)
+        return variance_M, np.where(pairs.paired_M, moderated.freedom_M, freedom_M)
 
     def minus(self, other: int) -> Differences:
         """Return (M,) every method minus the one at ``other``; NaN at itself."""
         items_M, repeated_M = self.over_items(other)
-        one_M = self.seed_M / self.runs_M
-        other_M = np.full_like(one_M, one_M[other])
-        error_M = np.sqrt(items_M + repeated_M + one_M + other_M)
+        seeds_M, seeds_freedom_M = self.over_seeds(other)
+        error_M = np.sqrt(items_M + repeated_M + seeds_M)
         error_M[other] = np.nan
         return Differences(
-            self.mean_M - self.mean_M[other],
+            self.differences(other),
             error_M,
             satterthwaite(
                 [
                     (items_M, self.freedom),
                     (repeated_M, self.repeated_freedom),
-                    (one_M + other_M, self.seeds_freedom(other)),
+                    (seeds_M, seeds_freedom_M),
                 ]
             ),
         )
@@ -179,11 +198,6 @@ def _of_differences(matrix: Floats, other: int) -> Floats:
     return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)
 
 
-MANY = 1000
-"""Runs of a column above which the runs of each method are averaged before their covariances are
-taken, which gives the same but for the last digits: the covariances of ten thousand runs would fill
-the memory."""
-
 Answers = Sequence[tuple[Predicted, Influence]]
 """One method's answers to each task of a column, with the same seeds."""
 
@@ -192,47 +206,45 @@ def column(
     answers: Sequence[Answers | None],
     values: Sequence[Sequence[float]],
     random: Sequence[bool],
+    seeds: Sequence[Sequence[int | None]] = (),
+    texts: Sequence[str | None] = (),
 ) -> Column:
     """Make the column of methods scored on the same items. None: this method's predictions are
-    missing. ``values`` are the recorded ones.
+    missing. ``values`` are the recorded ones; ``seeds`` and ``texts`` as for ``Column``.
 
     Raises ValueError if items differ, or if nothing can be said about other items.
     """
     known = [answer for answer in answers if answer is not None]
     if not known:
-        return Column(values, random)
+        return Column(values, random, seeds=seeds, texts=texts)
     first = known[0]
     for answer in known[1:]:
         for (a, _), (b, _) in zip(first, answer, strict=True):
             same_items(a, b)
     items = Items([p for p, _ in first], [moved for _, moved in first])
+    # of the methods' means: the influence of an item on a mean is the mean of its influences
     moved = []
-    here = []
-    many = sum(map(len, values)) > MANY
-    for of_method, own in zip(answers, values, strict=True):
-        units = 1 if many else len(own)
-        here += [of_method is not None] * units
-        if of_method is None:
-            continue
-        moved_by_task = [influence.moved_SN for _, influence in of_method]
-        moved_SN = np.concatenate(moved_by_task, axis=1) / len(of_method)
-        moved.append(moved_SN.mean(axis=0, keepdims=True) if many else moved_SN)
-    known_RR = items.covariance(np.concatenate(moved))
-    if all(here):
-        covariance = known_RR
-    else:
-        covariance = np.full((2, len(here), len(here)), np.nan)
-        covariance[:, np.outer(here, here)] = known_RR.reshape(2, -1)
+    for answer in known:
+        of_tasks = [influence.moved_SN.mean(axis=0) for _, influence in answer]
+        moved.append(np.concatenate(of_tasks) / len(answer))
+    covariance = items.covariance(np.stack(moved))
     repeated = []
     if len(known) == len(answers):
         for by_task in zip(*known, strict=True):
-            values_RQ = np.concatenate([influence.value_SR for _, influence in by_task])
-            if values_RQ.shape[1] > 1:
-                repeated.append(values_RQ / len(first))
+            means_MQ = np.stack([influence.value_SR.mean(axis=0) for _, influence in by_task])
+            if means_MQ.shape[1] > 1:
+                repeated.append(means_MQ / len(first))
+    else:
+        here_M = np.array([answer is not None for answer in answers])
+        whole = np.full((2, len(answers), len(answers)), np.nan)
+        whole[:, np.outer(here_M, here_M)] = covariance.reshape(2, -1)
+        covariance = whole
     return Column(
         values,
         random,
         covariance,
+        seeds=seeds,
+        texts=texts,
         freedom=items.freedom,
         repeated=repeated,
     )

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from bench.records.predictions import Floats
 
 POWER = 0.8
+EQUAL = 0.05
+"""Level of each of the two one-sided tests that say two methods are equal."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,15 @@ class Differences:
     def half_P(self, alpha: float) -> Floats:
         """Return half of the 1 - alpha interval."""
         return student_quantile(1 - alpha / 2, self.freedom_P) * self.error_P
+
+    def equal_t_P(self) -> Floats:
+        """Return the quantile of Student's t that ``equal_within_P`` takes."""
+        return student_quantile(1 - EQUAL, self.freedom_P)
+
+    def equal_within_P(self) -> Floats:
+        """Return the margin within which two methods are equal: the smallest for which both
+        one-sided tests reject that they lie further apart (TOST; Schuirmann 1987)."""
+        return np.abs(self.value_P) + self.equal_t_P() * self.error_P
 
     def detectable_P(self, alpha: float) -> Floats:
         """Return the true difference that is found with a power of about 80 % (MDE)."""

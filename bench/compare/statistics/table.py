@@ -47,6 +47,11 @@ class Against:
     the difference alone."""
 
     difference: float
+    # the seeds that both have, if they were compared seed by seed
+    paired_seeds: int | None = None
+    # the averages that were subtracted: of these seeds, else of all
+    mean: float | None = None
+    baseline_mean: float | None = None
     se: float | None = None
     # None: infinite
     df: float | None = None
@@ -60,6 +65,8 @@ class Against:
     verdict: str | None = None
     # the smallest difference found with 80 % power (minimal detectable effect)
     mde: float | None = None
+    # the margin within which the row equals the baseline at 5 %, for this comparison alone
+    equal_within: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

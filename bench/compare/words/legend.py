@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bench.compare.statistics.table import INCONCLUSIVE, Table
 from bench.compare.words.finding import best_rows, comparison_of, ranked_rows, verdict_of
+from bench.compare.words.names import baseline_name
 
 MAY_BE_BEST = "may be the best"
 RIGHT = (
@@ -26,6 +27,11 @@ def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
         yield f"{candidate}: {MAY_BE_BEST}"
     if any(verdict_of(row) == INCONCLUSIVE for row in table.rows):
         yield 'inconclusive: the data cannot tell, which is not "equal"'
+    if table.has_verdicts:
+        yield (
+            f"equal within: the margin within which the row equals {baseline_name(table)} at 5 %, "
+            "each by itself (two one-sided tests)"
+        )
     cells = [cell for row in table.rows for cell in row.cells]
     if any(cell is not None and cell.spread for cell in cells):
         compare = "; compare rows by the difference" if table.has_verdicts else ""

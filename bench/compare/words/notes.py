@@ -18,9 +18,10 @@ from bench.compare.differences import (
     rows_elsewhere,
     seen_test_tasks,
 )
+from bench.compare.formatting import score
 from bench.compare.statistics.table import FEW_SEEDS, Row, Table
-from bench.compare.words.finding import why_untested
-from bench.compare.words.names import row_name
+from bench.compare.words.finding import comparison_of, why_untested
+from bench.compare.words.names import baseline_name, row_name
 from bench.papers.names import printed_dimensions
 from bench.records.record import RunRecord
 from bench.records.selection import dev_words
@@ -82,7 +83,7 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
     if failed:
         named = list_names((f"{record.run_id} ({record.error})" for record in failed), 3)
         of_table.append(f"not scored in full: {named}")
-    of_table += rows_elsewhere(table, tables)
+    of_table += [*_seed_notes(table), *rows_elsewhere(table, tables)]
     return replace(table, rows=tuple(rows), notes=(*table.notes, *of_table))
 
 
@@ -108,6 +109,29 @@ def _run_notes(table: Table) -> Iterator[str]:
         named = list_names(f"{len(of_row):,} of {name}" for name, of_row in older.items())
     count = plural(len(left_out), "run")
     yield f"{count} left out, because newer runs have the same seeds: {named}"
+
+
+def _seed_notes(table: Table) -> Iterator[str]:
+    """Give the averages of the rows that were compared over fewer seeds than they or the baseline
+    have."""
+    baseline = next((row for row in table.rows if row.is_baseline), None)
+    averages: dict[tuple[int, str], list[str]] = {}
+    for row in table.rows:
+        of = comparison_of(row)
+        cell = row.cells[-1]
+        if baseline is None or cell is None or of is None:
+            continue
+        if of.paired_seeds is None or of.mean is None or of.baseline_mean is None:
+            continue
+        if of.paired_seeds < max(table.n(row), table.n(baseline)):
+            key = of.paired_seeds, score(of.baseline_mean, cell.decimals)
+            text = f"{row_name(row, table)} {score(of.mean, cell.decimals)}"
+            averages.setdefault(key, []).append(text)
+    for (seeds, base), texts in averages.items():
+        yield (
+            f"compared over the {seeds} seeds that both have, with {base} of "
+            f"{baseline_name(table)}: {list_names(texts, len(texts))}"
+        )
 
 
 def _usual_text(table: Table, records: Mapping[str, RunRecord]) -> str | None:

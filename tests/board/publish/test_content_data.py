@@ -27,7 +27,7 @@ from bench.papers import ReferenceResult, results, tables
 from bench.papers.remarks import all_remarks, remarks
 from bench.records import Run
 
-SCHEMA = Path(bench.board.publish.__file__).with_name("schema") / "board-4.schema.json"
+SCHEMA = Path(bench.board.publish.__file__).with_name("schema") / "board-5.schema.json"
 PLAIN = set(
     [
         "h1",
