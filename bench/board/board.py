@@ -17,6 +17,7 @@ from bench.base.errors import BenchError, UnknownName
 from bench.board.changes import Changes
 from bench.board.making import how_it_was_made
 from bench.board.tables import BoardTable, board_tables
+from bench.compare.claims import JudgedClaim, judge_claims
 from bench.compare.gain_sizes import SpreadOfRow, row_spreads
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
@@ -149,6 +150,12 @@ class Board:
         if table is None or not table.has_verdicts:
             return []
         return row_spreads(table, {run.record.run_id: run for run in self.runs})
+
+    @cached_property
+    def claims(self) -> list[JudgedClaim]:
+        """The claims of the papers' texts, each held against the rows that test it."""
+        own = [shown.table for shown in self.tables if not shown.table.sender]
+        return judge_claims(own, {run.record.run_id: run for run in self.runs})
 
     def rows_of(self, run_id: str) -> list[tuple[BoardTable, Row]]:
         """Return the rows that a run is in, each with its table."""

@@ -11,6 +11,7 @@ from bench.base.foreign_text import make_visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
 from bench.board.figures import Figure
 from bench.board.pages.citations import row_anchors
+from bench.board.pages.claims import claims_grids
 from bench.board.pages.engine import render_template
 from bench.board.pages.gain_sizes import gain_sizes_grid
 from bench.board.pages.intervals import drawn_rows
@@ -79,6 +80,7 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         remarks=partial(remarks_on, board),
         figures=figures,
         data_grid=data_grid,
+        claims=None if board.one_file else claims_grids(board),
         gain_sizes=None if board.one_file else gain_sizes_grid(board),
         methods=methods_grid(board),
         papers=printed_papers(board),
