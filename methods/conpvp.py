@@ -171,7 +171,9 @@ class ConPVP(TorchMethod):
         "anchor": Value(
             "continuous",
             "ConPVP section 3.1",
-            "manual: PromptBERT's first template; or a text with {s} and {m}",
+            "manual: PromptBERT's first template; or a text with {s} for the sentence, {m} for the "
+            "mask and, directly before it, {p} for each trained vector, whose number it decides. "
+            "The paper's own, without the code's full stop: {s}{p}{p}{p}{p}{m}",
         ),
         "anchor_layout": Value(
             "repo",

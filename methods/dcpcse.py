@@ -2,7 +2,8 @@
 2022, arXiv 2203.06875v1).
 
 PromCSE's first version: a deep prompt for a frozen encoder (P slots of keys and values at every
-layer) and the head over CLS, trained with InfoNCE as SimCSE. Two variants:
+layer; `prompt=hidden`: of states, as the paper has it) and the head over CLS, trained with InfoNCE
+as SimCSE. Two variants:
 
 * `mlm`: loss = InfoNCE + lambda(s) * MLM, lambda(s) = 0.1 * 0.95^(s / 100) after s updates. A
   second pass reads the same sentences with 15 % of their tokens masked, behind the very same
@@ -36,6 +37,7 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
+    check_choice,
     join,
 )
 from bench.methods.gather import across_ranks
@@ -48,7 +50,12 @@ from bench.methods.masking import (
     with_mlm,
 )
 from bench.methods.pooling import Head
-from bench.methods.prefix import behind_one_draw, check_prompt, prompt_for
+from bench.methods.prefix import (
+    behind_one_draw,
+    check_gradients,
+    check_prompt,
+    prompt_for,
+)
 from bench.methods.templates import (
     LearnedTokens,
     Template,
@@ -60,6 +67,7 @@ from bench.methods.templates import (
 
 # no blank before the mask: a byte-level vocabulary could make it a token
 TEMPLATE = 'This sentence : "{s}" means{m}.'
+DEEP = "deep"
 SHALLOW = {
     "shallow": True,
     "learning_rate": Value(1e-3, "DCPCSE appendix A"),
@@ -145,7 +153,7 @@ class DCPCSE(TorchMethod):
     )
     encoder_is_frozen = True
     training_only = ("lm_head",)
-    prompt: Any  # DeepPrefix, or TemplatePrompt
+    prompt: Any  # a Prefix, or TemplatePrompt
     defaults = {
         "prompt_length": Value(
             16,
@@ -193,14 +201,29 @@ class DCPCSE(TorchMethod):
         ),
     }
 
+    optional = {
+        "prompt": Value(
+            DEEP,
+            "PromCSE promcse/models.py",
+            "deep: keys and values are the parameters, as in the authors' code; hidden: as in the "
+            "paper, the states of P positions at the input of each layer, which its W_k and W_v "
+            "project: half as many parameters",
+        ),
+    }
+
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        check_prompt(
-            "input-layer" if recipe.shallow else "deep",
-            recipe.prompt_length,
-            recipe.prefix_dropout,
-            backbone,
-        )
+        if "prompt" in recipe:
+            check_choice(recipe, "prompt", (DEEP, "hidden"))
+            if recipe.shallow:
+                raise BenchError(
+                    f"prompt={recipe.prompt} and shallow do not go together: the prompt of shallow "
+                    "is the words of a template",
+                    "choose one of them",
+                )
+        kind = "input-layer" if recipe.shallow else recipe.get("prompt", DEEP)
+        check_prompt(kind, recipe.prompt_length, recipe.prefix_dropout, backbone)
+        check_gradients(recipe, kind)
         if recipe.mlm and recipe.shallow:
             raise BenchError(
                 "mlm and shallow do not go together: the template is no text to be guessed",
@@ -216,8 +239,8 @@ class DCPCSE(TorchMethod):
             if self.prompt.template.filling is not None:
                 self.trains_on = "text"
         else:
-            length, dropout = recipe.prompt_length, recipe.prefix_dropout
-            self.prompt = prompt_for(backbone, "deep", length, dropout)
+            kind = recipe.get("prompt", DEEP)
+            self.prompt = prompt_for(backbone, kind, recipe.prompt_length, recipe.prefix_dropout)
         self.head = Head(backbone.hidden_size)
         if recipe.mlm:
             self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)

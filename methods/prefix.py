@@ -7,12 +7,14 @@ A.
   tuning, Li and Liang 2021; for sentence embeddings PromCSE, Jiang et al. 2022, as its authors'
   code has it: the parameters ARE keys and values, they pass through no projection and no layer
   norm). A prefix has no hidden state and is never pooled.
+* :class:`HiddenPrefix`: P states at the input of every layer, which the layer's own W_k and W_v
+  make keys and values of: eq. 1 of PromCSE's paper.
 * :class:`InputPrompt`: P vectors before the word embeddings, processed by all layers as tokens are
   (Lester et al. 2021).
 
-Both leave P positions to the prompt: the sentence's first token has position P. Both give the
-states of the T tokens of the sentence, so that CLS stays at index 0 and poolers use the sentence's
-own mask.
+All leave P positions to the prompt: the sentence's first token has position P. All give the states
+of the T tokens of the sentence, so that CLS stays at index 0 and poolers use the sentence's own
+mask.
 """
 
 from __future__ import annotations
@@ -27,14 +29,26 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.direction import check_not_causal
-from bench.backbones.families import check_prefix
-from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, pad
+from bench.backbones.families import check_prefix, find_family
+from bench.backbones.held_in import computes_in
+from bench.method import (
+    Backbone,
+    BenchError,
+    Features,
+    Ids,
+    ModuleFile,
+    Portable,
+    Recipe,
+    TorchMethod,
+    pad,
+)
 from bench.method.json_files import read_json
+from bench.methods.layers import layers_of
 from bench.methods.pooling import Head, portable_of
 from bench.methods.travels import FOLDER
 
 KeysValues = Sequence[tuple[Tensor, Tensor]]  # for each layer (n, A, P, d) keys and as many values
-KINDS = ("deep", "layer-shared", "input-layer")
+KINDS = ("deep", "hidden", "layer-shared", "input-layer")
 SHORTEST = 3
 """Tokens that must have room behind a prompt: [CLS], a token, [SEP]."""
 INIT_STD = 0.02  # the library's initializer_range, which the authors' prefix and head start from
@@ -81,13 +95,13 @@ def states_behind_prefix(encoder: Any, features: Features, keys_values: KeysValu
 
 
 def behind_one_draw(
-    encoder: Any, prompt: DeepPrefix, features: Features
+    encoder: Any, prompt: Prefix, features: Features
 ) -> Callable[[Features], Tensor]:
     """Return a function from features of as many rows to their states.
 
     Every call has the same draw of the prompt's dropout.
     """
-    drawn = prompt(len(features["input_ids"]))
+    drawn = prompt.keys_values(encoder, len(features["input_ids"]))
     return lambda read: states_behind_prefix(encoder, read, drawn)
 
 
@@ -98,7 +112,7 @@ def with_prompt(mask_nT: Tensor, P: int) -> Tensor:
 
 
 class Prompt(nn.Module):
-    """The common part of both prompts.
+    """The common part of all prompts.
 
     P positions belong to the prompt and not to the sentence, and the state of CLS represents the
     sentence.
@@ -127,21 +141,49 @@ class Prompt(nn.Module):
 
     def portable(self, method: TorchMethod, head: Head | None) -> Portable:
         """Return the parts of a method that pools behind this prompt."""
-        reader = ModuleFile(
-            FOLDER / "prompted.py", "Prompted", {"kind": self.kind}, {"table": self.table}
-        )
+        kind, table = self.exported(method.encoder)
+        reader = ModuleFile(FOLDER / "prompted.py", "Prompted", {"kind": kind}, {"table": table})
         return replace(
             portable_of(method, "cls", head), max_tokens=self.room(method.backbone), reader=reader
         )
 
+    def exported(self, encoder: Any) -> tuple[str, Tensor]:
+        """Return kind and table as methods/travels/prompted.py reads them."""
+        return self.kind, self.table
 
-class DeepPrefix(Prompt):
+
+class Prefix(Prompt):
+    """P slots at every layer that the sentence's tokens attend to.
+
+    The (P, N) table starts as N(0, 0.02). Dropout is drawn for each row of the batch and each
+    number, and so helps to make two views of a sentence differ.
+    """
+
+    def __init__(self, length: int, numbers: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.length = length
+        self.heads = heads
+        self.table = nn.Parameter(torch.empty(length, numbers).normal_(std=INIT_STD))
+        self.dropout = nn.Dropout(dropout)
+
+    def keys_values(self, encoder: Any, n: int) -> KeysValues:
+        """Draw the dropout once for n sentences and return each layer's keys and values.
+
+        Two passes that need the same dropout mask take the same draw.
+        """
+        raise NotImplementedError
+
+    def states(self, encoder: Any, features: Features) -> Tensor:
+        drawn = self.keys_values(encoder, features["input_ids"].shape[0])
+        return states_behind_prefix(encoder, features, drawn)
+
+
+class DeepPrefix(Prefix):
     """Keys and values of P slots at every layer.
 
     They are a (P, 2LH) table; its row p holds, layer by layer, H numbers of a key and H of a value,
-    each cut into A heads. ``shared``: one pair for all layers, a (P, 2H) table. Dropout is drawn
-    for each row of the batch and each number, and so helps to make two views of a sentence differ
-    (``shared``: once a row for all layers). It starts as N(0, 0.02).
+    each cut into A heads. ``shared``: one pair for all layers, a (P, 2H) table, whose dropout is
+    drawn once a row for all layers.
     """
 
     def __init__(
@@ -154,22 +196,13 @@ class DeepPrefix(Prompt):
         *,
         shared: bool = False,
     ) -> None:
-        super().__init__()
+        stored_layers = 1 if shared else layers
+        super().__init__(length, 2 * stored_layers * hidden, heads, dropout)
         self.layers = layers
-        self.heads = heads
-        self.length = length
         self.shared = shared
         self.kind = "layer-shared" if shared else "deep"
-        stored_layers = 1 if shared else layers
-        table = torch.empty(length, 2 * stored_layers * hidden).normal_(std=INIT_STD)
-        self.table = nn.Parameter(table)
-        self.dropout = nn.Dropout(dropout)
 
-    def forward(self, n: int) -> KeysValues:
-        """Draw the dropout once for n sentences and return keys and values.
-
-        Two passes that need the same dropout mask take the same draw.
-        """
+    def keys_values(self, encoder: Any, n: int) -> KeysValues:
         kinds = 2 if self.shared else 2 * self.layers  # key and value of layer 0, of layer 1, ...
         # (P, 2L, A, d)
         cut = self.table.view(
@@ -180,8 +213,47 @@ class DeepPrefix(Prompt):
         pairs = list(zip(drawn[0::2], drawn[1::2], strict=True))
         return pairs * self.layers if self.shared else pairs
 
-    def states(self, encoder: Any, features: Features) -> Tensor:
-        return states_behind_prefix(encoder, features, self(features["input_ids"].shape[0]))
+
+class HiddenPrefix(Prefix):
+    """States of P slots at the input of every layer.
+
+    They are a (P, LH) table; its row p holds, layer by layer, H numbers. A layer makes keys and
+    values of them as of its tokens' states, by its own frozen W_k and W_v. Its output at these
+    slots is not computed: the next layer's numbers would replace it.
+    """
+
+    kind = "hidden"
+
+    def __init__(self, layers: int, heads: int, hidden: int, length: int, dropout: float) -> None:
+        super().__init__(length, layers * hidden, heads, dropout)
+        self.layers = layers
+
+    def keys_values(self, encoder: Any, n: int) -> KeysValues:
+        pairs = []
+        for key_nPH, value_nPH in self.projected(encoder, self.dropout(self.states_of(n))):
+            key = key_nPH.unflatten(2, (self.heads, -1)).transpose(1, 2)
+            value = value_nPH.unflatten(2, (self.heads, -1)).transpose(1, 2)
+            pairs.append((key, value))  # (n, A, P, d) each
+        return pairs
+
+    def states_of(self, n: int) -> Tensor:
+        """Return the states of n equal prompts, (n, P, L, H)."""
+        return self.table.view(self.length, self.layers, -1).expand(n, -1, -1, -1)
+
+    def projected(self, encoder: Any, states_nPLH: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Return what each layer makes of the states: (n, P, H) keys and as many values."""
+        by_layer = states_nPLH.to(computes_in(encoder)).unbind(2)
+        pairs = []
+        for layer, states_nPH in zip(layers_of(encoder), by_layer, strict=True):
+            attention = layer.attention.self
+            pairs.append((attention.key(states_nPH), attention.value(states_nPH)))
+        return pairs
+
+    def exported(self, encoder: Any) -> tuple[str, Tensor]:
+        """Return a deep prefix: without dropout all sentences have the same keys and values."""
+        with torch.no_grad():
+            pairs = self.projected(encoder, self.states_of(1))
+        return "deep", torch.cat([part[0] for pair in pairs for part in pair], dim=1)  # (P, 2LH)
 
 
 class InputPrompt(Prompt):
@@ -245,9 +317,21 @@ def check_prompt(
         )
 
 
+def check_gradients(recipe: Recipe, kind: str) -> None:
+    """Raise BenchError for keys and values from outside in layers whose activations are computed
+    again: transformers then leaves them out.
+    """
+    if recipe.get("gradient_checkpointing") and kind != "input-layer":
+        raise BenchError(
+            "gradient_checkpointing=true: transformers leaves a prompt of keys and values "
+            f"(prompt={kind}) out when it computes a layer again",
+            "--set gradient_checkpointing=false; --chunk N bounds the memory of a batch",
+        )
+
+
 def prompt_for(
     backbone: Backbone, kind: str, length: int, dropout: Any = None
-) -> DeepPrefix | InputPrompt:
+) -> Prefix | InputPrompt:
     """Return a prompt of one of the KINDS that fits a backbone.
 
     ``dropout`` None: the backbone's own between its layers. Raises BenchError if the encoder takes
@@ -270,5 +354,14 @@ def prompt_for(
             "a deep prefix needs a backbone of the BERT or RoBERTa family",
         )
     p = config.hidden_dropout_prob if dropout is None else float(dropout)
-    layers, heads = config.num_hidden_layers, config.num_attention_heads
-    return DeepPrefix(layers, heads, config.hidden_size, length, p, shared=kind == "layer-shared")
+    sizes = config.num_hidden_layers, config.num_attention_heads, config.hidden_size, length, p
+    if kind != "hidden":
+        return DeepPrefix(*sizes, shared=kind == "layer-shared")
+    family = find_family(backbone.family)
+    if family is None or not family.prefix:
+        raise BenchError(
+            f"prompt=hidden: {backbone.name} is a {backbone.family} model, and what its layers do "
+            "to states before they make keys of them is not known",
+            "--set prompt=deep, or a backbone of the BERT or RoBERTa family",
+        )
+    return HiddenPrefix(*sizes)

@@ -3,8 +3,9 @@ Energy-based Learning (Jiang, Zhang and Wang, Findings of EMNLP 2022).
 
 The pretrained encoder is frozen; a prompt and the head over CLS learn. Three parts:
 
-* the prompt, eq. 1: at every layer the sentence's tokens also attend to P slots of their own keys
-  and values;
+* the prompt, eq. 1: at every layer the sentence's tokens also attend to P slots. As in the authors'
+  code their keys and values are the parameters; `prompt=hidden` is the equation as it is printed:
+  the parameters are the slots' states, which the layer's W_k and W_v project (P L H of them);
 * InfoNCE with cosines and temperature tau, as SimCSE: two dropout views of a sentence (dropout of
   the frozen encoder and of the prompt), or NLI triplets; their contradictions join the negatives;
 * with `eh` (triplets only), eq. 11 and 12: an energy-based hinge loss. The nearest wrong candidate
@@ -56,8 +57,9 @@ from bench.methods.masking import (
 )
 from bench.methods.pooling import Head
 from bench.methods.prefix import (
-    DeepPrefix,
+    Prefix,
     behind_one_draw,
+    check_gradients,
     check_prompt,
     prompt_for,
 )
@@ -99,14 +101,14 @@ class PromCSE(TorchMethod):
     )
     encoder_is_frozen = True
     training_only = ("lm_head",)
-    prompt: Any  # DeepPrefix or InputPrompt
+    prompt: Any  # a Prefix or an InputPrompt
     defaults = {
         "prompt": Value(
             "deep",
             "PromCSE promcse/models.py",
-            "the paper's eq. 1 puts trainable vectors in the place of hidden states, "
-            "which the layer projects; the authors' "
-            "code, and this, makes keys and values themselves the parameters",
+            "deep: keys and values are the parameters, as in the authors' code; hidden: eq. 1 of the "
+            "paper, the states of P positions at the input of each layer, which its W_k and W_v "
+            "project: half as many parameters; layer-shared, input-layer: table 3",
         ),
         "prompt_length": Value(
             16,
@@ -160,6 +162,7 @@ class PromCSE(TorchMethod):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_prompt(recipe.prompt, recipe.prompt_length, recipe.prefix_dropout, backbone)
+        check_gradients(recipe, recipe.prompt)
         check_guessing(recipe, backbone)
         if recipe.mlm and recipe.prompt == "input-layer":
             raise BenchError(
@@ -199,7 +202,7 @@ class PromCSE(TorchMethod):
             z: Tensor = self.head(self.hidden(features)[:, 0])
             return z.chunk(len(texts))
         # checked before: no other kind can be read twice behind one draw
-        assert isinstance(self.prompt, DeepPrefix)
+        assert isinstance(self.prompt, Prefix)
         behind = behind_one_draw(self.encoder, self.prompt, features)
         z = self.head(behind(features)[:, 0])
         share = self.recipe.mlm_probability

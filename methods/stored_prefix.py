@@ -85,7 +85,7 @@ class StoredPrefix(FinishedEncoder, TorchMethod):
                 problem = f"passes its prefix through a network ({PREFIX}{more})"
             raise BenchError(
                 f"{backbone.name} {problem}",
-                "take a checkpoint of PromCSE: bench references checkpoints",
+                "take a checkpoint of PromCSE: bench papers checkpoints",
             )
         self.prompt = prompt_for(backbone, "deep", len(stored[TABLE]))
         copy_into(self.prompt.table, stored[TABLE], f"{backbone.name}: {PREFIX}{TABLE}")

@@ -58,6 +58,12 @@ def check_text(text: object) -> tuple[str, str]:
             f'This sentence of "{{s}}" means{{m}}.'
         )
         raise BenchError(f"no template: {text}", hint)
+    learned = str(text).count(SLOT)
+    if SLOT * learned + MASK not in str(text).replace(" ", ""):
+        raise BenchError(
+            f"a learned vector that is not directly before the mask: {text}",
+            f"write {SLOT} for each, all before {MASK}: {SENTENCE}{SLOT}{SLOT}{MASK}",
+        )
     return parts[0], parts[1]
 
 

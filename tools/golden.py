@@ -62,7 +62,7 @@ FIRST = 16
 # of a suite that takes minutes, some of its tasks
 TASKS = {"clustering": ("AgNews", "SearchSnippets", "StackOverflow", "Tweet")}
 # further protocols of a suite, whose texts are here, too
-ON_REQUEST = {"sts": ("senteval-all-raw/1",)}
+ON_REQUEST = {"sts": ("senteval-all-raw/1", "senteval-all-without-16-tokens/1")}
 SUITES = (
     "check",
     "sts",

@@ -14,8 +14,6 @@ from typing import Any
 
 import click
 
-from bench.papers import contents
-
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference"
 MADE = "<!-- made by tools/make_reference.py -->\n"
@@ -157,26 +155,9 @@ def kind(one: dict[str, Any]) -> str:
     return said
 
 
-def printed() -> str:
-    """Return the page of all tables and figures of the papers, with the command of each."""
-    rows = "\n".join(
-        f"| {part.paper} | {part.part} | {part.shows} | {'yes' if part.command else 'no'} "
-        f"| {f'`{part.command}`' if part.command else part.why} |"
-        for part in contents()
-    )
-    return (
-        f"# Every printed table and figure\n\n{MADE}\nHow to run one again: "
-        "[reproduce a paper](../reproduce.md).\n\n"
-        "| paper | part | shows | again | command, or why not |\n|---|---|---|---|---|\n"
-        + rows
-        + "\n"
-    )
-
-
 PAGES = {
     "cli.md": command_line,
     "schemas.md": schemas,
-    "printed.md": printed,
 }
 
 if __name__ == "__main__":

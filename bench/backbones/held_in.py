@@ -31,6 +31,14 @@ def hold_in(encoder: Any, dtype: str) -> None:
         encoder.register_forward_hook(_widen_outputs)
 
 
+def computes_in(encoder: Any) -> torch.dtype:
+    """Return the type of the states that the encoder's layers take at this moment."""
+    if getattr(encoder, WIDENED, False):
+        return torch.float32
+    dtype: torch.dtype = encoder.get_input_embeddings().weight.dtype
+    return dtype
+
+
 def _narrow_inputs(encoder: Any, inputs: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Convert embedded inputs to the type of the weights."""
     words = named.get("inputs_embeds")

@@ -210,7 +210,7 @@ class Board:
 
     @cached_property
     def reproduced(self) -> Mapping[ReferenceResult, Reproduced]:
-        """Printed number -> our number for it, judged as ``bench reproduce`` does.
+        """Printed number -> our number for it, judged as ``bench compare --paper`` does.
 
         Submitted runs, and rows with recipe values that a command set, are not among them.
         """

@@ -20,6 +20,7 @@ from bench.cli.compare_output import (
     print_all_tables,
     print_first_table,
     print_items,
+    print_paper,
     print_why,
 )
 from bench.cli.options import data_option, runs_option, suite_file_option
@@ -28,6 +29,7 @@ from bench.cli.typed_option import typed
 from bench.compare.forms.forms import format_tables
 from bench.compare.statistics.table import Table
 from bench.compare.tables import make_tables
+from bench.papers import find_part
 from bench.records.run import Run
 
 
@@ -54,6 +56,11 @@ from bench.records.run import Run
     "--with-paper",
     is_flag=True,
     help="Show the published value, our difference from it, and whether they agree.",
+)
+@click.option(
+    "--paper",
+    metavar="PAPER:TABLE",
+    help="A printed table, with our runs of it beside each number (bench papers lists them).",
 )
 @click.option(
     "--why",
@@ -115,6 +122,7 @@ def compare(
     suite: str | None,
     baseline: str | None,
     with_paper: bool,
+    paper: str | None,
     why: str | None,
     cost: bool,
     strict: bool,
@@ -137,6 +145,7 @@ def compare(
     Example:  bench compare
               bench compare --suite sts --baseline simcse
               bench compare --task STS-B
+              bench compare --paper promcse:5
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
               bench compare cls-builtin last-avg-builtin --items --suite pairs.tsv
     """
@@ -144,6 +153,8 @@ def compare(
         form = _json_form(form)
     if why is not None:
         _check_alone(form, items=items, html=html is not None, all=everything)
+    if paper is not None:
+        _check_paper(form, items=items, html=html is not None, why=why is not None)
     chosen_tasks = tuple(dict.fromkeys(comma_list(",".join(tasks))))
     run_filters = {
         "method": method,
@@ -157,6 +168,9 @@ def compare(
         chosen_runs = select_runs(references, runs, run_filters)
         suites, files = name_files_by_protocol(suite, chosen_runs)
         selected = select_scores(chosen_runs, {"suite": suites, "task": task_filter})
+    if paper is not None:
+        print_paper(find_part(paper), chosen_runs, form)
+        return
     if items:
         print_items(selected, chosen_tasks, top, data, files, form)
         return
@@ -185,6 +199,17 @@ def _check_alone(form: str, **others: bool) -> None:
         given.append(f"--format {form}")
     if given:
         raise BenchError(f"--why cannot be combined with {list_names(given)}", "--why ROW alone")
+
+
+def _check_paper(form: str, **others: bool) -> None:
+    """Raise BenchError if --paper is given with an option that it would leave without effect."""
+    given = [f"--{name}" for name, value in others.items() if value]
+    if form == "html":
+        given.append("--format html")
+    if given:
+        raise BenchError(
+            f"--paper cannot be combined with {list_names(given)}", "--paper PAPER:TABLE alone"
+        )
 
 
 def _json_form(form: str) -> str:

@@ -10,8 +10,11 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.grid import GridColumn, grid
+from bench.base.markup import as_latex, as_markdown
 from bench.base.printing import print_grid
 from bench.cli.options import NARROWEST_COLUMN, json_text, print_columns, say
+from bench.compare.beside_paper import rows_beside
+from bench.compare.forms.beside import beside_csv, beside_data, beside_grid
 from bench.compare.forms.items import items_data, items_grid
 from bench.compare.forms.scores import score_grid
 from bench.compare.items import disagreements, read_texts
@@ -19,6 +22,7 @@ from bench.compare.statistics.table import Table
 from bench.compare.why import calculate, steps_of
 from bench.compare.words.finding import best_words, find, main_table, why_no_verdicts
 from bench.compare.words.names import table_names
+from bench.papers import PaperPart
 from bench.records.run import Run
 from bench.score.suites import Task
 
@@ -82,6 +86,23 @@ def print_why(runs: Sequence[Run], tables: Sequence[Table], name: str) -> None:
     print_grid(grid(columns, rows))
     print_columns(steps_of(found), headings=("", "value", "from"), blank=True)
     say("The rule, and what moderates variances: docs/statistics.md.", blank=True)
+
+
+def print_paper(part: PaperPart, runs: Sequence[Run], form: str) -> None:
+    """Print a printed table with our runs beside it.
+
+    Raises BenchError if it prints no scores, or if no run makes a row of it again.
+    """
+    beside = rows_beside(part, runs)
+    if form == "json":
+        click.echo(json_text(beside_data(beside), indent=1))
+    elif form == "csv":
+        click.echo(beside_csv(beside), nl=False)
+    elif form == "table":
+        print_grid(beside_grid(part, beside))
+    else:
+        written = {"md": as_markdown, "latex": as_latex}[form]
+        click.echo(written(beside_grid(part, beside)), nl=False)
 
 
 def print_items(

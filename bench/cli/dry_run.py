@@ -10,10 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import click
+
 from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.printing import print_grid
 from bench.base.text import list_names, plural, seed_ranges
 from bench.cli.options import print_columns, print_json, say
+from bench.cli.paper_plan import (
+    hyperparameter_grid,
+    open_questions,
+    paper_object,
+    printed_text,
+    rows_left_out,
+    stand_in_note,
+)
 from bench.cli.plan_facts import (
     backbone_name,
     device_text,
@@ -29,6 +39,7 @@ from bench.compare.forms.scores import short_count
 from bench.data.sets import Pending
 from bench.method.recipe import Value
 from bench.method.recipes import merge_recipe
+from bench.papers import PaperPart, papers
 from bench.records.record import SET, is_given_by_user
 from bench.run.needs import PreparedRuns, pending_grid
 from bench.run.planned import PlannedRun, learns
@@ -47,37 +58,51 @@ RIGHT_ALIGNED = ("steps", "trained", "GiB", "paper")
 """Columns that are aligned right."""
 
 
+WRAPPED = {"method": 10, "variant": 10, "backbone": 17, "fits with": 7, "paper": 10}
+"""Columns that are folded on a narrow terminal, with the least width of each."""
+
+
 def print_plan(
     prepared: PreparedRuns,
     session: Session,
     *,
     as_json: bool,
     everything: bool = False,
-    takes_chunk: bool = True,
+    part: PaperPart | None = None,
 ) -> None:
     """Print the plan and its fetches; write nothing.
 
-    ``everything``: default values too. ``takes_chunk``: the command has the option ``--chunk``.
+    ``everything``: default values too. ``part``: the printed table that the plan runs again.
     """
     config = session.config
     rows = plan_rows(prepared.runs, session.store, config.device, config.chunk)
     if as_json:
-        print_json(_plan_objects(rows, prepared.to_fetch, config.device))
+        print_json(_plan_objects(rows, prepared.to_fetch, config.device, part))
         return
+    if part is not None:
+        say(f"{part.name}: {part.shows}", style="bold")
+        say(papers()[part.paper].citation, hang=2)
+        click.echo()
     say(plan_sentence(prepared.runs, rows), style="bold")
     if len(rows) == 1:
         facts = row_facts(rows[0], config.device, prepared.to_fetch)
         notes = [("note", note) for note in notes_of(rows[0])]
     else:
-        print_grid(_runs_grid(rows), blank=True)
+        print_grid(_runs_grid(rows, part), blank=True)
         device = device_text(config.device, rows[0].first.precision)
         facts = [("score", scores_text(rows)), ("device", device), ("in all", total_text(rows))]
         notes = []
     facts += fetch_facts(prepared.to_fetch, offline=config.offline)
+    if part is not None:
+        notes += [("note", text) for text in _paper_notes(part, rows)]
     print_columns([*facts, *notes], indent=2, blank=True)
+    if part is not None and hyperparameter_grid(rows).rows:
+        print_grid(hyperparameter_grid(rows), blank=True)
     recipe = _recipe_grid(rows, everything)
-    if recipe.rows:
+    if recipe.rows and (part is None or everything):
         print_grid(recipe, blank=True)
+    if part is not None:
+        print_columns(rows_left_out(part), headings=("not run", "why"), indent=2, blank=True)
     if prepared.to_fetch and everything:
         print_grid(pending_grid(prepared.to_fetch), blank=True)
     sets = [item.name for item in prepared.to_fetch if item.kind != "backbone"]
@@ -86,21 +111,25 @@ def print_plan(
         say(f"To fetch into {config.data} first: {command}", hang=2, blank=True)
     more = "" if everything else "Every value, licence and source: --all.   "
     say(f"{more}To start: the same without --dry-run.", blank=True)
-    measuring = measuring_command(["bench", *sys.argv[1:]], rows, takes_chunk=takes_chunk)
+    measuring = measuring_command(["bench", *sys.argv[1:]], rows)
     if measuring is not None:
         say(f"To measure the time of a step first: {measuring}", hang=2)
 
 
-def measuring_command(
-    words: Sequence[str], rows: Sequence[PlanRow], *, takes_chunk: bool = True
-) -> str | None:
+def _paper_notes(part: PaperPart, rows: Sequence[PlanRow]) -> list[str]:
+    """Return what is open in a printed table, and that a backbone stands in."""
+    stands_in = stand_in_note(part, rows)
+    return [*([stands_in] if stands_in else []), *open_questions(part, rows)]
+
+
+def measuring_command(words: Sequence[str], rows: Sequence[PlanRow]) -> str | None:
     """Return the command of a plan, with a budget of a few steps in the place of its length.
 
     It has the --chunk with which all rows fit into memory. None: no row trains in steps, one does
     not fit, or a plan's file sets the epochs.
     """
     chunks = [row.chunk for row in rows if row.chunk is not None]
-    if not any(row.in_steps for row in rows) or 0 in chunks or (chunks and not takes_chunk):
+    if not any(row.in_steps for row in rows) or 0 in chunks:
         return None
     if "--plan" in words and any(_sets_epochs(row) for row in rows):
         return None
@@ -134,27 +163,32 @@ def _without(words: Sequence[str], option: str, beginnings: tuple[str, ...] = ("
     return kept
 
 
-def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
+def _runs_grid(rows: Sequence[PlanRow], part: PaperPart | None) -> Grid:
     """Lay out a line for each row, numbered if there are several, and the notes on them."""
     numbers: dict[str, list[str]] = {}
     lines = []
     for number, row in enumerate(rows, 1):
         for note in notes_of(row):
             numbers.setdefault(note, []).append(str(number))
-        lines.append(_run_cells(_number(number, rows), row, rows))
+        lines.append(_run_cells(_number(number, rows), row, rows, part))
     notes = []
     for note, noted in numbers.items():
         noun = "run" if len(noted) == 1 else "runs"
         is_of_all = len(noted) == len(rows)
         notes.append(note if is_of_all else f"{noun} {list_names(noted, len(noted))}: {note}")
     return grid(
-        [GridColumn(name, right=name in RIGHT_ALIGNED) for name in lines[0]],
+        [
+            GridColumn(name, right=name in RIGHT_ALIGNED, wrap=WRAPPED.get(name, 0))
+            for name in lines[0]
+        ],
         [line.values() for line in lines],
         notes=notes,
     )
 
 
-def _run_cells(number: str, row: PlanRow, rows: Sequence[PlanRow]) -> dict[str, GridCell | str]:
+def _run_cells(
+    number: str, row: PlanRow, rows: Sequence[PlanRow], part: PaperPart | None
+) -> dict[str, GridCell | str]:
     """Return the cells of a row by the names of their columns."""
     run = row.first
     variant = _differences(row, rows)
@@ -171,7 +205,10 @@ def _run_cells(number: str, row: PlanRow, rows: Sequence[PlanRow]) -> dict[str, 
     cells["GiB"] = "" if row.memory_bytes is None else f"{row.memory_bytes / 2**30:.1f}"
     cells["fits with"] = "" if row.chunk is None else f"--chunk {row.chunk or 'none'}"
     cells["state"] = _state(row)
-    cells["paper"] = f"{run.expect['value']:.2f}" if run.expect else ""
+    if part is not None:
+        cells["paper"] = printed_text(part, run)
+    else:
+        cells["paper"] = f"{run.expect['value']:.2f}" if run.expect else ""
     return cells
 
 
@@ -246,14 +283,15 @@ def _matters(key: str, value: Value, row: PlanRow, defaults: Mapping[str, Any]) 
 
 
 def _plan_objects(
-    rows: Sequence[PlanRow], pending: Sequence[Pending], device: str
+    rows: Sequence[PlanRow], pending: Sequence[Pending], device: str, part: PaperPart | None
 ) -> Iterator[dict[str, Any]]:
     """Yield an object for each run, for JSON. ``pending``: the fetches of the whole command."""
     fields = ("name", "kind", "bytes", "licence", "where")
     to_fetch = [{field: getattr(item, field) for field in fields} for item in pending]
     for row in rows:
         for run in row.runs:
-            yield _run_object(run, row, to_fetch, device)
+            made = _run_object(run, row, to_fetch, device)
+            yield made if part is None else {**made, "paper": paper_object(part, run)}
 
 
 def _run_object(

@@ -11,7 +11,7 @@ from bench.method import Method
 from bench.method.plugins import Plugin
 from bench.method.recipe_defaults import HELP, TRAINING
 from bench.method.recipe_files import Entry, read_recipes
-from bench.method.recipes import merge_recipe, variants_of, whole_entry
+from bench.method.recipes import merge_recipe, sourced, variants_of, whole_entry
 from bench.papers import results
 from bench.run.planned import learns
 
@@ -55,17 +55,18 @@ def _describe_variants(cls: type[Method]) -> dict[str, dict[str, Any]]:
 def _describe_keys(cls: type[Method]) -> dict[str, dict[str, Any]]:
     """Return recipe key -> its default and meaning; keys that every training has, and its own."""
     is_trained = any(learns(cls, setting) for setting in cls.settings)
+    merged = merge_recipe(cls, None, "", {}, trained=is_trained).values_with_source()
+    values = {**merged, **sourced(cls.optional, f"{cls.name}'s default")}
     described = {}
-    for key, value in (
-        merge_recipe(cls, None, "", {}, trained=is_trained).values_with_source().items()
-    ):
-        if key in cls.defaults or key in TRAINING:
+    for key, value in values.items():
+        own = key in cls.defaults or key in cls.optional
+        if own or key in TRAINING:
             described[key] = {
                 "default": value.value,
                 "source": value.source,
                 "note": value.note,
                 "help": HELP.get(key),
-                "own": key in cls.defaults,
+                "own": own,
             }
     return described
 

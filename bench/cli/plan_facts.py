@@ -131,12 +131,23 @@ def plural_number(count: float, noun: str) -> str:
 
 
 def scores_text(rows: Sequence[PlanRow]) -> str:
-    """Write the tasks that all rows share; raw texts are said."""
-    names: dict[str, None] = {}
+    """Write the tasks that all rows share, and the form of their texts if it is not the usual."""
+    names: dict[str, dict[str, None]] = {}
     for task in rows[0].first.tasks:
-        is_raw = text_of(task.protocol) == RAW
-        names[f"{task.name} (raw texts)" if is_raw else task.name] = None
-    return list_names(names, 20)
+        names.setdefault(text_of(task.protocol), {})[task.name] = None
+    first, *others = names.items()
+    parts = [_in_form(list_names(first[1], 20), first[0])]
+    for form, tasks in others:
+        same = tasks.keys() == first[1].keys()
+        parts.append(_in_form("the same" if same else list_names(tasks, 20), form))
+    return "; ".join(parts)
+
+
+def _in_form(names: str, form: str) -> str:
+    """Write names of tasks with the form of their texts: "STS12 (raw texts)"."""
+    if form == RAW:
+        return f"{names} (raw texts)"
+    return f"{names} {form.replace('-', ' ')}" if form.startswith("without-") else names
 
 
 def device_text(device: str, precision: str) -> str:

@@ -26,6 +26,7 @@ from bench.cli.run_output import (
     print_scores,
     print_whole_times,
 )
+from bench.papers import PaperPart, find_part
 from bench.run.elsewhere import (
     preview_jobs,
     run_locally,
@@ -48,6 +49,7 @@ from bench.run.workers import find_planned, stop_with_parent
 def run(
     targets: tuple[str, ...],
     plan_file: Path | None,
+    paper: str | None,
     only: str | None,
     wait: bool,
     dry_run: bool,
@@ -69,7 +71,7 @@ def run(
               bench run simcse --set temperature=0.03,0.05 --dry-run --to plan.toml
               bench run --plan plan.toml --on slurm:gpus=1,time=4:00:00
     """
-    plan = plan_of(options, targets, plan_file)
+    plan = plan_of(options, targets, plan_file, paper)
     with plan.terms():
         target = parse_target(plan.runs[0].on)
     if only is not None and (target.elsewhere or target.name == "local"):
@@ -78,22 +80,25 @@ def run(
         )
     if wait:
         plan = plan.with_values(wait_seconds=FOR_EVER)
+    part = find_part(paper) if paper else None
     with rank_process(plan.runs[0].device, show_error) as process:
         if dry_run or target.elsewhere:
-            code = _run_later(plan, dry_run=dry_run, everything=everything, to=to, as_json=as_json)
+            code = _run_later(
+                plan, part, dry_run=dry_run, everything=everything, to=to, as_json=as_json
+            )
         else:
             plan = plan.with_values(device=process.device)
             reporter = terminal_reporter(plain or as_json)
             session = Session.begin(plan, reporter, ranks=process.ranks)
             if target.name == "local":
-                code = _run_locally(session, as_json)
+                code = _run_locally(session, as_json, part)
             else:
-                code = _run_here(session, only, as_json)
+                code = _run_here(session, only, as_json, part)
         process.exit_code = code
     raise click.exceptions.Exit(code)
 
 
-def _run_here(session: Session, only: str | None, as_json: bool) -> int:
+def _run_here(session: Session, only: str | None, as_json: bool, part: PaperPart | None) -> int:
     """Do the runs in this process, or start the processes that do; returns the exit code.
 
     ``only``: the run that this worker does.
@@ -114,12 +119,12 @@ def _run_here(session: Session, only: str | None, as_json: bool) -> int:
     with session.reporter.display():
         records, worst = execute_and_report(session, runs, as_json=as_json)
     if records and not as_json:
-        print_scores(records, session.store)
+        print_scores(records, session.store, part)
         print_whole_times(runs, records)
     return max(worst, missing)
 
 
-def _run_locally(session: Session, as_json: bool) -> int:
+def _run_locally(session: Session, as_json: bool, part: PaperPart | None) -> int:
     """Do several runs at once on this machine; returns the exit code."""
     runs = session.plan_runs().runs
     missing = print_missing_sets(runs)
@@ -133,13 +138,19 @@ def _run_locally(session: Session, as_json: bool) -> int:
     if as_json:
         print_json([record.to_json() for record in records])
     elif records:
-        print_scores(records, session.store)
+        print_scores(records, session.store, part)
         print_whole_times(runs, records)
     return max(_end_of_workers(ended), missing)
 
 
 def _run_later(
-    plan: Plan, *, dry_run: bool, everything: bool, to: Path | None, as_json: bool
+    plan: Plan,
+    part: PaperPart | None,
+    *,
+    dry_run: bool,
+    everything: bool,
+    to: Path | None,
+    as_json: bool,
 ) -> int:
     """Show a plan, write it, or hand its runs to workers; returns the exit code."""
     target = parse_target(plan.runs[0].on)
@@ -153,7 +164,7 @@ def _run_later(
         click.echo(f"next: bench run --plan {to}")
         return missing
     if not session.target.elsewhere:
-        print_plan(prepared, session, as_json=as_json, everything=everything)
+        print_plan(prepared, session, as_json=as_json, everything=everything, part=part)
         return missing
     return max(_run_elsewhere(session, prepared.runs), missing)
 

@@ -108,6 +108,13 @@ COMMAND_OPTIONS = (
         help="Run a plan; other options replace its values.",
     ),
     grouped_option(
+        WHAT,
+        "--paper",
+        metavar="PAPER:TABLE",
+        help="Run a paper's table or figure again (bench papers lists them); METHOD, --setting and "
+        "--backbone choose its runs, and a backbone that it has not stands in for all.",
+    ),
+    grouped_option(
         OUTPUT,
         "--dry-run",
         is_flag=True,
@@ -155,13 +162,16 @@ def shared_options(*names: str) -> list[click.Parameter]:
 
 
 def plan_of(
-    options: Mapping[str, Any], targets: Sequence[str] = (), plan_file: Path | None = None
+    options: Mapping[str, Any],
+    targets: Sequence[str] = (),
+    plan_file: Path | None = None,
+    paper: str | None = None,
 ) -> Plan:
     """Return the plan that a command means.
 
     ``options``: fields of RunConfig, of which those count that were typed, or set in the
     environment. ``targets``: names of methods, with commas, plugin files and recipe files.
-    ``plan_file``: a plan, whose values they replace. Raises BenchError.
+    ``plan_file``: a plan, whose values they replace. ``paper``: a printed table. Raises BenchError.
     """
     context = click.get_current_context()
     typed = {}
@@ -173,7 +183,7 @@ def plan_of(
         _in_parts(typed), as_option, strict=False, hint=f"{context.command_path} --help"
     )
     fields |= name_methods(targets, fields)
-    return make_plan(fields, plan_file)
+    return make_plan(fields, plan_file, paper or "")
 
 
 def as_option(name: str, value: Any) -> str:

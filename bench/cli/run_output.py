@@ -15,6 +15,7 @@ from bench.cli.errors import show_error
 from bench.cli.options import print_json
 from bench.compare.formatting import suite_scores
 from bench.method.budget import STEPS, budget_of
+from bench.papers import PaperPart
 from bench.records import RunRecord, RunsFolder
 from bench.records.record import AVERAGE
 from bench.run.needs import missing_sets
@@ -33,7 +34,10 @@ def print_missing_sets(runs: Sequence[PlannedRun]) -> int:
         show_error(error, label="missing")
     if not missing:
         return 0
-    click.echo("the other sets are scored; a suite with a missing set gets no average", err=True)
+    if any(run.task_data for run in runs):
+        click.echo(
+            "the other sets are scored; a suite with a missing set gets no average", err=True
+        )
     return 1
 
 
@@ -57,8 +61,13 @@ def execute_and_report(
     return records, worst
 
 
-def print_scores(records: Sequence[RunRecord], store: RunsFolder) -> None:
-    """Print the scores of each run, the place of the records, and the next command."""
+def print_scores(
+    records: Sequence[RunRecord], store: RunsFolder, part: PaperPart | None = None
+) -> None:
+    """Print the scores of each run, the place of the records, and the next command.
+
+    ``part``: the printed table or figure that was run again.
+    """
     rows = []
     for record in records:
         for suite, average, tasks in suite_scores(record):
@@ -69,7 +78,7 @@ def print_scores(records: Sequence[RunRecord], store: RunsFolder) -> None:
         click.echo(f"\nrecords: {store.path}")
     else:
         click.echo(f"\nrecord: {store.folder(records[0].run_id)}")
-    click.echo(f"next: {_command_after_runs(records, store)}")
+    click.echo(f"next: {_command_after_runs(records, store, part)}")
 
 
 FEW_STEPS = 100
@@ -116,12 +125,18 @@ def _named_averages(records: Sequence[RunRecord]) -> list[str]:
     return list(lines)
 
 
-def _command_after_runs(records: Sequence[RunRecord], store: RunsFolder) -> str:
-    """Return the next command of a person: a comparison of several rows, else the run's page."""
+def _command_after_runs(
+    records: Sequence[RunRecord], store: RunsFolder, part: PaperPart | None
+) -> str:
+    """Return the next command of a person: a comparison of several rows or with a printed table,
+    else the run's page.
+    """
     rows = {(record.method, record.variant, record.backbone) for record in records}
     words = ["bench", "runs", records[-1].run_id]
     if len(rows) > 1:
         words = ["bench", "compare"]
+    if part is not None and part.prints_scores:
+        words = ["bench", "compare", "--paper", part.name]
     if str(store.path) != "runs":
         words += ["--runs", str(store.path)]
     return shlex.join(words)

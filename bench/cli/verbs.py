@@ -36,8 +36,7 @@ VERBS = {
     "runs": "List runs and queued jobs; with a name, everything about one.",
     "export": "Write a run's model for other tools, here or on the hub.",
     "submit": "Write runs for a pull request to somebody else's board.",
-    "reproduce": "Run a paper's table again: published value, ours, verdict.",
-    "references": "What papers report, and what does not fit in their tables.",
+    "papers": "What papers print: tables, hyperparameters, claims, remarks.",
     "data": "Evaluation data and training text: list, fetch, check.",
     "doctor": "Show what is installed, which device is used, and what is next.",
 }

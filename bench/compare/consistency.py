@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import variance
 
-from bench.papers import (
-    UNKNOWN,
-    ReferenceResult,
-)
-from bench.papers.bounds import half_unit
+from bench.papers import UNKNOWN, ReferenceResult, half_unit
 from bench.score.metrics.metric import metric_named
 
 LEVEL = 0.95
 
-CONSISTENT = "consistent"
-DIFFERS = "differs"
+WITHIN = "within"
+BELOW = "below"
+ABOVE = "above"
 NOT_TESTED = "not tested"
 
 
@@ -27,7 +24,7 @@ NOT_TESTED = "not tested"
 class PrintVerdict:
     """The verdict on one printed value."""
 
-    verdict: str  # CONSISTENT, DIFFERS or NOT_TESTED
+    verdict: str  # our score is WITHIN, BELOW or ABOVE what agrees with the print; or NOT_TESTED
     difference: float | None = None  # ours minus the print, as printed
     expected: float | None = None  # the middle of the prediction interval
     half: float | None = None  # of its width
@@ -71,9 +68,11 @@ def judge_print(
     above, share = best_of(count) if best else (0.0, 1 / count)
     half = sd and float(stdtrit(freedom, (1 + LEVEL) / 2)) * sd * math.sqrt(1 / seeds + share)
     expected = mean + above * sd
-    inside = abs(cell.value - expected) <= half + half_unit(cell.printed) + 1e-9
+    verdict = WITHIN
+    if abs(cell.value - expected) > half + half_unit(cell.printed) + 1e-9:
+        verdict = BELOW if expected < cell.value else ABOVE
     return PrintVerdict(
-        verdict=CONSISTENT if inside else DIFFERS,
+        verdict=verdict,
         difference=difference,
         expected=expected,
         half=half,
@@ -83,20 +82,18 @@ def judge_print(
 
 
 def verdict_text(judged: PrintVerdict, cell: ReferenceResult) -> str:
-    """Return "consistent (ours 76.10 ± 1.52)", "differs by 2.31 (± 1.52)" or "not tested: one
-    seed: ...".
+    """Return "within: 76.10 ± 1.52", "below by 2.31: 73.94 ± 1.52", "above by ...", or "not
+    tested: one seed: ...".
     """
     if judged.expected is None or judged.half is None:
         return f"{NOT_TESTED}: {judged.reason}"
     places = metric_named(cell.metric).decimals
-    half = f"± {judged.half:.{places}f}"
-    if judged.verdict == DIFFERS:
-        return f"differs by {abs(cell.value - judged.expected):.{places}f} ({half})"
-    text = f"ours {judged.expected:.{places}f} {half}"
+    text = judged.verdict
+    if judged.verdict != WITHIN:
+        text += f" by {abs(cell.value - judged.expected):.{places}f}"
+    text += f": {judged.expected:.{places}f} ± {judged.half:.{places}f}"
     count, best = printed_runs(cell)
-    if best:
-        text += f", as the best of {count}"
-    return f"consistent ({text})"
+    return f"{text}, as the best of {count}" if best else text
 
 
 def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:

@@ -3,9 +3,9 @@
 The items are the paper's own, so only seeds vary. The mean of our seeds has a 95 %
 prediction interval for the mean of as many runs as the paper had: half of it is t * SD * sqrt(1 /
 n_ours + 1 / n_paper), with the SD over seeds pooled over the rows that were scored on the same
-task, and t with the degrees of freedom of that SD. A print inside is *consistent*, one outside
-*differs*, and if no spread is known the cell is *not tested*, with the reason. Used by ``bench
-compare --with-paper``, ``bench reproduce`` and the pages.
+task, and t with the degrees of freedom of that SD. With the print inside, ours is *within*;
+else it is *below* or *above*; and if no spread is known the cell is *not tested*, with the reason. Used by ``bench
+compare --with-paper``, ``--paper`` and the pages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from statistics import fmean
 import msgspec
 
 from bench.base.text import list_names
-from bench.compare.consistency import CONSISTENT, NOT_TESTED, PrintVerdict, judge_print, pooled_sd
+from bench.compare.consistency import NOT_TESTED, PrintVerdict, judge_print, pooled_sd
 from bench.compare.statistics.table import Cell, Printed, Row, Table
 from bench.compare.words.names import row_name
 from bench.data.sets.sts import STS_TASKS
@@ -32,10 +32,11 @@ from bench.papers import (
     WHOLE,
     ReferenceResult,
     RunTerms,
+    find_checkpoint,
     find_printed,
     meaning,
 )
-from bench.papers.audit import remarks
+from bench.papers.remarks import remarks
 from bench.records.names import text_of
 from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
 from bench.score.metrics.metric import metric_named
@@ -166,9 +167,7 @@ def _reproduced(
     spreads: Mapping[ScoreKey, tuple[float, float]],
     why_not: str,
 ) -> Reproduced:
-    notes = tuple(
-        remark.why for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied")
-    )
+    notes = tuple(remark.text for remark in remarks(cell) if remark.kind not in ("differs", "same"))
     if not scored:
         return Reproduced(
             printed=cell,
@@ -214,9 +213,24 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     missing = [
         row_name(row, table) for row in rows if not any(cell and cell.printed for cell in row.cells)
     ]
-    names = list_names(dict.fromkeys(missing), most=10)
-    notes = [f"without a printed number for this backbone and protocol: {names}"] if missing else []
+    notes = _untested(rows, table)
+    if missing:
+        names = list_names(dict.fromkeys(missing), most=10)
+        notes.append(f"without a printed number for this backbone and protocol: {names}")
     return replace(table, rows=tuple(rows), notes=(*table.notes, *notes))
+
+
+def _untested(rows: Sequence[Row], table: Table) -> list[str]:
+    """Return a note for each reason why rows are not tested against the print."""
+    names: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for cell in row.cells:
+            if cell and cell.printed and cell.printed.reason:
+                names.setdefault(cell.printed.reason, {})[row_name(row, table)] = None
+    return [
+        f"not tested against the print: {list_names(named, most=10)} ({reason})"
+        for reason, named in names.items()
+    ]
 
 
 def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
@@ -247,7 +261,7 @@ def _with_print(
             source=f"{result.paper}:{result.table}",
             own=result.own_result,
             difference=round(cell.rounded - result.value, cell.decimals),
-            inside=None if judged.verdict == NOT_TESTED else judged.verdict == CONSISTENT,
+            verdict=judged.verdict,
             half=judged.half,
             reason=judged.reason,
             note=", ".join(
@@ -260,7 +274,10 @@ def _with_print(
 def changed_by_hand(record: RunRecord, result: ReferenceResult) -> str:
     """Say why a run with a recipe that a user changed is not meant to be a printed one; "" if the
     print names those values itself."""
-    named = meaning(result.method, result.variant, result.setting, result.backbone).set
+    named = dict(meaning(result.method, result.variant, result.setting, result.backbone).set)
+    checkpoint = find_checkpoint(record.backbone)
+    if checkpoint is not None:
+        named |= checkpoint.set
     changed = [
         f"{key}={value.value}"
         for key, value in record.recipe.items()

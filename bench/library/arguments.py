@@ -12,7 +12,6 @@ from bench.base.errors import BenchError, UnknownName
 from bench.base.typed import convert_typed
 from bench.method import Method
 from bench.method.config import KINDS, OPTIONS, split_variant
-from bench.method.finished import optional_keys
 from bench.method.plugins import discover, register_class
 from bench.method.recipe_checks import OF_ENCODERS, OTHER_NAMES, plain_key
 from bench.method.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
@@ -127,7 +126,7 @@ def check_recipe_keys(
     ]
     known = {*TRAINING, *ON_REQUEST, *ENCODER_VALUES, *OF_ENCODERS, *arguments}
     for cls in classes:
-        known |= {*cls.defaults, *optional_keys(cls)}
+        known |= {*cls.defaults, *cls.optional}
     name = f"bench.{function.__name__}"
     for key in values:
         if key in known:

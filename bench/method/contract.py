@@ -47,6 +47,8 @@ class Method:
             the authors' code, whose loss sees the rows of one process": with it, the number of
             processes is part of a run's identity.
         variants: Name -> changes to the recipe.
+        optional: Further recipe keys, which a recipe has only if something sets them: runs without
+            them keep their ids.
         code_version: Raised when its numbers change: runs of two versions are never one row.
         places: Recipe keys that name a file, a folder or a backbone: its content, not its path,
             identifies a run.
@@ -70,6 +72,7 @@ class Method:
     trains: ClassVar[str] = ""
     defaults: ClassVar[Mapping[str, Any]] = {}
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    optional: ClassVar[Mapping[str, Any]] = {}
     code_version: ClassVar[int] = 1
     places: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[tuple[str, ...]] = ()

@@ -14,7 +14,6 @@ from bench.backbones import Reference
 from bench.base.errors import BenchError
 from bench.method.contract import Method
 from bench.method.encoder_values import LORA, SAME
-from bench.method.finished import optional_keys
 from bench.method.own_vectors import own_backbone
 from bench.method.recipe import Recipe, Value
 from bench.method.recipe_defaults import ENCODER_VALUES, ENCODER_VALUES_UNTRAINED
@@ -40,7 +39,7 @@ def encoder_keys(method: type[Method], *, trained: bool) -> dict[str, Value]:
     if own_backbone(method) is not None:
         return {}
     names = tuple(ENCODER_VALUES) if trained else ENCODER_VALUES_UNTRAINED
-    if "dtype" in optional_keys(method):
+    if "dtype" in method.optional:
         names = tuple(name for name in names if name != "base_dtype")
     return {name: ENCODER_VALUES[name] for name in names}
 

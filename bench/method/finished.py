@@ -21,8 +21,6 @@ class FinishedEncoder(Method):
     sentence.
     """
 
-    # recipe keys that a recipe has only if they are set
-    optional: ClassVar[Mapping[str, Any]] = {}
     # the first parts of the names of tensors that it reads from the checkpoint besides the encoder
     # and heads: others are refused
     reads: ClassVar[tuple[str, ...]] = ()
@@ -54,8 +52,3 @@ class FinishedEncoder(Method):
 def reads_of(cls: type[Method]) -> tuple[str, ...]:
     """Return the first parts of the names of tensors that a method reads besides the encoder."""
     return cls.reads if issubclass(cls, FinishedEncoder) else ()
-
-
-def optional_keys(cls: type[Method]) -> Mapping[str, Any]:
-    """Return the recipe keys that a recipe of a method has only if they are set."""
-    return cls.optional if issubclass(cls, FinishedEncoder) else {}

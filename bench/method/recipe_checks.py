@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from bench.base.errors import BenchError, UnknownName
 from bench.method.contract import Method
 from bench.method.encoder_recipe import encoder_keys
-from bench.method.finished import optional_keys
 from bench.method.recipe import Value
 from bench.method.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
 from bench.method.recipe_files import Entry
@@ -40,7 +39,7 @@ def check_values(method: type[Method], values: Mapping[str, Value], where: str) 
     wrong type or out of range.
     """
     defaults = sourced(
-        {**TRAINING, **ON_REQUEST, **ENCODER_VALUES, **method.defaults, **optional_keys(method)}, ""
+        {**TRAINING, **ON_REQUEST, **ENCODER_VALUES, **method.defaults, **method.optional}, ""
     )
     for key, value in values.items():
         if key not in defaults:
@@ -57,7 +56,7 @@ def check_overrides(
     known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
     for method in methods:
         known |= encoder_keys(method, trained=trained)
-        known |= sourced({**method.defaults, **optional_keys(method)}, "")
+        known |= sourced({**method.defaults, **method.optional}, "")
     for key, text in overrides.items():
         if key not in known:
             hint = setter(key)

@@ -66,7 +66,6 @@ from bench.base.errors import BenchError, UnknownName
 from bench.method.budget import canonical_budget
 from bench.method.contract import Method
 from bench.method.encoder_recipe import encoder_keys, settle_encoder_values
-from bench.method.finished import optional_keys
 from bench.method.recipe import Recipe, Value
 from bench.method.recipe_defaults import BACKBONES, ON_REQUEST, TRAINING, harness_keys
 from bench.method.recipe_files import Entry, read_recipes
@@ -195,7 +194,7 @@ def merge_recipe(
     known = {
         **(ON_REQUEST if "epochs" in values else {}),
         **encoder_keys(method, trained="epochs" in values),
-        **sourced(optional_keys(method), f"{method.name}'s default"),
+        **sourced(method.optional, f"{method.name}'s default"),
         **values,
     }
     layers = [entry.values if entry else {}, plan]

@@ -1,9 +1,9 @@
 """Checkpoints that authors released: which printed row each is, and how it is scored here without
 any training.
 
-``checkpoints.tsv`` has a line for each. ``paper``, ``table``, ``method``, ``setting``, ``backbone``
-and ``variant`` name a row of ``results.tsv``, in the tables' own names, which has its printed
-value. ``ours`` is the method that scores it, in the setting "none", with the recipe values ``set``:
+``checkpoints.tsv`` of a paper's folder has a line for each. ``table``, ``method``, ``setting``,
+``backbone`` and ``variant`` name a row of its ``results.tsv``, in the tables' own names, which has
+its printed value. ``ours`` is the method that scores it, in the setting "none", with the recipe values ``set``:
 pooling (``mlp`` is the head on CLS), or template; none if its folder says it. ``prefix`` is the
 length of the prefix that it holds. ``scored_in`` are the tables in which the paper took its row
 from this checkpoint, and did not train.
@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from bench.papers.printed import PrintedRow, ReferenceResult, line_of, results, rows
-from bench.papers.reading import HERE, read_rows
+from bench.papers.reading import read_every
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,14 @@ class Checkpoint:
         That is the same method, variant, setting and backbone; metrics that end in "-dev" are
         scores on the sets that choose the checkpoint of a training.
         """
-        printed = (cell.method, cell.variant, cell.setting, cell.backbone)
-        own = (self.method, self.variant, self.setting, self.backbone)
-        return printed == own and not cell.metric.endswith("-dev")
+        return (
+            self.is_of(cell) and cell.variant == self.variant and not cell.metric.endswith("-dev")
+        )
+
+    def is_of(self, cell: ReferenceResult) -> bool:
+        """Return whether a printed cell has its method, setting and backbone."""
+        printed = (cell.method, cell.setting, cell.backbone)
+        return printed == (self.method, self.setting, self.backbone)
 
 
 _TEXTS = ("hub", "paper", "table", "method", "setting", "backbone", "variant", "ours", "note")
@@ -84,7 +89,7 @@ _TEXTS = ("hub", "paper", "table", "method", "setting", "backbone", "variant", "
 def released_checkpoints() -> tuple[Checkpoint, ...]:
     """Return all released checkpoints, in the file's order."""
     found = []
-    for row in read_rows(HERE / "checkpoints.tsv"):
+    for row in read_every("checkpoints.tsv"):
         values = {}
         if row["set"]:
             key, value = row["set"].split("=", 1)
@@ -132,16 +137,6 @@ def _lines_of_authors() -> frozenset[tuple[str, ...]]:
     return frozenset(
         line_of(cell) for cell in results() if cell.paper == cell.method or not cell.own_result
     )
-
-
-def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
-    """Return the released checkpoint of a method without a variant; None if none is known."""
-    wanted = (method, setting, backbone, "")
-    for checkpoint in released_checkpoints():
-        own = (checkpoint.method, checkpoint.setting, checkpoint.backbone, checkpoint.variant)
-        if own == wanted:
-            return checkpoint
-    return None
 
 
 @cache

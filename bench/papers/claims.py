@@ -1,7 +1,7 @@
 """The claims in the papers' texts:
 
-``claims.tsv``, a claim a line, with the two printed cells behind it, if there are any, and the
-comparison here that tests it; and ``trained.tsv``.
+``claims.tsv`` of a paper's folder, a claim per line, with the two printed cells behind it, if there
+are any, and the comparison here that tests it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ from functools import cache
 
 from bench.base.errors import BenchError
 from bench.papers import (
-    HERE,
     ReferenceResult,
-    read_rows,
+    half_unit,
+    read_every,
     results,
 )
-from bench.papers.bounds import TINY, half_unit
 
-CLAIMS = HERE / "claims.tsv"
-TRAINED = HERE / "trained.tsv"
 HIGHER = "higher"
 LOWER = "lower"
 NOT_HIGHER = "not higher"
 WORDS = (HIGHER, LOWER, NOT_HIGHER)
 """What a text claims of a score if it names no number of points."""
+TINY = 1e-9
 NOT_OURS = "other"
 """The printed setting of rows that nobody trains here."""
 
@@ -97,7 +95,7 @@ def claims() -> tuple[Claim, ...]:
     Raises BenchError, naming the file, for a cell that is not printed.
     """
     found = []
-    for row in read_rows(CLAIMS):
+    for row in read_every("claims.tsv"):
         printed = None
         if row["label"]:
             printed = PrintedDifference(
@@ -122,24 +120,8 @@ def _printed_cell(row: dict[str, str], table: str, label: str) -> ReferenceResul
             found.append(cell)
     if not found:
         raise BenchError(
-            f"{CLAIMS}: {row['paper']} table {table} has no cell {row['task']} of '{label}', "
+            f"claims.tsv: {row['paper']} table {table} has no cell {row['task']} of '{label}', "
             f"{row['setting']}, {row['backbone']}"
         )
     found.sort(key=lambda cell: not cell.own_result)
     return found[0]
-
-
-SIZES = {  # layers, width, parameters without the heads of pretraining
-    "bert-base-uncased": (12, 768, 109_482_240),
-    "bert-large-uncased": (24, 1024, 335_141_888),
-    "roberta-base": (12, 768, 124_645_632),
-    "roberta-large": (24, 1024, 355_359_744),
-}
-
-
-def prompt_share(backbone: str, prompt_length: int) -> float:
-    """Return what a prompt has in percent of its backbone's parameters, as DCPCSE describes one: a
-    vector of the model's width for every layer and position. The authors' code trains more.
-    """
-    layers, width, parameters = SIZES[backbone]
-    return 100 * layers * prompt_length * width / parameters

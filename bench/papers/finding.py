@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from bench.papers.backbones import printed_names
 from bench.papers.checkpoints import find_checkpoint, released_for
 from bench.papers.mapping import SUITES, meaning
-from bench.papers.printed import WEIGHTED, ReferenceResult, results
+from bench.papers.parts import PaperPart
+from bench.papers.printed import README, WEIGHTED, PrintedRow, ReferenceResult, results, rows
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,40 @@ def find_printed(
     return tuple(sorted(printed, key=lambda cell: _rank(cell, printed)))
 
 
+def rows_of_run(
+    part: PaperPart, run: RunTerms, changed: Collection[str] = ()
+) -> tuple[PrintedRow, ...]:
+    """Return the rows of a printed table that a run makes again; () if there are none.
+
+    On a backbone that the table has not, the run stands in for the first one that it has.
+    ``changed``: recipe keys with a value of the run's own. Of rows that differ in recipe values,
+    those count that name most of them, and fewest others.
+    """
+    checkpoint = find_checkpoint(run.backbone)
+    names = printed_names(run.backbone)
+    found: list[PrintedRow] = []
+    stands_in: list[PrintedRow] = []
+    for row in rows(results(paper=part.paper, table=part.short)):
+        first = row.first
+        if checkpoint is not None:
+            in_readme = first.table.startswith(README) and checkpoint.is_of(first)
+            if released_for(first) == checkpoint or in_readme:
+                found.append(row)
+        elif _belongs_to(first, run):
+            (found if first.backbone in names else stands_in).append(row)
+    if not found:
+        found = [row for row in stands_in if row.first.backbone == stands_in[0].first.backbone]
+    fits = [_names_changed(row, changed) for row in found]
+    return tuple(row for row, fit in zip(found, fits, strict=True) if fit == max(fits))
+
+
+def _names_changed(row: PrintedRow, changed: Collection[str]) -> int:
+    """Count the changed values that a printed row names, less the others that it names."""
+    first = row.first
+    named = meaning(first.method, first.variant, first.setting, first.backbone).set
+    return sum(1 if key in changed else -1 for key in named)
+
+
 def _is_scored_so(cell: ReferenceResult, protocol: str | None) -> bool:
     if protocol:
         return cell.protocol == protocol
@@ -70,7 +105,7 @@ def _belongs_to(cell: ReferenceResult, run: RunTerms) -> bool:
     if run.setting not in (cell.setting, "none"):
         return False
     means = meaning(cell.method, cell.variant, cell.setting, cell.backbone)
-    if means.method != run.method or means.on:
+    if means.method != run.method:
         return False
     names = {means.variant}
     if means.holds:

@@ -1,4 +1,5 @@
-"""The papers' tables of hyperparameters: ``hyperparameters.tsv`` has a line for each cell."""
+"""The papers' tables of hyperparameters: a line per cell of
+``hyperparameters.tsv``."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from bench.papers.parts import PaperPart
-from bench.papers.reading import HERE, read_rows
+from bench.papers.reading import read_every
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class PrintedHyperparameter:
 @cache
 def hyperparameters() -> tuple[PrintedHyperparameter, ...]:
     """Return every cell, in the papers' order."""
-    return tuple(PrintedHyperparameter(**row) for row in read_rows(HERE / "hyperparameters.tsv"))
+    return tuple(PrintedHyperparameter(**row) for row in read_every("hyperparameters.tsv"))
 
 
 def printed_hyperparameters(part: PaperPart) -> tuple[PrintedHyperparameter, ...]:

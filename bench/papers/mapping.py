@@ -1,7 +1,8 @@
 """The run of the harness that a printed row means.
 
-``ours.tsv`` has a line for every printed (method, variant) that has another name here, or that is
-not a method here at all; all others have the same name on both sides. ``*`` matches the number in a
+``ours.tsv`` of a paper's folder has a line for every printed (method, variant) that has another name
+here, or that is not a method here at all; it holds in all papers. All others have the same name on
+both sides. ``*`` matches the number in a
 variant's name, as in "eh,m=0.1". A setting may precede a method's name: "supervised:consert" is
 printed in that setting alone; on our side it is the one that is run. A backbone may follow:
 "unsupervised:dcpcse@roberta-base" has another name on that backbone alone, because its recipe there
@@ -16,10 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from bench.base.errors import BenchError
-from bench.papers.reading import HERE, read_rows
-
-OURS = HERE / "ours.tsv"
+from bench.papers.reading import read_every
 
 DEV = "spearman-dev"
 """The metric of STS-B dev: no suite's score; training selects its checkpoint by it."""
@@ -41,7 +39,8 @@ SUITES = {
 
 @dataclass(frozen=True)
 class Meaning:
-    """A run of the harness. If there is none, ``method`` is empty and ``why_not`` is the reason."""
+    """A run of the harness. If no single run means it, ``why_not`` is the reason; ``method`` is
+    empty if there is none at all."""
 
     method: str
     variant: str = ""
@@ -49,14 +48,8 @@ class Meaning:
     setting: str = ""
     # recipe values that the print names: --set
     set: Mapping[str, str] = field(default_factory=dict)
-    # the method that trains its backbone
-    on: str = ""
-    # the setting to run that one in; "": the first that it has
-    on_setting: str = ""
     # recipe values that tell this run from one of the other name
     holds: Mapping[str, str] = field(default_factory=dict)
-    # recipe key -> the method that trains the model which is its value
-    uses: Mapping[str, str] = field(default_factory=dict)
     why_not: str = ""
     # questions that the paper leaves open
     doubt: str = ""
@@ -87,16 +80,12 @@ def _meaning_of_line(line: Mapping[str, str], number: str, *, changes_hold: bool
     """
     changes = _pairs(line["set"], number)
     setting, _, method = line["ours"].rpartition(":")
-    on_setting, _, on = line["on"].rpartition(":")
     return Meaning(
         method=method,
         variant=line["our_variant"],
         setting=setting,
         set={} if changes_hold else changes,
-        on=on,
-        on_setting=on_setting,
         holds=changes if changes_hold else {},
-        uses=_pairs(line["uses"], number),
         why_not=line["why_not"],
         doubt=line["doubt"],
     )
@@ -122,11 +111,5 @@ def _match_variant(variant: str, pattern: str) -> str | None:
 
 @cache
 def _lines() -> list[dict[str, str]]:
-    """Read ours.tsv. Raises BenchError for a line with too many or too few cells."""
-    lines = read_rows(OURS)
-    for line in lines:
-        if None in line or None in line.values():
-            raise BenchError(
-                f"{OURS}: the line of '{line['method']}' does not have {len(lines[0])} cells"
-            )
-    return lines
+    """Return the lines of ours.tsv; those of one setting or backbone come first."""
+    return sorted(read_every("ours.tsv"), key=lambda line: not re.search("[:@]", line["method"]))

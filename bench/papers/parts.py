@@ -1,26 +1,15 @@
-"""Every table and figure of the papers, and how it is done again."""
+"""Every table and figure of the papers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
-from bench.base.errors import BenchError, UnknownName
-from bench.papers.printed import PAPERS, tables
-from bench.papers.reading import HERE, read_rows
-
-SCORES = "scores"
-RECIPES = "recipes"
-TEMPLATES = "templates"
-RUNS = "runs"
-FORMULA = "formula"
-NO = "no"
-"""How a part of a paper is done again: its scores next to ours; our recipes next to its
-hyperparameters; our templates next to its own; a figure drawn from runs; one drawn from a formula;
-not.
-"""
+from bench.base.errors import UnknownName
+from bench.papers.printed import results
+from bench.papers.reading import HERE, find_paper, read_every, read_rows
 
 
 @dataclass(frozen=True)
@@ -30,8 +19,8 @@ class PaperPart:
     paper: str
     part: str  # "table 6", "figure 2"
     shows: str
-    how: str  # SCORES, RECIPES, TEMPLATES, RUNS, FORMULA or NO
-    why: str  # of NO: the reason
+    why: str  # the reason why it cannot be run again or shown; "" if it can
+    open: str  # questions that the sources leave open
 
     @property
     def short(self) -> str:
@@ -44,101 +33,71 @@ class PaperPart:
         return f"{self.paper}:{self.short}"
 
     @property
+    def plan(self) -> Path | None:
+        """The plan that runs it again; None if nothing is to be run, or if it cannot be."""
+        file = HERE / self.paper / f"{self.short}.toml"
+        return file if file.exists() else None
+
+    @property
     def command(self) -> str:
-        """The command that reruns it, or ""."""
-        return "" if self.how == NO else f"bench reproduce {self.name}"
+        """The command that runs it again, or ""."""
+        return f"bench run --paper {self.name}" if self.plan else ""
+
+    @property
+    def prints_scores(self) -> bool:
+        """Whether it is a table of scores."""
+        return bool(results(paper=self.paper, table=self.short))
+
+    @property
+    def words(self) -> list[dict[str, str]]:
+        """The rows of a table of words, such as templates; empty for any other part."""
+        file = HERE / self.paper / f"{self.short}.tsv"
+        return read_rows(file) if file.exists() else []
 
 
-@dataclass(frozen=True)
-class FigureRuns:
-    """The runs that a figure is drawn from. ``series`` is as ``--set`` takes it."""
-
-    part: PaperPart
-    draws: str  # the kind of our figure: "ablation", "shift", ...
-    backbones: tuple[str, ...]
-    suites: tuple[str, ...]
-    runs: tuple[tuple[str, str, str], ...]  # (setting, method, variant)
-    series: Mapping[str, str]  # recipe key -> values; empty without one
-    open: str  # questions that the sources leave open
+@cache
+def contents() -> tuple[PaperPart, ...]:
+    """Return every table and figure of the papers, in the papers' order."""
+    return tuple(PaperPart(**row) for row in read_every("contents.tsv"))
 
 
 @dataclass(frozen=True)
 class PrintedPoint:
     """A point of a paper's figure that a source gives."""
 
+    paper: str
+    part: str  # "figure 2"
+    # the run that it belongs to
+    setting: str
+    method: str
+    variant: str
+    backbone: str
     panel: str  # the task
-    key: str
+    key: str  # the recipe key of the x axis
     x: float
     y: float
     read: str  # from what
 
 
 @cache
-def contents() -> tuple[PaperPart, ...]:
-    """Return every table and figure of the papers, in the papers' order."""
-    return tuple(PaperPart(**row) for row in read_rows(HERE / "contents.tsv"))
-
-
-@cache
-def figure_runs() -> tuple[FigureRuns, ...]:
-    """Return the runs of every figure that is drawn from runs."""
-    parts = {(part.paper, part.part): part for part in contents()}
-    return tuple(
-        FigureRuns(
-            part=parts[row["paper"], row["part"]],
-            draws=row["draws"],
-            backbones=tuple(row["backbones"].split(",")),
-            suites=tuple(row["suites"].split(",")),
-            runs=tuple(_figure_run(text) for text in row["runs"].split()),
-            series=dict([row["set"].split("=", 1)]) if row["set"] else {},
-            open=row["open"],
-        )
-        for row in read_rows(HERE / "figures.tsv")
-    )
-
-
-def _figure_run(text: str) -> tuple[str, str, str]:
-    """Split "supervised:simcse+eh" into (setting, method, variant)."""
-    setting, _, name = text.partition(":")
-    method, _, variant = name.partition("+")
-    return setting, method, variant
-
-
-def printed_points(part: PaperPart) -> tuple[PrintedPoint, ...]:
-    """Return the points of a figure that a source gives; empty for most."""
-    return tuple(
-        PrintedPoint(row["panel"], row["key"], float(row["x"]), float(row["y"]), row["read"])
-        for row in read_rows(HERE / "points.tsv")
-        if (row["paper"], row["part"]) == (part.paper, part.part)
-    )
+def printed_points() -> tuple[PrintedPoint, ...]:
+    """Return every point that a source gives; most figures have none."""
+    found = []
+    for row in read_every("points.tsv"):
+        x, y = float(row.pop("x")), float(row.pop("y"))
+        found.append(PrintedPoint(x=x, y=y, **row))
+    return tuple(found)
 
 
 def find_part(name: str) -> PaperPart:
     """Return the part that "promcse:6", "promcse:figure2" or "promcse:table 6" names.
 
-    Raises UnknownName for one that is not listed.
+    Raises UnknownName for a paper or a part that is not listed.
     """
+    paper = find_paper(name.lower().partition(":")[0]).name
     parts = {part.name.lower(): part for part in contents()}
     key = re.sub(r"\s|(?<=:)table", "", name.lower())
     if key not in parts:
-        raise UnknownName(
-            "table or figure", name, parts, hint="bench reproduce: lists every table and figure"
-        )
+        of_paper = [part.name for part in contents() if part.paper == paper]
+        raise UnknownName("table or figure", name, of_paper, hint=f"bench papers {paper}")
     return parts[key]
-
-
-def split_name(name: str) -> tuple[str, str | None]:
-    """Split "promcse:1" into ("promcse", "1"), and "promcse" into ("promcse", None).
-
-    Raises BenchError for one that has no printed scores here.
-    """
-    paper, colon, table = name.partition(":")
-    if paper not in PAPERS:
-        raise UnknownName("paper", paper, PAPERS, "with published tables here", "bench references")
-    if not colon or (paper, table) in tables():
-        return paper, table if colon else None
-    part = find_part(name)
-    raise BenchError(
-        f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}",
-        part.command or part.why,
-    )

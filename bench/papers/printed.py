@@ -1,9 +1,9 @@
 """The results that papers printed, row by row.
 
-``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14",
-"Avg.=79.90±0.32"), with as many decimals as its table prints. ``by`` is "own" if the paper says, or
-its marks say, that it ran the method itself, and "copied" if it quotes somebody else: ``source``
-names the other paper.
+``results.tsv`` of a paper's folder holds a printed row per line, its cells under ``scores``
+("STS12=55.14", "Avg.=79.90±0.32"), with as many decimals as its table prints. ``by`` is "own" if
+the paper says, or its marks say, that it ran the method itself, and "copied" if it quotes somebody
+else: ``source`` names the other paper.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import stdev
 
-from bench.papers.reading import HERE, read_rows, read_scores
-
-FILE = HERE / "results.tsv"
-
+from bench.papers.reading import read_every, read_scores
 
 WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
 """Protocols of STS prints: all pairs of a year at once; the mean over its sub-datasets, weighted by
@@ -33,84 +30,26 @@ UNKNOWN = "unknown"
 """The protocol of a print that nobody published."""
 
 
-PAPERS = {
-    "promcse": "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based "
-    "Contrastive Learning and "
-    "Energy-based Learning, Findings of EMNLP 2022",
-    "dcpcse": "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence "
-    "Embeddings, arXiv 2203.06875v1",
-    "conpvp": "Zeng, Yin, Jiang, Wu, Cao: Contrastive Learning with Prompt-derived Virtual "
-    "Semantic Prototypes for Unsupervised "
-    "Sentence Embedding, Findings of EMNLP 2022",
-    "focal-infonce": "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with "
-    "Focal-InfoNCE, Findings of EMNLP 2023",
-    "simcse": "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP "
-    "2021, arXiv 2104.08821v4",
-    "rankcse": "Liu, Liu, Wang, Wang, Wu, Li, Guo: RankCSE: Unsupervised Sentence "
-    "Representations Learning via Learning to Rank, "
-    "ACL 2023",
-    "pcl": "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for "
-    "Unsupervised Sentence Embeddings, EMNLP 2022",
-    "cot-bert": "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through "
-    "Chain-of-Thought, ICANN 2024",
-    "infocse": "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive "
-    "Learning of Sentence Embeddings, Findings "
-    "of EMNLP 2022",
-    "angle": "Li, Li: AoE: Angle-optimized Embeddings for Semantic Textual Similarity, ACL 2024; "
-    "its repository",
-    "syncse": "Zhang, Lan, He: Contrastive Learning of Sentence Embeddings from Scratch, EMNLP "
-    "2023; its repository",
-    "claif": "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings "
-    "from AI Feedback, Findings of ACL "
-    "2023; its repository",
-    "gcse": "GCSE, arXiv 2409.12887; its repository",
-    "esimcse": "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for "
-    "Contrastive Learning of Unsupervised "
-    "Sentence Embedding, COLING 2022; its repository",
-    "mirror-bert": "Liu, Vulić, Korhonen, Collier: Fast, Effective, and Self-Supervised: "
-    "Transforming Masked Language Models into "
-    "Universal Lexical and Sentence Encoders, EMNLP 2021; its repository",
-    "prompteol": "Jiang, Huang, Luan, Wang, Zhuang: Scaling Sentence Embeddings with Large "
-    "Language Models, Findings of EMNLP 2024; its repository",
-    "pcc-tuning": "Zhang et al.: Pcc-tuning, EMNLP 2024, arXiv 2406.09790; its repository",
-    "bellm": "Li, Li: BeLLM: Backward Dependency Enhanced Large Language Model for Sentence "
-    "Embeddings, NAACL 2024; its repository",
-    "token-prepending": "Fu et al.: Token Prepending, ACL 2025, arXiv 2412.11556",
-    "contrastive-prompting": "Cheng et al.: Contrastive Prompting, ACL 2025, arXiv 2505.12831",
-    "llm2vec": "BehnamGhader et al.: LLM2Vec: Large Language Models Are Secretly Powerful Text "
-    "Encoders, COLM 2024; its model cards",
-    "mteb": "finished models: embeddings-benchmark/results f4cc6c8, with SICK-R on all pairs and "
-    "the models' own instructions",
-    "ct": "Carlsson et al.: Semantic Re-tuning with Contrastive Tension, ICLR 2021; its repository",
-}
-"""The papers with tables here, by the name that ``paper`` has in a result."""
+def format_printed(value: float, metric: str = "") -> str:
+    """Format a value with as many decimals as the metric's tables print."""
+    return f"{value:.{DECIMALS.get(metric, 2)}f}"
 
 
-ARXIV = {
-    "promcse": "2203.06875",
-    "dcpcse": "2203.06875v1",
-    "conpvp": "2211.03348",
-    "focal-infonce": "2310.06918",
-    "simcse": "2104.08821",
-    "rankcse": "2305.16726",
-    "pcl": "2201.12093",
-    "cot-bert": "2309.11143",
-    "infocse": "2210.06432",
-    "angle": "2309.12871",
-    "syncse": "2305.15077",
-    "claif": "2305.01918",
-    "gcse": "2409.12887",
-    "esimcse": "2109.04380",
-    "mirror-bert": "2104.08027",
+DECIMALS = {
+    "spearman-bootstrap": 1,
+    "spearman-dev": 1,
+    "accuracy-dev": 1,
+    "alignment": 3,
+    "uniformity": 3,
 }
-"""Their numbers at arXiv; a paper that is not there has none."""
+"""Decimals as printed; 2 for all other metrics."""
 
 
 @dataclass(frozen=True)
 class ReferenceResult:
     """One printed number. Scores are in the papers' scale; ``std`` is None if none is printed."""
 
-    # who printed it: a key of PAPERS
+    # who printed it: the name of a folder here
     paper: str
     table: str
     # the row's own words
@@ -134,16 +73,23 @@ class ReferenceResult:
     # our protocol name; UNKNOWN if the paper used an unpublished one
     protocol: str
     # "tokenised", "unknown", or "" if nothing depends on it or nothing is said
-    text: str
+    text: str = ""
     # training text that its neighbours did not have, such as the scored sentences; "" for all
     # others
-    corpus: str
+    corpus: str = ""
     # the footnote, the place, and remarks for readers of the published table
-    note: str
+    note: str = ""
     # from what the value was read, if that is known and not the paper itself: "README", "model
     # card", "picture" (read by eye), "conversion" (of the paper, by a third party), "transcription"
     # (of one table), "issue", "result files"
     read: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The number as printed, with its standard deviation if it has one: "79.90 ± 0.32"."""
+        if self.std is None:
+            return self.printed
+        return f"{self.printed} ± {format_printed(self.std, self.metric)}"
 
     @property
     def repeats(self) -> int:
@@ -172,9 +118,9 @@ def results(
 @cache
 def _all_results() -> tuple[ReferenceResult, ...]:
     found = []
-    for row in read_rows(FILE):
+    for row in read_every("results.tsv"):
         texts = {name: text for name, text in row.items() if name not in ("by", "scores")}
-        for task, printed, value, std in read_scores(row, FILE):
+        for task, printed, value, std in read_scores(row):
             found.append(
                 ReferenceResult(
                     task=task,
@@ -186,6 +132,11 @@ def _all_results() -> tuple[ReferenceResult, ...]:
                 )
             )
     return tuple(found)
+
+
+def half_unit(printed: str) -> float:
+    """Return half a unit of the last printed decimal: the largest change by rounding."""
+    return 0.5 * 10.0 ** -len(printed.partition(".")[2])
 
 
 AVERAGE = "Avg."

@@ -19,12 +19,14 @@ PLAN = "plan.toml"
 
 RAW = "raw"
 """How the protocols of raw texts end: "senteval-all-raw/1"."""
-_OTHER_TEXT = re.compile(rf"-({RAW}|[0-9a-f]{{8}})/[0-9]+")
+WITHOUT_TOKENS = "without-{}-tokens"
+"""How the protocols of shortened texts end: "senteval-all-without-4-tokens/1"."""
+_OTHER_TEXT = re.compile(rf"-({RAW}|{WITHOUT_TOKENS.format('[0-9]+')}|[0-9a-f]{{8}})/[0-9]+")
 
 
 def text_of(protocol: str) -> str:
-    """Return what a protocol says of its texts: "raw", or the hash of a user's file, as
-    "1a2b3c4d" of "own-pairs-1a2b3c4d/1"; "" for the texts of the papers.
+    """Return what a protocol says of its texts: "raw", "without-4-tokens", or the hash of a user's
+    file, as "1a2b3c4d" of "own-pairs-1a2b3c4d/1"; "" for the texts of the papers.
     """
     found = _OTHER_TEXT.search(protocol)
     return found[1] if found else ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 from bench.base.errors import DataMissing, UnknownName
-from bench.data.sets import DataFolder
+from bench.data.sets import DataFolder, NotFetchedYet, data_set
 from bench.data.sets.sts import STS_TASKS
 from bench.data.sets.sts_multi import TRANSLATIONS
 from bench.method.recipe import Value
@@ -51,6 +52,11 @@ def open_dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
         raise UnknownName("selection set", select_on, names, "of recipe key select_on")
     try:
         return survey_files(select_on, sets, data, "", read)
+    except NotFetchedYet:
+        for name in sets:  # whoever announces the downloads hears of all
+            with contextlib.suppress(NotFetchedYet):
+                data.open(data_set(name))
+        raise
     except DataMissing as error:
         raise DataMissing(
             f"{error.message}; the checkpoint is selected on {select_on}",

@@ -47,7 +47,8 @@ def plan_configs(
     """
     for config in configs:
         check_config(config)
-    classes = [registry[name].cls for config in configs for name, _ in config.named]
+    named = [name for config in configs for name, _ in config.named]
+    classes = list(dict.fromkeys(registry[name].cls for name in named))
     trained = any(learns(cls, setting) for cls in classes for setting in cls.settings)
     scored: dict[tuple[str, ...], ScoredTasks] = {}
     planned: list[PlannedRun] = []

@@ -15,17 +15,23 @@ from bench.base.text import comma_list
 from bench.data.reading import SUFFIXES, format_of
 from bench.method.config import RunConfig
 from bench.method.plugins import Plugin, discover, from_file, register_class
+from bench.papers import find_part
+from bench.run.paper_plan import plan_of_part
 from bench.run.plan_toml import Plan, with_recipes
 from bench.score.suites import split_names, use_files
 
 
-def make_plan(fields: Mapping[str, Any], file: Path | None = None) -> Plan:
+def make_plan(fields: Mapping[str, Any], file: Path | None = None, paper: str = "") -> Plan:
     """Return the plan of the fields of RunConfig that a command or a call gives.
 
-    ``file``: a plan, whose values they replace. Registers the suites of plugin files. Raises
-    BenchError.
+    ``file``: a plan, whose values they replace; ``paper``: a printed table or figure,
+    "promcse:2", see :func:`plan_of_part`. Registers the suites of plugin files. Raises BenchError.
     """
-    if file is None:
+    if file is not None and paper:
+        raise BenchError("--plan cannot be combined with --paper", "one of the two")
+    if paper:
+        plan = plan_of_part(find_part(paper), fields)
+    elif file is None:
         plan = Plan(tuple(with_recipes(RunConfig(**fields), fields)))
     else:
         plan = Plan.read(file).with_given(fields)

@@ -25,20 +25,24 @@ class ScoredTasks:
 def find_scored_tasks(suites: Sequence[str], data: DataFolder) -> ScoredTasks:
     """Return every task of these suites with its data, and the sets that are missing.
 
-    Raises DataMissing if no set is here.
+    A plan that is only shown has its tasks in any case. Raises DataMissing if no set is here.
     """
     there: list[tuple[Task, KnownTask]] = []
     later: list[Task] = []
+    lost: list[Task] = []
     missing: dict[str, DataMissing] = {}  # by message: two tasks may have one set
     for task in (task for name in expand_suites(suites) for task in suite(name).tasks):
         try:
             there.append((task, survey(task, data)))
         except DataMissing as error:
             missing[error.message] = error
+            lost.append(task)
         except NotFetchedYet:
             later.append(task)
     if not there and not later:
-        raise _all_missing(list(missing.values()))
+        if not data.only_looks:
+            raise _all_missing(list(missing.values()))
+        later = lost
     return ScoredTasks(
         (*(task for task, _ in there), *later),
         tuple(known for _, known in there),

@@ -21,7 +21,7 @@ from bench.records.store import RunsFolder
 from bench.run.done import code_of_suite, has_other_code
 from bench.run.planned import PlannedRun
 from bench.run.record_of import with_execution, with_provenance
-from bench.run.vectors import RunVectors, score_tasks
+from bench.run.vectors import RunVectors, score_tasks, tokens_of
 from bench.score.suites import KnownTask, RunPlace, TaskResult, average, suite_names
 
 WEIGHTS_IN_WORDS = {"bf16": "bfloat16", "4bit": "4 bits (NF4)"}
@@ -54,7 +54,7 @@ def score_run(
     folder = store.folder(run.run_id)
     key = run.fingerprint[:16]
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
-    place = RunPlace(run.run_id, key, folder)
+    place = RunPlace(run.run_id, key, folder, tokens_of(method))
     failed: list[RunFailed] = []
     record = without_scores_of_other_code(record, tasks)
     for done, (known, result) in enumerate(score_tasks(tasks, vectors, place, device), 1):

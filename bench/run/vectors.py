@@ -18,6 +18,7 @@ from bench.method.finished import FinishedEncoder
 from bench.method.prompts import task_prompt
 from bench.score.encoding import VectorStore
 from bench.score.suites import KnownTask, RunPlace, TaskResult
+from bench.score.suites.frequent import Token, Tokens
 
 
 def dev_score(dev: KnownTask, method: Method) -> float:
@@ -25,6 +26,25 @@ def dev_score(dev: KnownTask, method: Method) -> float:
     vectors = VectorStore()
     vectors.add(dev.task.sentences, method.encode)
     return float(dev.task.score(vectors).value)
+
+
+def tokens_of(method: Method) -> Tokens | None:
+    """Return the tokens that a method's encoder reads, None if its tokenizer is not one of
+    transformers'.
+    """
+    tokenizer: Any = getattr(getattr(method, "backbone", None), "tokenizer", None)
+    if not hasattr(tokenizer, "backend_tokenizer"):
+        return None
+
+    def tokens(texts: Sequence[str]) -> list[list[Token]]:
+        read = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
+        every = []
+        for one in read.encodings:
+            places = zip(one.tokens, one.offsets, strict=True)
+            every.append([(token, start, stop) for token, (start, stop) in places])
+        return every
+
+    return tokens
 
 
 class RunVectors:

@@ -61,6 +61,17 @@ def test_what_nobody_can_count_before_it_is_here_is_said() -> None:
     assert whole["trained_parts"] == {"encoder": encoder, "head": 768 * 768 + 768}
 
 
+def test_a_plan_counts_prompt_and_head_apart_and_says_what_a_printed_average_is() -> None:
+    """As the table of disagreements of ``bench methods promcse --all`` says."""
+    command = "run promcse --setting supervised --backbone bert-base-uncased --dry-run --device cpu"
+    shown = bench(*argv(command)).stdout
+    prompt, head = 12 * 2 * 12 * 768, 768 * 768 + 768
+    assert f"prompt {prompt:,}, head {head:,}" in shown
+    assert "table 1 prints 81.81; its seven cells give 81.66" in shown
+    (hidden,) = plans(*argv(f"{command} --set prompt=hidden"))
+    assert hidden["trained_parts"] == {"prompt": prompt // 2, "head": head}
+
+
 def test_finished_runs_are_counted_and_not_summed(tiny: str, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     command = (*argv(f"run --method cls --backbone {tiny} --suite check --device cpu --runs"), runs)

@@ -123,17 +123,20 @@ def bert_and_labelled_nli(
 def test_a_table_is_run_again_where_nothing_is_prepared(
     bert_and_labelled_nli: StandInHub, tmp_path: Path, no_network: list[object]
 ) -> None:
-    """Rows of PromCSE's table 1: SBERT, with labelled NLI that is built first, whitening on SBERT,
-    and SimCSE on triplets; all in one table.
+    """Rows of PromCSE's table 1: SBERT, with labelled NLI that is built first, and SimCSE on
+    triplets, all in one table; then whitening on SBERT, as the plan of the table says.
     """
-    rows = "sbert-base-whitening,simcse-bert-base (reproduce)"
-    small = (
-        "--set max_steps=2 --set batch_size=4 --set select_on=last --set components=16 --device cpu"
-    )
-    command = ("reproduce", "promcse:1", "--rows", rows, *argv(f"{small}"))
+    small = "--set max_steps=2 --set batch_size=4 --set select_on=last --device cpu"
+    command = ("run", "--paper", "promcse:1", "sbert,simcse", "--setting", "supervised")
+    command += ("--backbone", "bert-base-uncased", *argv(small))
     done = bench(*command)
-    assert done.exit_code == 0 and "SBERT-base-whitening" in done.stdout, done.output
-    assert done.stderr.count("fetched now") == 1 and "left out" not in done.stderr
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("fetched now") == 1
+    (sbert,) = (tmp_path / "runs").glob("sbert-*")
+    then = bench("run", "whitening", "--backbone", sbert, "--set", "components=16")
+    assert then.exit_code == 0, then.output
+    compared = bench("compare", "--paper", "promcse:1")
+    assert "SBERT-base" in compared.stdout and "simcse on bert-base-uncased" in compared.stdout
     records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/run.json")]
     ran = {record["method"]: record for record in records}
     assert set(ran) >= {"sbert", "whitening", "simcse"}

@@ -388,3 +388,23 @@ def test_a_dry_run_shows_the_space_and_warns_of_unequal_budgets(tmp_path: Path) 
     assert {name: [*shows["space"]] for name, shows in methods.items()} == dict.fromkeys(
         ("simcse", "mirror-bert"), ["learning_rate"]
     )
+
+
+def test_a_dry_run_of_data_that_is_not_here_shows_the_space_and_what_will_be_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is on this machine, as on a new one; a search would fetch it as a run does."""
+    for name in ("HF_HUB_CACHE", "BENCH_CACHE", "BENCH_RUNS"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.delenv("BENCH_DATA", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "HF_HUB_CACHE"))
+    command = "search promcse --setting unsupervised --backbone bert-base-uncased --dry-run"
+    grid = [f"--space {key}" for key in ("learning_rate=5e-3,1e-2,3e-2", "batch_size=256,512")]
+    shown = bench(*f"{command} {' '.join(grid)}".split()).stdout
+    assert "0.005, 0.01, 0.03" in shown and "256, 512" in shown
+    assert "sts-dev-clean: not fetched yet" in shown and "search-unknown" in shown
+    for name in ("bert-base-uncased", "wiki1m", "STS12", "STS-B", "SICK-R"):
+        assert re.search(f"^ *{name} +[0-9.]+ ", shown, re.M), name
+    line = error_line(bench(*f"{command} --select last".split()))
+    assert "gives no dev score" in line

@@ -19,7 +19,7 @@ from scipy import stats
 from bench.compare.gain_sizes import MOST_SEEDS, row_spreads, seeds_for_gain, smallest_gain
 from bench.compare.tables import make_tables
 from bench.compare.words.finding import comparison_of
-from bench.papers import FILE, claimed_gain, noise_of_single_runs, reported_sd
+from bench.papers import HERE, claimed_gain, noise_of_single_runs, reported_sd
 from bench.records import Run
 
 BERT = "bert-base-uncased"
@@ -120,9 +120,9 @@ def by_id(runs: list[Run]) -> dict[str, Run]:
 
 def average_in(paper: str, label: str) -> float:
     """Read the average of a row of unsupervised BERT-base from the file of published numbers."""
-    with open(FILE, encoding="utf-8", newline="") as file:
+    with open(HERE / paper / "results.tsv", encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file, delimiter="\t"):
-            if (line["paper"], line["label"]) == (paper, label) and line["setting"] != "supervised":
+            if line["label"] == label and line["setting"] != "supervised":
                 return float(line["scores"].split("Avg.=")[1].split()[0].split("±")[0])
     raise AssertionError(label)
 

@@ -1,4 +1,4 @@
-"""Our score and a printed value: consistent, differs, or not tested, each against plain numpy and
+"""Our score and a printed value: within, below, above, or not tested, each against plain numpy and
 scipy.
 """
 
@@ -13,12 +13,9 @@ from scipy.stats import t as student
 
 from bench.compare.consistency import best_of, judge_print, pooled_sd, printed_runs, verdict_text
 from bench.compare.printed import Beside, Reproduced, judge_rows, score_of
-from bench.method.plugins import discover
-from bench.papers import ReferenceResult, find_part, results
+from bench.papers import ReferenceResult, results, rows
 from bench.records import RunRecord, Score
-from bench.run.printed_runs import runs_of
 
-REGISTRY = discover()
 (STSB,) = [
     cell
     for cell in results("simcse", paper="focal-infonce", task="STS-B", setting="unsupervised")
@@ -75,7 +72,7 @@ def test_95_of_100_prints_of_our_own_method_are_consistent(
         value = round(float(paper.max() if best else paper.mean()), 2)
         cell = replace(cell, value=value, printed=f"{value:.2f}")
         judged = judge_print(float(values[0].mean()), ours_of, cell, pooled_sd(values.tolist()))
-        consistent += verdict_text(judged, cell).startswith("consistent (ours ")
+        consistent += verdict_text(judged, cell).startswith("within: ")
     assert 0.94 <= consistent / tables <= 0.965
 
 
@@ -85,14 +82,16 @@ def test_the_interval_by_hand() -> None:
     half = float(student.ppf(0.975, 4)) * sd * (1 + 1 / 5) ** 0.5
     assert (cell.mean, cell.half) == pytest.approx((values.mean(), half))
     assert (cell.sd, cell.freedom, cell.seeds) == (pytest.approx(sd), 4, (1, 2, 3, 4, 5))
-    assert verdict_text(cell, STSB) == f"consistent (ours 76.40 ± {half:.2f})"
+    assert verdict_text(cell, STSB) == f"within: 76.40 ± {half:.2f}"
     far = beside(*(values + 3))
-    assert verdict_text(far, STSB) == f"differs by 3.02 (± {half:.2f})" and far.difference == 3.02
+    assert (
+        verdict_text(far, STSB) == f"above by 3.02: 79.40 ± {half:.2f}" and far.difference == 3.02
+    )
     of_four = beside(*(values + 0.5), cell=replace(STSB, runs="mean of 4 seeds"))
     assert of_four.half == pytest.approx(half * ((1 / 5 + 1 / 4) / (1 + 1 / 5)) ** 0.5)
     best = beside(*values, cell=replace(STSB, runs="best of 4 seeds"))
     assert best.expected == pytest.approx(values.mean() + 1.02938 * sd, abs=1e-4)
-    assert verdict_text(best, STSB).startswith("consistent (ours 76.56 ±")
+    assert verdict_text(best, STSB).startswith("within: 76.56 ± ")
     drawn = np.random.default_rng(0).normal(size=(400_000, 4)).max(axis=1)
     assert best_of(4) == pytest.approx((drawn.mean(), drawn.var()), abs=0.01)
 
@@ -128,9 +127,10 @@ def test_an_untested_row_gives_the_reason_and_the_difference(
 def test_a_deterministic_score_has_an_interval_without_width() -> None:
     """A printed value may be any number that is rounded to it."""
     for value, text in (
-        (76.384, "consistent (ours 76.38 ± 0.00)"),
-        (76.376, "consistent (ours 76.38 ± 0.00)"),
-        (76.386, "differs by 0.01 (± 0.00)"),
+        (76.384, "within: 76.38 ± 0.00"),
+        (76.376, "within: 76.38 ± 0.00"),
+        (76.386, "above by 0.01: 76.39 ± 0.00"),
+        (76.374, "below by 0.01: 76.37 ± 0.00"),
     ):
         made = record("cls", None, setting="none", scores=(score(value),))
         ((cell,),) = judge_rows([Beside([STSB], [made])])
@@ -138,12 +138,11 @@ def test_a_deterministic_score_has_an_interval_without_width() -> None:
 
 
 def test_only_the_cells_own_protocol_counts() -> None:
-    for protocol, verdict in ((PROTOCOL, "consistent"), (RAW_PROTOCOL, "not tested")):
+    for protocol, verdict in ((PROTOCOL, "within"), (RAW_PROTOCOL, "not tested")):
         scored = ours(76.0, 76.2, protocol=protocol)
         ((cell,),) = judge_rows([Beside([STSB], scored)])
         assert cell.verdict == verdict
-    (run,) = runs_of(find_part("promcse:2"), REGISTRY, filters=("glove",))
-    (printed,) = run.rows[0].cells
+    (printed,) = results("glove-avg", paper="promcse", table="2")
     fields = {"task": "CxC-STS", "suite": "cxc", "metric": "spearman-bootstrap"}
     scores = [
         score(value, protocol=protocol, **fields)  # type: ignore[arg-type]
@@ -157,8 +156,9 @@ def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
     """SimCSE's table B.3: each task's weighted mean, and the mean of all seven; nothing if a task
     has none.
     """
-    rows = [run.rows[0] for run in runs_of(find_part("simcse:B.3"), REGISTRY, filters=("own",))]
-    row = next(one for one in rows if one.first.setting == "unsupervised")
+    (row,) = rows(
+        results("simcse", paper="simcse", table="B.3", setting="unsupervised", variant="")
+    )
     tasks = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
     scores = [score(40.0, task, detail={"wmean": 50.0 + i}) for i, task in enumerate(tasks)]
     scores.append(score(40.0, "Avg."))

@@ -57,6 +57,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"--retrain-free|--items|^bench data check": (
         "evaluation data or a checkpoint; tests/board/verify, tests/cli/test_compare_items.py"
     ),
+    r"compare --paper ": "runs of a printed table; tests/cli/test_run_paper.py",
     r"--why ": "a row with a verdict; tests/compare/test_why.py",
     r"--submissions|--predictions-url": (
         "a run of somebody else, a server; tests/board/publish, tests/project/test_workflows.py"
@@ -148,7 +149,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-PLANS = ("run", "reproduce", "search")  # minutes or days of training: planned
+PLANS = ("run", "search")  # minutes or days of training: planned
 
 
 def filled(one: Printed, folder: Path) -> list[str]:
@@ -204,7 +205,7 @@ def test_trainings_are_planned(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len({one.text for one in PLANNED}) > 20
     wrong, plans = [], 0
     for words in {tuple(filled(one, place)): one for one in PLANNED}:
-        dry = ("--dry-run",) if "--dry-run" not in words and words != ("reproduce",) else ()
+        dry = ("--dry-run",) if "--dry-run" not in words else ()
         said = bench(*words, *dry, BENCH_RUNS=str(place / "runs"))
         plans += said.exit_code == 0
         if said.exit_code not in (0, 2) or said.exit_code == 2 and not MISSING.search(said.stderr):

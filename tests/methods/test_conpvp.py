@@ -110,3 +110,13 @@ def test_encode_gives_the_raw_anchor_without_head(backbone: str, tmp_path: Path)
             h = vector(method, "a man plays", "{s}  {p} {p} {p} {p} {m} .", "none")
             wanted = torch.tanh(method.head.dense(h)) if head_at_test else h
         np.testing.assert_allclose(method.encode(["a man plays"])[0], wanted, rtol=0, atol=1e-6)
+
+
+def test_the_papers_own_anchor_has_trained_vectors_and_ends_with_the_mask(backbone, tmp_path):
+    text = "{s}{p}{p}{p}{p}{m}"
+    method = conpvp(backbone, tmp_path, anchor=text)
+    assert method.prompt.shape == (4, method.backbone.hidden_size) and method.prompt.requires_grad
+    assert conpvp(backbone, tmp_path, anchor="{s}{p}{m}").prompt.shape[0] == 1
+    with torch.no_grad():
+        wanted = vector(method, "a man plays", text, "none")
+    np.testing.assert_allclose(method.encode(["a man plays"])[0], wanted, rtol=0, atol=1e-6)

@@ -75,6 +75,14 @@ EVERY_CASE = [
         for name in ("promcse", "promcse+layer-shared", "promcse+input-layer", "dcpcse+shallow")
     ),
     *(Case(name, "prompt head", setting=S, frozen=ENCODER) for name in ("promcse+eh", "dcpcse")),
+    Case("promcse, hidden", "prompt head", values={"prompt": "hidden"}, frozen=ENCODER),
+    Case(
+        "dcpcse+mlm, hidden",
+        "prompt head lm_head",
+        "prompt head",
+        values={"prompt": "hidden"},
+        frozen=ENCODER,
+    ),
     Case("dcpcse+mlm", "prompt head lm_head", "prompt head", frozen=ENCODER),
     Case(
         "dcpcse+mlm, its head frozen",
@@ -264,9 +272,9 @@ def test_the_loss_compares_exactly_the_gathered_vectors(
 REFUSED = {
     "simcse": "pooling=max edit_share=1 mlm_probability=1.5",
     "focal-infonce": "temperature=0",
-    "promcse": "prompt=shallow prompt=input-layer,mlm=true",
-    "dcpcse": "mlm=true,shallow=true prompt_length=0",
-    "conpvp": "anchor={s} anchor_layout=",
+    "promcse": "prompt=shallow prompt=input-layer,mlm=true gradient_checkpointing=true",
+    "dcpcse": "mlm=true,shallow=true prompt_length=0 prompt=input-layer prompt=hidden,shallow=true",
+    "conpvp": "anchor={s} anchor_layout= anchor={p}{s}{m} anchor={s}{p}and{p}{m}",
     "cot-bert": "anchor={m}",
     "promptbert": "template_2={s} head=mlp",
     "sncse": "alpha=0.4 max_seq_length=10",
@@ -318,6 +326,9 @@ HEAD = 590_592
 @pytest.mark.parametrize(
     ("name", "model", "parts"),
     [
+        ("promcse", "bert", {"prompt": 2 * 16 * 12 * 768, "head": HEAD}),
+        ("promcse, hidden", "bert", {"prompt": 16 * 12 * 768, "head": HEAD}),
+        ("dcpcse, hidden", "roberta", {"prompt": 16 * 12 * 768, "head": HEAD}),
         ("promcse+layer-shared", "bert", {"prompt": 24_576, "head": HEAD}),
         ("promcse+input-layer", "bert", {"prompt": 12_288, "head": HEAD}),
         ("simcse", "bert", {"encoder": BERT, "head": HEAD}),
@@ -325,5 +336,7 @@ HEAD = 590_592
     ],
 )
 def test_how_many_numbers_train_at_the_papers_sizes(name, model, parts):
+    name, _, prompt = name.partition(", ")
     method, _, variant = name.partition("+")
-    assert counts(REGISTRY[method].cls, model, variant) == parts
+    values = {"prompt": prompt} if prompt else {}
+    assert counts(REGISTRY[method].cls, model, variant, **values) == parts

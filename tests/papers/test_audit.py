@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
+import audit_checks
 import pytest
+from audit_bounds import impossible_accuracy, off_average
+from audit_checks import SIZES, prompt_share
+from audit_quoted import in_source
+from make_remarks import compute_remarks
 
-from bench.papers import PrintedRow, checks, read_rows, results, rows
-from bench.papers.audit import audit, remarks
-from bench.papers.bounds import impossible_accuracy, off_average
-from bench.papers.claims import SIZES, TRAINED, prompt_share
-from bench.papers.quoted import in_source
-from bench.papers.remark import KINDS
+from bench.papers import PrintedRow, read_every, results, rows
+from bench.papers.remarks import KINDS, all_remarks, remarks
 
 
 def cells_with(kind: str) -> set[tuple[str, str, str, str, str]]:
     return {
-        (r.cell.paper, r.cell.table, r.cell.label, r.cell.backbone, r.task)
-        for r in audit()
-        if r.kind == kind
+        (r.paper, r.table, r.label, r.backbone, r.task) for r in all_remarks() if r.kind == kind
     }
 
 
@@ -42,7 +40,7 @@ def test_averages_that_do_not_follow() -> None:
             want.add((*key[:4], "Avg."))
     assert cells_with("average") == want
     assert len(want) == 14
-    (mirror,) = [r.why for r in audit() if r.kind == "average" and "one decimal" in r.why]
+    (mirror,) = [r.text for r in all_remarks() if r.kind == "average" and "one decimal" in r.text]
     assert mirror == (
         "printed 74.40; the mean of its 7 cells is 74.39 (+0.01); each of its cells ends in 0, "
         "and rounding them to one decimal explains the difference"
@@ -71,30 +69,30 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
     """69.54 for 69.45: the source's own number gives the printed average, and is one that 1,725
     items can give.
     """
-    slip, first, *later = [r for r in audit() if r.kind == "quoted"]
-    assert {(r.cell.paper, r.cell.method) for r in later} == {
+    slip, first, *later = [r for r in all_remarks() if r.kind == "quoted"]
+    assert {(r.paper, r.method) for r in later} == {
         ("cot-bert", "rankcse"),  # which quotes other versions of both papers
         ("cot-bert", "pcl"),
     }
-    assert (first.cell.paper, first.cell.table, first.task) == ("simcse", "E.1", "MRPC")
-    assert (slip.cell.paper, slip.cell.table, slip.task) == ("promcse", "7", "MRPC")
+    assert (first.paper, first.table, first.task) == ("simcse", "E.1", "MRPC")
+    assert (slip.paper, slip.table, slip.task) == ("promcse", "7", "MRPC")
     for one in (slip, first):
-        assert "69.54" in one.why and "69.45" in one.why
+        assert "69.54" in one.text and "69.45" in one.text
         assert (
-            one.cell.paper,
-            one.cell.table,
-            one.cell.label,
-            one.cell.backbone,
+            one.paper,
+            one.table,
+            one.label,
+            one.backbone,
             one.task,
         ) in cells_with("impossible")
         assert (
-            one.cell.paper,
-            one.cell.table,
-            one.cell.label,
-            one.cell.backbone,
+            one.paper,
+            one.table,
+            one.label,
+            one.backbone,
             "Avg.",
         ) in cells_with("average")
-    place = ("promcse", "7", slip.cell.label)
+    place = ("promcse", "7", slip.label)
     (row,) = [r for r in rows() if (r.first.paper, r.first.table, r.first.label) == place]
     right = {"value": 69.45, "printed": "69.45"}
     mended = PrintedRow(tuple(replace(c, **right) if c.task == "MRPC" else c for c in row.cells))
@@ -111,7 +109,7 @@ def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
         for r in results("conpvp", "roberta-large", variant="", task="Avg.", metric="spearman")
         if r.table == "3"
     ]
-    told = {r.kind: r.why for r in remarks(cell)}
+    told = {r.kind: r.text for r in remarks(cell)}
     assert "conpvp table 4: 79.90 (own, mean of 4 seeds)" in told["differs"] and told[
         "best"
     ].startswith("best of 4 seeds")
@@ -126,49 +124,53 @@ def test_cxc_rows_of_another_protocol() -> None:
     assert not any(label == "unsup-PromCSE-BERT-base" for _, _, label, *_ in cells_with("protocol"))
 
 
-def test_every_copied_row_says_so_and_most_could_be_compared() -> None:
-    assert len([r for r in audit() if r.kind == "copied"]) == len(
-        [row for row in rows() if row.first.source]
-    )
+def test_quotations_that_could_be_compared() -> None:
     assert sum(in_source(row.first) is not None for row in rows() if row.first.source) == 61
-    assert {r.kind for r in audit()} == set(KINDS)
+    assert {r.kind for r in all_remarks()} == set(KINDS)
+
+
+def test_every_remark_is_the_one_that_the_numbers_give() -> None:
+    """The files are made by tools/make_remarks.py, and by nobody's hand."""
+    assert sorted(map(repr, compute_remarks())) == sorted(map(repr, all_remarks()))
 
 
 def test_claims_of_texts_that_the_tables_do_not_bear_out() -> None:
-    told = [r for r in audit() if r.kind == "claim" and r.task]
-    assert [(r.cell.paper, r.cell.label, r.cell.backbone, r.why) for r in told] == [
-        (
-            "dcpcse",
-            "DCPCSE-BERT-large",
-            "bert-large-uncased",
-            "abstract and text claims 0.78 above SimCSE-BERT-large; the printed 82.89 and 82.21 "
-            "give 0.68",
-        ),
-        (
-            "conpvp",
-            "ConPVP",
-            "bert-base-uncased",
-            "section 6 claims 1.21 above SimCSE; the printed 63.86 and 57.58 give 6.28",
-        ),
-        (
-            "conpvp",
-            "ConPVP",
-            "bert-large-uncased",
-            "section 6 claims 2.18 above SimCSE; the printed 64.14 and 63.06 give 1.08",
-        ),
-        (
-            "focal-infonce",
-            "SimCSE + Focal InfoNCE",
-            "bert-base-uncased",
-            "text claims uniformity lower than SimCSE; the printed -1.906 and -2.400 give 0.494",
-        ),
-        (
-            "focal-infonce",
-            "DCLR + Focal InfoNCE",
-            "bert-base-uncased",
-            "text claims uniformity lower than DCLR; the printed -2.366 and -2.790 give 0.424",
-        ),
-    ]
+    told = [r for r in all_remarks() if r.kind == "claim" and r.task]
+    assert sorted((r.paper, r.label, r.backbone, r.text) for r in told) == sorted(
+        [
+            (
+                "dcpcse",
+                "DCPCSE-BERT-large",
+                "bert-large-uncased",
+                "abstract and text claims 0.78 above SimCSE-BERT-large; the printed 82.89 and 82.21 "
+                "give 0.68",
+            ),
+            (
+                "conpvp",
+                "ConPVP",
+                "bert-base-uncased",
+                "section 6 claims 1.21 above SimCSE; the printed 63.86 and 57.58 give 6.28",
+            ),
+            (
+                "conpvp",
+                "ConPVP",
+                "bert-large-uncased",
+                "section 6 claims 2.18 above SimCSE; the printed 64.14 and 63.06 give 1.08",
+            ),
+            (
+                "focal-infonce",
+                "SimCSE + Focal InfoNCE",
+                "bert-base-uncased",
+                "text claims uniformity lower than SimCSE; the printed -1.906 and -2.400 give 0.494",
+            ),
+            (
+                "focal-infonce",
+                "DCLR + Focal InfoNCE",
+                "bert-base-uncased",
+                "text claims uniformity lower than DCLR; the printed -2.366 and -2.790 give 0.424",
+            ),
+        ]
+    )
 
 
 @pytest.mark.parametrize("backbone", sorted(SIZES))
@@ -217,7 +219,7 @@ def test_the_tenth_of_a_percent_of_dcpcse_is_right() -> None:
     from bench.method.plugins import discover
     from bench.method.recipe_files import read_recipes
 
-    assert not [r for r in audit() if r.kind == "claim" and not r.task]
+    assert not [r for r in all_remarks() if r.kind == "claim" and not r.task]
     plugin = discover(())["dcpcse"]
     known = [
         entry
@@ -227,7 +229,7 @@ def test_the_tenth_of_a_percent_of_dcpcse_is_right() -> None:
     first = [row.first for row in rows() if row.first.paper == "dcpcse"]
     backbones = {(one.setting, one.label): one.backbone for one in first}
     shares = {}
-    for claim in read_rows(TRAINED):
+    for claim in read_every("trained.tsv"):
         place = (claim["setting"], claim["label"])
         of = [
             entry.values["prompt_length"].value
@@ -240,14 +242,10 @@ def test_the_tenth_of_a_percent_of_dcpcse_is_right() -> None:
     assert shares == DCPCSE_SHARES
 
 
-def test_a_share_that_is_not_the_claimed_one_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    claims = tmp_path / "trained.tsv"
-    claims.write_text(TRAINED.read_text("utf-8").replace("\t0.1\t", "\t0.3\t", 1), "utf-8")
-    monkeypatch.setattr(checks, "TRAINED", claims)
-    (told,) = [
-        r for check in checks.CHECKS for r in check(rows()) if r.kind == "claim" and not r.task
-    ]
-    assert told.cell.label == "DCPCSE-BERT-base" and "around 0.3 %" in told.why
-    assert "16 vectors in each layer has 0.135 %" in told.why
+def test_a_share_that_is_not_the_claimed_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = read_every("trained.tsv")
+    lines[0]["claimed"] = "0.3"
+    monkeypatch.setattr(audit_checks, "read_every", lambda name: lines)
+    (told,) = [r for r in compute_remarks() if r.kind == "claim" and not r.task]
+    assert told.label == "DCPCSE-BERT-base" and "around 0.3 %" in told.text
+    assert "16 vectors in each layer has 0.135 %" in told.text

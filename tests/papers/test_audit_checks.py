@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from audit_bounds import impossible_accuracy, off_average
 from printed_rows import kinds_of, printed_row
-
-from bench.papers.bounds import impossible_accuracy, off_average
 
 
 @pytest.mark.parametrize(
@@ -33,8 +32,8 @@ def test_differences_explained_by_rounding_to_one_decimal(
     )
     (told,) = kinds_of([row])["average"]
     assert (
-        told.why.startswith(f"printed {average}; the mean of its 3 cells is 72.77")
-        and ("one decimal" in told.why) == explained
+        told.text.startswith(f"printed {average}; the mean of its 3 cells is 72.77")
+        and ("one decimal" in told.text) == explained
     )
 
 
@@ -79,7 +78,7 @@ def test_reruns_and_copies_that_disagree() -> None:
     one = printed_row({"STS12": 70.0}, **copied)
     two = printed_row({"STS12": 71.5}, method="simcse", paper="dcpcse", label="Y")
     three = printed_row({"STS12": 70.0}, paper="conpvp", label="Z", **copied)
-    told = {(r.cell.paper, r.task): r.why for r in kinds_of([one, two, three])["differs"]}
+    told = {(r.paper, r.task): r.text for r in kinds_of([one, two, three])["differs"]}
     assert told["promcse", "STS12"] == "printed 70.00 (copied); dcpcse table 1: 71.50 (rerun)"
     others = "promcse table 1, conpvp table 1: 70.00 (copied)"
     assert told["dcpcse", "STS12"] == f"printed 71.50 (rerun); {others}"
@@ -92,7 +91,7 @@ def test_same_numbers_under_two_names_need_three_cells() -> None:
         printed_row(cells, method="a", label="A"),
         printed_row(cells, method="b", label="B", paper="dcpcse"),
     )
-    assert {r.cell.label for r in kinds_of([one, two])["same"]} == {"A", "B"}
+    assert {r.label for r in kinds_of([one, two])["same"]} == {"A", "B"}
     assert "same" not in kinds_of([one, printed_row({**cells, "STS14": 72.01}, method="b")])
     assert "same" not in kinds_of(
         [
@@ -109,8 +108,8 @@ def test_the_odd_one_out_is_told_and_the_others_are_not() -> None:
     )
     (told,) = kinds_of([*usual, odd])["protocol"]
     assert (
-        told.cell.label == "odd"
-        and told.why
+        told.label == "odd"
+        and told.text
         == "text form not known, its neighbours' is tokenised; trained on the scored sentences"
     )
     assert told.task == ""

@@ -56,16 +56,16 @@ def test_how_many_claims_each_paper_has() -> None:
 
 def test_a_claim_without_cells_names_a_figure_and_agrees_with_its_points() -> None:
     drawn = [claim for claim in claims() if claim.printed is None]
-    figures = {(part.paper, part.short): part for part in contents()}
+    shorts = {(part.paper, part.part): part.short for part in contents()}
     assert {(claim.paper, claim.table) for claim in drawn} == {
         ("promcse", "figure2"),
         ("conpvp", "figure7"),
     }
     simcse = {"Avg.": 76.25, "CxC-STS": 67.5}  # PromCSE's tables 1 and 2
     for claim in drawn:
-        points = printed_points(figures[claim.paper, claim.table])
-        for point in points:
-            if (point.panel, point.x) == (claim.task, 1):
+        for point in printed_points():
+            place = (point.paper, shorts[point.paper, point.part], point.panel, point.x)
+            if place == (claim.paper, claim.table, claim.task, 1):
                 assert claim.holds(point.y - simcse[claim.task]), claim
 
 

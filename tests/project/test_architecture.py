@@ -16,7 +16,6 @@ import pytest
 
 import bench
 from bench import methods
-from bench.method.finished import optional_keys
 
 BENCH, METHODS = Path(bench.__file__).parent, Path(methods.__file__).parent
 HEAVY = ("torch", "transformers", "mteb", "sentence_transformers")
@@ -141,7 +140,7 @@ def keys_of_methods() -> set[str]:
     registry = discover()
     keys = set()
     for name in registry:
-        keys |= {*registry[name].cls.defaults, *optional_keys(registry[name].cls)}
+        keys |= {*registry[name].cls.defaults, *registry[name].cls.optional}
     return keys - {*TRAINING, *ON_REQUEST, *ExternalModel.optional}
 
 
@@ -226,7 +225,7 @@ LIGHT = (
     "bench.score.encoding",
     "bench.run.plan",
     "bench.method.recipes",
-    "bench.run.reproduce",
+    "bench.run.paper_plan",
 )
 """Parts that never need a model: none of them imports what is heavy, not even when it is called."""
 OTHERS_FILES = {"bench.base.devices"}  # about what torch can do here

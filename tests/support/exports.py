@@ -60,8 +60,10 @@ PROMPTED = [
     Case("promcse", "supervised", "eh", HEAD),
     Case("promcse", "unsupervised", "layer-shared"),
     Case("promcse", "unsupervised", "input-layer"),
+    Case("promcse", values={"prompt": "hidden"}),
     Case("dcpcse"),
     Case("dcpcse", "unsupervised", "mlm", HEAD),
+    Case("dcpcse", values={"prompt": "hidden"} | HEAD, backbone="roberta"),
 ]
 MASKED_PADDING = Case("mirror-bert", values={"max_seq_length": 20})
 OWN_LAYERS = [

@@ -123,7 +123,7 @@ class WithoutMemory(Backbone):
         return self.masked
 
 
-def counts(cls: type[TorchMethod], model: str, variant: str = "") -> dict[str, int]:
+def counts(cls: type[TorchMethod], model: str, variant: str = "", **values: str) -> dict[str, int]:
     """Count the trained numbers of each part at base size, after everything is built."""
     shape = {"max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1}
     kinds: Any = {
@@ -149,7 +149,7 @@ def counts(cls: type[TorchMethod], model: str, variant: str = "") -> dict[str, i
         backbone.masked = lm_of(config)
         method = cls()
         method.context = Context()
-        method.build(backbone, merge_recipe(cls, None, variant, {}, trained=True))
+        method.build(backbone, merge_recipe(cls, None, variant, values, trained=True))
     found = parameter_counts(method, trained=True)
     total = sum(p.numel() for p in method.parameters() if p.requires_grad)
     assert found["trainable_parameters"] == total

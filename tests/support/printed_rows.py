@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from audit_checks import CHECKS
+
 from bench.papers import PrintedRow, ReferenceResult
-from bench.papers.checks import CHECKS
-from bench.papers.remark import Remark
+from bench.papers.remarks import Remark
 
 NAMED = {"paper": "promcse", "table": "1", "label": "X", "setting": "unsupervised", "method": "x"}
 NAMED |= {"backbone": "b", "variant": "", "task": "STS12", "metric": "spearman", "runs": ""}

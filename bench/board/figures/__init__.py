@@ -16,12 +16,18 @@ from bench.board.addresses import unused_name
 from bench.board.board import Board
 from bench.board.figures.ablations import ablations
 from bench.board.figures.groups import table_groups
-from bench.board.figures.lines import frequent, learning, rescaling, spectrum, write_figures
+from bench.board.figures.lines import (
+    frequent,
+    frequent_tokens,
+    learning,
+    spectrum,
+    write_figures,
+)
 from bench.board.figures.points import geometry, quality_against_cost, shift
 from bench.board.figures.rows import few_shot, gains, paper_gains
 from bench.board.figures.sheet import Figure, missing_library
 
-__all__ = ["Figure", "board_figures", "missing_library", "rescaling", "write_figures"]
+__all__ = ["Figure", "board_figures", "missing_library", "write_figures"]
 
 
 def board_figures(board: Board) -> list[Figure]:
@@ -38,6 +44,7 @@ def board_figures(board: Board) -> list[Figure]:
             spectrum(group),
             quality_against_cost(group, "parameters"),
             frequent(group),
+            frequent_tokens(group),
             few_shot(group),
             *ablations(group),
         ]

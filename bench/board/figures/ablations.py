@@ -12,7 +12,7 @@ from bench.board.figures.lines import draw_lines
 from bench.board.figures.sheet import ACCENT, QUIET, Figure, draw_mark, rounded
 from bench.compare.statistics.rows import Differs
 from bench.compare.words.names import method_title
-from bench.papers import figure_runs, meaning, printed_points, results
+from bench.papers import meaning, printed_points, results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,9 +122,9 @@ def _printed(group: Group, method: str, key: str, task: str) -> dict[float, floa
         means = meaning(cell.method, cell.variant, cell.setting)
         if means.name == method and set(means.set) == {key} and cell.metric.startswith("spearman"):
             printed[float(means.set[key])] = cell.value
-    for spec in figure_runs():
-        if backbone in spec.backbones and (group.setting, method, "") in spec.runs:
-            for point in printed_points(spec.part):
-                if (point.panel, point.key) == (task, key):
-                    printed[point.x] = point.y
+    of_curve = (group.setting, method, "", backbone, task, key)
+    for point in printed_points():
+        place = (point.setting, point.method, point.variant, point.backbone)
+        if (*place, point.panel, point.key) == of_curve:
+            printed[point.x] = point.y
     return printed

@@ -17,8 +17,12 @@ from bench.base.files import write_or_fail
 from bench.board.figures.groups import Group
 from bench.board.figures.sheet import ACCENT, AT_END, QUIET, Figure, rounded
 from bench.records.curve import curve_series, read_curve
+from bench.records.names import WITHOUT_TOKENS, with_text
 from bench.records.searches import RECIPE, RUNNING, Study, Trial, expected_best
 from bench.score.metrics.geometry import effective_rank
+from bench.score.suites import average
+from bench.score.suites.frequent import REMOVED
+from bench.score.suites.sts import PROTOCOL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -171,6 +175,34 @@ def frequent(group: Group) -> Figure | None:
     )
 
 
+def frequent_tokens(group: Group) -> Figure | None:
+    """Draw the STS average without the most frequent tokens; None if fewer than two methods have
+    it."""
+    lines = method_lines(group, "sts", None, _without_tokens)
+    lines.sort(key=lambda line: -list(line[1].values())[0])
+    return group.figure(
+        "frequent-tokens",
+        "Without the most frequent tokens",
+        "Average of the seven STS sets after the most frequent tokens of STS-B test, in the "
+        "encoder's own vocabulary, are removed from the sentences; means over seeds. Coloured: the "
+        "highest with all tokens. At most nine methods are drawn, the highest. (ConPVP's Figure 5.)",
+        **drawing_of(lines, "tokens taken out", "STS average, Spearman × 100", even=True),
+        suites=("sts",),
+    )
+
+
+def _without_tokens(group: Group, run: str) -> Line:
+    """Return tokens taken out -> STS average, of those numbers of tokens that a run has."""
+    scores = group.runs[run].record.scores
+    line = {}
+    for k in (0, *REMOVED):
+        protocol = with_text(PROTOCOL, WITHOUT_TOKENS.format(k)) if k else PROTOCOL
+        whole = average(score for score in scores if score.protocol == protocol)
+        if whole is not None:
+            line[float(k)] = whole.value
+    return line if 0 in line else {}
+
+
 def _without_words(group: Group, run: str) -> Line:
     """Return words taken out -> correlation; empty if the record holds none."""
     score = group.score(run, "geometry", "alignment")
@@ -225,33 +257,4 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
         "trials. At most nine methods are drawn, the highest.",
         **drawing_of(lines, "trials", study.select_on),
         suites=(),
-    )
-
-
-ADDED = (0.4, 0.3, 0.2, 0.1)
-"""Values of m in Focal-InfoNCE's Table 5."""
-
-
-def rescaled(s: float, m: float) -> float:
-    """Replace the cosine s of a negative pair in the loss, before the temperature (Focal-InfoNCE,
-    eq. 2)."""
-    return s * (s + m)
-
-
-def rescaling() -> Figure:
-    """Draw Focal-InfoNCE's Figure 1 from its formula."""
-    cosines = [i / 20 for i in range(21)]
-    lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
-    lines.append(("s itself", {s: s for s in cosines}))
-    return Figure(
-        name="rescaling",
-        kind="rescaling",
-        title="Re-scaled negative pairs",
-        caption="The value s (s + m) that Focal-InfoNCE uses instead of the cosine s of a negative "
-        "pair, for the values of m in its Table 5. Coloured: the largest m. Above the line of s "
-        "itself, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula; no "
-        "run is needed.",
-        **drawing_of(lines, "cosine s of a negative pair", "re-scaled: s (s + m)"),
-        suites=(),
-        paper_figure="Focal-InfoNCE, Figure 1",
     )

@@ -36,7 +36,7 @@ from bench.compare.words.names import (
     versus,
 )
 from bench.compare.words.notes import note_lines
-from bench.papers import PAPERS
+from bench.papers import papers
 from bench.records.run import Run
 
 
@@ -71,7 +71,7 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         legend_items=legend_items,
         anchors=row_anchors(board),
         plain_text=plain_text,
-        citations=PAPERS,
+        citations={paper.name: paper.citation for paper in papers().values()},
         versus=versus,
         level_words=level_words,
         verdict_word=verdict_word,

@@ -6,7 +6,7 @@ import re
 
 from bench.board.addresses import link, method_page, run_file
 from bench.board.board import Board
-from bench.papers import ARXIV
+from bench.papers import papers
 
 
 def run_link(board: Board, run_id: str, up: int = 0) -> str:
@@ -35,7 +35,8 @@ def method_paper_url(method: str, text: str) -> str:
 
 def paper_url(paper: str) -> str:
     """Return the address of a paper with tables here; "" if it is not at arXiv."""
-    return f"https://arxiv.org/abs/{ARXIV[paper]}" if paper in ARXIV else ""
+    known = papers().get(paper)
+    return f"https://arxiv.org/abs/{known.arxiv}" if known and known.arxiv else ""
 
 
 def page_address(board: Board, path: str) -> str:

@@ -12,7 +12,7 @@ from bench.base.grid import Grid, GridCell, GridColumn, grid, indented
 from bench.base.text import format_duration, value_text
 from bench.board.addresses import link, method_file
 from bench.board.board import Board, MethodDescription
-from bench.board.pages.drawings import learning_curve
+from bench.board.pages.drawings import cosine_ridges, learning_curve
 from bench.board.pages.engine import render_template
 from bench.board.pages.links import minus, run_link
 from bench.board.pages.printed import printed_papers
@@ -24,7 +24,7 @@ from bench.compare.formatting import heads
 from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Row, Table
 from bench.compare.words.names import setting_words
-from bench.papers import PAPERS
+from bench.papers import papers
 from bench.papers.names import printed_name
 from bench.records.run import Run
 
@@ -33,8 +33,8 @@ UP = 1
 
 
 def render_method(board: Board, method: str) -> str:
-    """Write ``methods/<method>.html``, a function of the board, of the curve of one run, and of the
-    method's source if it is installed."""
+    """Write ``methods/<method>.html``, a function of the board, of one run's curve and cosines, and
+    of the method's source if it is installed."""
     described = board.described.get(method)
     plugins = (run.record.provenance.plugin for run in board.runs if run.record.method == method)
     stated = described.file.disagreements if described else ()
@@ -55,6 +55,7 @@ def render_method(board: Board, method: str) -> str:
         tables=method_tables(board, method),
         runs=runs_grid(board, method),
         curve=method_curve(board, method),
+        cosines=method_cosines(board, method),
         recipes=recipe_grids(described) if described else [],
         searches=[search for search in board.searches if method in search.trials],
         trials=trials_grid,
@@ -63,7 +64,7 @@ def render_method(board: Board, method: str) -> str:
             [(entry.topic, entry.paper, entry.code, entry.use) for entry in stated],
         ),
         papers=printed_papers(board, method, UP),
-        citations=PAPERS,
+        citations={paper.name: paper.citation for paper in papers().values()},
     )
 
 
@@ -131,6 +132,17 @@ def method_curve(board: Board, method: str) -> dict[str, Any] | None:
             curve = learning_curve(run)
             if curve is not None:
                 return curve | {"run": run.record.run_id}
+    return None
+
+
+def method_cosines(board: Board, method: str) -> dict[str, Any] | None:
+    """Draw the cosines of STS-B by level of rating, of the method's first run that has them, with
+    the run's id."""
+    for run in runs_of(board, method):
+        if run.record.run_id not in board.senders:
+            ridges = cosine_ridges(run)
+            if ridges is not None:
+                return ridges | {"run": run.record.run_id}
     return None
 
 

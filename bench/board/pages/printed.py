@@ -10,7 +10,7 @@ from bench.base.grid import Grid, GridCell, GridColumn, GridRow, grid, indented
 from bench.base.text import list_names, plural, slug
 from bench.board.board import Board
 from bench.board.pages.links import method_link
-from bench.compare.consistency import DIFFERS, NOT_TESTED
+from bench.compare.consistency import ABOVE, BELOW, NOT_TESTED
 from bench.papers import (
     README,
     SUITES,
@@ -21,12 +21,11 @@ from bench.papers import (
     rows,
     tables,
 )
-from bench.papers.audit import remarks
-from bench.papers.remark import KINDS
+from bench.papers.remarks import KINDS, remarks
 
 MAIN = "main"
 """The name of a paper's only table of results, if its number is not known."""
-SIGNS = {DIFFERS: "outside", NOT_TESTED: "not tested"}
+SIGNS = {BELOW: "outside", ABOVE: "outside", NOT_TESTED: "not tested"}
 
 
 class PrintedTable(NamedTuple):
@@ -140,19 +139,15 @@ def _origin(row: PrintedRow) -> str:
 
 def remark_lines(lines: Sequence[PrintedRow]) -> list[str]:
     """Return the audit's remarks on these rows with the rows and cells that they are about, the
-    gravest kinds first.
-
-    That a row is copied is said next to it.
-    """
+    gravest kinds first."""
     kinds = list(KINDS)
     places: dict[tuple[int, str], dict[str, None]] = {}
     for row in lines:
         for cell in row.cells:
             for remark in remarks(cell):
-                if remark.kind != "copied":
-                    text = f"{KINDS[remark.kind]}: {remark.why}"
-                    place = ", ".join(filter(None, (row.first.label, remark.task)))
-                    places.setdefault((kinds.index(remark.kind), text), {})[place] = None
+                text = f"{KINDS[remark.kind]}: {remark.text}"
+                place = ", ".join(filter(None, (row.first.label, remark.task)))
+                places.setdefault((kinds.index(remark.kind), text), {})[place] = None
     return [f"{list_names(noted)}: {text}" for (_, text), noted in sorted(places.items())]
 
 

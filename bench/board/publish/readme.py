@@ -25,7 +25,7 @@ from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Table
 from bench.compare.words.finding import main_table
 from bench.compare.words.names import table_name
-from bench.papers import PAPERS, tables
+from bench.papers import papers, tables
 
 
 def _escaped(value: Any) -> Any:
@@ -86,5 +86,5 @@ def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
         figures=figures,
         changes=changes_grid(board),
         gain_sizes=gain_sizes_grid(board),
-        printed=[(paper, number, PAPERS[paper]) for paper, number in tables()],
+        printed=[(paper, number, papers()[paper].citation) for paper, number in tables()],
     )

@@ -22,7 +22,7 @@ from bench.board.publish.versions import PLAN
 from bench.board.repeat import repeat
 from bench.compare.forms.data import table_data, tables_csv
 from bench.papers import results, tables
-from bench.papers.audit import remarks
+from bench.papers.remarks import remarks
 from bench.records.run import Run
 
 SCHEMA = "bench.board/5"
@@ -130,7 +130,7 @@ def _printed_csv(paper: str, table: str) -> str:
         row = rows.setdefault(key, dict(zip(facts, shared, strict=True)))
         row[cell.task] = cell.value if cell.std is None else f"{cell.printed}±{cell.std:g}"
         for remark in remarks(cell):
-            words = f"{remark.task}: {remark.why}" if remark.task else remark.why
+            words = f"{remark.task}: {remark.text}" if remark.task else remark.text
             said.setdefault(key, {})[words] = None
     for key, row in rows.items():
         row["remarks"] = "; ".join(said.get(key, ()))

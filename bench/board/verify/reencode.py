@@ -18,7 +18,7 @@ from bench.records.record import AVERAGE, Score
 from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.run.finished import find_run, load_finished_run
-from bench.run.vectors import RunVectors, score_tasks
+from bench.run.vectors import RunVectors, score_tasks, tokens_of
 from bench.score.suites import (
     KnownTask,
     RunPlace,
@@ -54,7 +54,8 @@ def encode_again(
         trained = find_run(str(run.folder), RunsFolder(run.folder.parent), plugins)
         method = load_finished_run(trained, device=device, offline=offline)
         with tempfile.TemporaryDirectory() as folder:  # nothing is written in the run's folder
-            place = RunPlace(run.record.run_id, run.record.fingerprint[:16], Path(folder))
+            key = run.record.fingerprint[:16]
+            place = RunPlace(run.record.run_id, key, Path(folder), tokens_of(method))
             results = dict(
                 score_tasks(list(tasks), RunVectors(method, SilentReporter()), place, device)
             )

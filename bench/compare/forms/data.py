@@ -51,7 +51,7 @@ HEADING = (
     "paper_value",
     "paper_std",
     "paper_difference",
-    "paper_inside",
+    "paper_verdict",
     "paper_half",
     "trainable_parameters",
     "train_seconds",
@@ -139,7 +139,7 @@ def _cell_facts(cell: Cell | None) -> dict[str, Any]:
         "paper_value": paper.get("value"),
         "paper_std": paper.get("std"),
         "paper_difference": paper.get("difference"),
-        "paper_inside": paper.get("inside"),
+        "paper_verdict": paper.get("verdict"),
         "paper_half": paper.get("half"),
     }
 

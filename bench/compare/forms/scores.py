@@ -174,7 +174,7 @@ def lines_below(row: Row) -> list[tuple[str, tuple[GridCell, ...]]]:
     """Return the lines below a row: a label, and a cell for each column.
 
     For each paper table that prints a number of this row: the printed number, ours minus it, half
-    of the prediction interval, and if ours agrees.
+    of the prediction interval, and the verdict.
     """
     every = [cell.printed for cell in row.cells if cell and cell.printed]
     lines: list[tuple[str, tuple[GridCell, ...]]] = []
@@ -182,7 +182,7 @@ def lines_below(row: Row) -> list[tuple[str, tuple[GridCell, ...]]]:
         copied = any(paper.source == source and not paper.own for paper in every)
         name = f"{source}, copied" if copied else source
         columns = [_paper_cells(cell, source) for cell in row.cells]
-        for number, label in enumerate((name, "ours minus it", "95 % prediction ±", "agrees")):
+        for number, label in enumerate((name, "ours minus it", "95 % prediction ±", "ours is")):
             cells = tuple(GridCell(text=column[number], emphasis="dim") for column in columns)
             if any(cell.text for cell in cells):
                 lines.append((label, cells))
@@ -195,8 +195,8 @@ def _paper_cells(cell: Cell | None, source: str) -> tuple[str, str, str, str]:
         return "", "", "", ""
     printed, places = cell.printed, cell.decimals
     half = "" if printed.half is None else score(printed.half, places)
-    agrees = {None: "", True: "yes", False: "no"}[printed.inside]
-    return score(printed.value, places), signed_number(printed.difference, places), half, agrees
+    difference = signed_number(printed.difference, places)
+    return score(printed.value, places), difference, half, printed.verdict
 
 
 def short_count(count: float | None) -> str:

@@ -86,9 +86,9 @@ class Printed:
     own: bool
     # ours minus the paper's
     difference: float
-    # whether it is inside the 95 % prediction interval (bench.compare.consistency); None: not
-    # tested
-    inside: bool | None
+    # ours is within, below or above the 95 % prediction interval (bench.compare.consistency); or
+    # not tested
+    verdict: str
     # half of that interval's width
     half: float | None = None
     # the reason why it is not tested

@@ -68,10 +68,9 @@ def _columns(table: Table) -> Iterator[str]:
     costs = [row.cost for row in table.rows if row.cost]
     if printed:
         yield "paper:table: the number published there"
-    if any(paper.inside is not None for paper in printed):
         yield (
-            "agrees: ours is inside the 95 % prediction interval for the mean of as many runs as "
-            "the paper had"
+            "within: the published number is in our 95 % prediction interval for the mean of as "
+            "many runs as the paper had; below, above: ours is"
         )
     if costs:
         yield "params: trained; train: training time; memory: peak, in bytes; means over seeds"

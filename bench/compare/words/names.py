@@ -183,13 +183,13 @@ def setting_words(setting: str | None) -> str:
 
 
 def text_words(protocol: str) -> str:
-    """Return " (raw texts)" for a protocol of raw texts, " (1a2b3c4d)" for a user's file, else
-    "".
+    """Return " (raw texts)" for a protocol of raw texts, " (without 4 tokens)" for shortened ones,
+    " (1a2b3c4d)" for a user's file, else "".
     """
     text = text_of(protocol)
     if text == RAW:
         return " (raw texts)"
-    return f" ({text})" if text else ""
+    return f" ({text.replace('-', ' ')})" if text else ""
 
 
 def budget_words(budget: str) -> str:

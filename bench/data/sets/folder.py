@@ -82,6 +82,11 @@ class DataFolder:
         """The notes of a plan about missing data; None outside a plan."""
         return self.fetcher if isinstance(self.fetcher, Later) else None
 
+    @property
+    def only_looks(self) -> bool:
+        """True for a plan that is shown and not run."""
+        return self.later is not None and self.later.beside_root
+
     def check_root(self) -> None:
         """Raise DataMissing if the user named a folder that does not exist."""
         if self.root is not None and not self.root.is_dir():
@@ -199,7 +204,7 @@ class DataFolder:
                 wanted.name,
             )
         # nothing is fetched into a folder that the user named, but a plan may note what is missing
-        if self.fetcher is None or (self.root and not (self.later and self.later.beside_root)):
+        if self.fetcher is None or (self.root and not self.only_looks):
             return False
         try:
             self.fetcher.get(wanted, text)

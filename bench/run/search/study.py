@@ -88,10 +88,11 @@ def find_searched_methods(
             if run.method == method
         )
         run = runs[0]
-        if run.dev is None or run.seed is None:
+        select_on = run.recipe.get("select_on", "none")
+        without_dev = run.dev is None and (select_on == "last" or not run.provisional)
+        if without_dev or run.seed is None:
             raise BenchError(
-                f"{method} cannot be searched: {run.recipe.get('select_on', 'none')} gives no "
-                "dev score here",
+                f"{method} cannot be searched: {select_on} gives no dev score here",
                 "--data DIR, --select 'captions dev' (in the package), or leave the method out",
             )
         space = space_of(
@@ -130,7 +131,8 @@ def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
 
     Pairs are compared by stored hashes, so no test data are read.
     """
-    assert run.dev is not None
+    if run.dev is None:
+        return f"{run.recipe['select_on']}: not fetched yet"
     name, pairs = run.dev.name, f"{run.dev.name}: {run.dev.n:,} pairs"
     if name == "captions dev":
         return f"{pairs}; it shares no caption and no image with the suite check"
@@ -184,7 +186,8 @@ def define_study(
         methods=methods,
     )
     digest = hashlib.sha256(json.dumps(identity_of(study), sort_keys=True).encode()).hexdigest()
-    return msgspec.structs.replace(study, name=settings.name or f"search-{digest[:8]}")
+    known = "unknown" if run.provisional else digest[:8]  # as the id of such a run
+    return msgspec.structs.replace(study, name=settings.name or f"search-{known}")
 
 
 def check_grids(jobs: Mapping[str, SearchedMethod], trials: int) -> None:

@@ -7,14 +7,14 @@ test split (Wang and Isola 2020; SimCSE's analysis):
     uniformity   log of the mean over distinct pairs i < j of exp(-2 |x_i - x_j|^2)
 
 Lower is better for both. The predictions also have the values that figures need: cosines by gold
-level (PromCSE Figure 3). The detail has the correlation without the most frequent words (like
-ConPVP Figure 5, which removes tokens and averages seven sets), anisotropy and effective rank.
+level (PromCSE Figure 3). The detail has the correlation without the most frequent words of the set,
+anisotropy and effective rank. (ConPVP Figure 5 removes tokens and averages seven sets: suite sts,
+``senteval-all-without-4-tokens/1`` to 64.)
 Protocol ``geometry-stsb-raw/1`` is the same on the raw texts.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -38,6 +38,7 @@ from bench.score.metrics.geometry import (
     unit,
 )
 from bench.score.metrics.metric import METRICS
+from bench.score.suites.frequent import REMOVED, most_frequent, without, words
 from bench.score.suites.sts import cosines
 from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.vectors import check_variety, check_vectors, scoring
@@ -47,7 +48,6 @@ RAW_PROTOCOL = with_text(PROTOCOL, RAW)
 SET, SPLIT = "STS-B", "test"
 ABOVE = 4.0  # gold of pairs that mean the same
 ITEMS = {"alignment": 231, "uniformity": 2758}  # pairs with gold > 4; sentences
-REMOVED = (4, 8, 16, 32, 64)  # numbers of most frequent words that are removed
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,11 @@ class LoadedGeometry(LoadedTask):
         """
         if self.task.name != "alignment":
             return {}
-        counts = Counter(word for sentence in self.original for word in sentence.split())
-        # words between white space, most frequent first, ties in the order of the alphabet
-        words = sorted(counts, key=lambda word: (-counts[word], word))
+        frequent = most_frequent(self.original, words, max(REMOVED))
         return {
             f"without_{k}_cosine": (
-                remove_words(self.data.sentences1, words[:k]),
-                remove_words(self.data.sentences2, words[:k]),
+                remove_words(self.data.sentences1, frequent[:k]),
+                remove_words(self.data.sentences2, frequent[:k]),
             )
             for k in REMOVED
         }
@@ -129,13 +127,9 @@ class LoadedGeometry(LoadedTask):
         )
 
 
-def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
+def remove_words(sentences: Sequence[str], gone: Collection[str]) -> list[str]:
     """Remove words from sentences; a sentence without other words becomes a blank."""
-    gone = set(words)
-    return [
-        " ".join(word for word in sentence.split() if word not in gone) or " "
-        for sentence in sentences
-    ]
+    return [text.strip() or " " for text in without(sentences, words, gone)]
 
 
 def score_geometry(predictions: Arrays, task: str) -> TaskScore:

@@ -6,6 +6,8 @@ Suite sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the pa
 them. A task's value is one Spearman correlation over the pairs of all its sub-datasets together
 ("all"), x 100. The detail has "mean" and "wmean" over sub-datasets, which earlier papers print, and
 Pearson. Protocol ``senteval-all-raw/1`` is the same on the texts as their organisers published them.
+Protocols ``senteval-all-without-4-tokens/1`` to 64 are the same on texts from which the most
+frequent tokens of STS-B test are removed (ConPVP Figure 5).
 """
 
 from __future__ import annotations
@@ -16,15 +18,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from bench.base.errors import DataDamaged, DataMissing, RunFailed
 from bench.data.sets import RAW, TOKENISED, DataFolder, data_set
 from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import STS_TASKS, SentencePairs, read_sts
-from bench.records.names import with_text
+from bench.records.names import WITHOUT_TOKENS, with_text
 from bench.score.metrics.correlation import (
     Grouped,
     correlate_groups,
@@ -33,11 +37,23 @@ from bench.score.metrics.correlation import (
     spearman,
 )
 from bench.score.metrics.metric import SPEARMAN
-from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.frequent import REMOVED, Tokens, most_frequent, without, words
+from bench.score.suites.task import (
+    Arrays,
+    LoadedTask,
+    RunPlace,
+    Suite,
+    Task,
+    TaskResult,
+    TaskScore,
+    Vectors,
+)
 from bench.score.suites.vectors import GOLD_IS_THE_CAUSE, check_variety, check_vectors, scoring
 
 PROTOCOL = "senteval-all/1"
 RAW_PROTOCOL = with_text(PROTOCOL, RAW)
+COUNTED = "STS-B"  # whose test split's tokens are counted
+REMOVED_TOKENS = "removed_tokens"
 AT_ONCE = 8192  # pairs: bounds the copies of their vectors
 WITH_ALL_SPLITS = "SICK-R"  # also scored on train, dev and test together, as mteb does
 SAME_COSINES = "the model gives every pair the same similarity: did its training collapse?"
@@ -100,6 +116,43 @@ class LoadedPairs(LoadedTask):
             )
             predictions["all_splits_gold"] = self.whole.gold
         return self.result(predictions)
+
+
+@dataclass(frozen=True)
+class LoadedWithoutTokens(LoadedPairs):
+    """Pairs without the k tokens of the encoder that are most frequent in STS-B test.
+
+    An encoder whose tokens are not known reads words between white space.
+    """
+
+    counted: SentencePairs | None = None
+    k: int = 0
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the pairs and of the texts that are counted."""
+        assert self.counted is not None
+        both = f"{self.data.sha256} {self.counted.sha256}"
+        return hashlib.sha256(both.encode()).hexdigest()
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        return self.score_without(words, vectors)
+
+    def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
+        return self.score_without(place.tokens or words, vectors)
+
+    def score_without(self, tokens: Tokens, vectors: Vectors) -> TaskResult:
+        """Score the pairs without the most frequent of these tokens."""
+        assert self.counted is not None
+        texts = self.counted.sentences1 + self.counted.sentences2
+        gone = most_frequent(texts, tokens, self.k)
+        reduced = replace(
+            self.data,
+            sentences1=without(self.data.sentences1, tokens, gone),
+            sentences2=without(self.data.sentences2, tokens, gone),
+        )
+        result = LoadedPairs(self.task, reduced).score(vectors)
+        return structs.replace(result, detail={**result.detail, REMOVED_TOKENS: gone})
 
 
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
@@ -272,6 +325,20 @@ def _read(task: Task, data: DataFolder, *, text: str) -> LoadedPairs:
     return LoadedPairs(task, pairs, whole)
 
 
+def _read_without_tokens(task: Task, data: DataFolder, *, k: int) -> LoadedWithoutTokens:
+    pairs, counted = read_sts(data, task.name), read_sts(data, COUNTED)
+    return LoadedWithoutTokens(task, pairs, counted=counted, k=k)
+
+
+def _task_without_tokens(name: str, k: int) -> Task:
+    return replace(
+        _task(name),
+        protocol=with_text(PROTOCOL, WITHOUT_TOKENS.format(k)),
+        data=tuple(dict.fromkeys((name, COUNTED))),
+        read=partial(_read_without_tokens, k=k),
+    )
+
+
 def _task(name: str, protocol: str = PROTOCOL, text: str = TOKENISED) -> Task:
     known = data_set(name)
     gold = {
@@ -299,7 +366,11 @@ SUITE = Suite(
         "on them."
     ),
     tasks=tuple(_task(name) for name in STS_TASKS),
-    on_request=tuple(_task(name, RAW_PROTOCOL, RAW) for name in STS_TASKS),
+    on_request=(
+        *(_task(name, RAW_PROTOCOL, RAW) for name in STS_TASKS),
+        *(_task_without_tokens(name, k) for k, name in product(REMOVED, STS_TASKS)),
+    ),
     average=STS_TASKS,
     docs="suites.md#sts",
+    extra_detail=(REMOVED_TOKENS,),
 )

@@ -1,7 +1,7 @@
 """Suites, tasks, and the scores that they give.
 
 A task knows which data it needs and how vectors become a score; it never trains and never sees a
-model, only a function from sentences to vectors.
+model, only a function from sentences to vectors, and one from texts to tokens.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from bench.base.user_code import place_of_code, plugin_code
 from bench.data.sets import DataFolder
 from bench.records.record import REDUCED
 from bench.score.metrics.metric import Metric, metric_named
+from bench.score.suites.frequent import Tokens
 
 Arrays = Mapping[str, np.ndarray]
 """Arrays of one task by name: "prediction", "gold", "subset" ..."""
@@ -187,11 +188,14 @@ class RunPlace:
         name: The run's name.
         revision: Names the checkpoint.
         folder: The run's folder.
+        tokens: Texts to the tokens that the encoder reads, each with its place in the text. None if
+            they are not known.
     """
 
     name: str
     revision: str
     folder: Path
+    tokens: Tokens | None = None
 
 
 class LoadedTask(ABC):
@@ -238,9 +242,10 @@ class LoadedTask(ABC):
         """
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
-        """Score as ``score`` does, for a tool that keeps files in the run's folder.
+        """Score as ``score`` does, for a tool that keeps files in the run's folder, and for a task
+        whose texts depend on the encoder's tokens.
 
-        Such a tool may ask for sentences that ``sentences`` does not name.
+        Such a task may ask for sentences that ``sentences`` does not name.
 
         Args:
             place: The run and its folder.

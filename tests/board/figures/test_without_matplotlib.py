@@ -38,8 +38,6 @@ def here(tmp_path: Path) -> Path:
     [
         ("publish",),
         ("publish", "--preview"),
-        ("reproduce", "promcse:figure1", "--backbone", "builtin", "--corpus", "builtin"),
-        ("reproduce", "focal-infonce:figure1"),
     ],
     ids=" ".join,
 )

@@ -18,7 +18,7 @@ from bench.board.pages.citations import citation_of_run, row_anchors, row_citati
 from bench.board.pages.links import arxiv_url, docs_link, method_paper_url
 from bench.board.pages.run_page import render_run
 from bench.board.publish.described import with_descriptions
-from bench.papers import ARXIV, PAPERS
+from bench.papers import papers
 from bench.records import Run, RunsFolder
 
 SOURCES = Path(__file__).parents[3] / "methods"
@@ -109,11 +109,10 @@ def test_papers_are_linked_at_arxiv(made: Board) -> None:
 
 def test_numbers_at_arxiv_are_those_of_the_methods() -> None:
     """Two tables of the project that nobody may let drift apart."""
-    assert ARXIV.keys() <= PAPERS.keys()
     compared = 0
-    for paper, number in ARXIV.items():
-        texts = [PAPERS[paper]]
-        code = SOURCES / f"{paper.replace('-', '_')}.py"
+    for paper in papers().values():
+        number, texts = paper.arxiv, [paper.citation]
+        code = SOURCES / f"{paper.name.replace('-', '_')}.py"
         if code.is_file():
             texts.append(code.read_text(encoding="utf-8"))
         for text in texts:

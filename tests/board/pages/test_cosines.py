@@ -10,8 +10,6 @@ from made_runs import made_run
 from scipy.stats import gaussian_kde
 
 from bench.board.pages.drawings import FEWEST_PAIRS, RIDGE_SIZE, cosine_ridges, density
-from bench.board.pages.reproduced import paper_figure, render_reproduced
-from bench.papers import figure_runs
 from bench.records import Run, RunsFolder
 from bench.records.arrays import read_arrays
 
@@ -89,14 +87,3 @@ def test_the_density_is_that_of_scipy() -> None:
         np.testing.assert_allclose(
             density(values, places), gaussian_kde(values)(places), rtol=1e-9, atol=1e-12
         )
-
-
-def test_the_page_of_a_papers_figure_draws_the_levels(tmp_path: Path) -> None:
-    record = made_run(tmp_path, "simcse", 1)
-    run = Run(record, tmp_path / record.run_id)
-    drawn = cosine_ridges(run)
-    assert drawn is not None
-    part = next(spec.part for spec in figure_runs() if spec.draws == "cosines")
-    html = render_reproduced("title", paper_figure(part, {"simcse": [run]}), {}, [])
-    assert html.count('class="ridge"') == len(drawn["ridges"])
-    assert "Density of the cosines of STS-B" in html

@@ -24,7 +24,7 @@ from bench.board.pages.printed import printed_papers
 from bench.board.publish.readme import version_readme
 from bench.board.publish.version_files import board_json, table_files
 from bench.papers import ReferenceResult, results, tables
-from bench.papers.audit import audit, remarks
+from bench.papers.remarks import all_remarks, remarks
 from bench.records import Run
 
 SCHEMA = Path(bench.board.publish.__file__).with_name("schema") / "board-5.schema.json"
@@ -120,7 +120,7 @@ def test_every_printed_number_is_once_in_the_files_with_the_audits_remarks(
     conpvp = [line for line in lines if (line["paper"], line["table"]) == ("conpvp", "4")]
     assert conpvp[0]["STS-B"] == "81.10±0.77" and "STS12: printed 69.36" in conpvp[0]["remarks"]
     written = "".join(line["remarks"] for line in lines)
-    assert all(" ".join(remark.why.split()) in written for remark in audit())
+    assert all(" ".join(remark.text.split()) in written for remark in all_remarks())
 
 
 def test_every_printed_number_is_on_the_page_with_every_remark_of_the_audit(
@@ -137,7 +137,7 @@ def test_every_printed_number_is_on_the_page_with_every_remark_of_the_audit(
         numbers = printed_results(paper, table)
         assert sorted(filter(None, texts)) == sorted(number.printed for number in numbers)
         about = {remark for number in numbers for remark in remarks(number)}
-        whys = {remark.why for remark in about if remark.kind != "copied"}
+        whys = {remark.text for remark in about}
         assert all(any(note.endswith(f": {why}") for note in one.grid.notes) for why in whys)
         assert len(one.grid.notes) >= len(whys)
 
