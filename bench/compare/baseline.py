@@ -6,27 +6,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError
 from bench.compare.statistics.table import Against, Cell, Row, Table
 from bench.compare.words.names import method_title, row_name, row_names
 
 BASELINE = "simcse"
 """The row that others are compared with if no baseline is named."""
-
-
-def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
-    """Return the tables with differences from a method or ``method+variant``; without one, from the
-    row ``simcse`` of each. Raises UnknownName if no table has it, BenchError if it means several
-    rows of a table."""
-    made = [compare_with_baseline(table, baseline) for table in tables]
-    if baseline is not None and not any(table.baseline for table in made):
-        raise UnknownName(
-            "baseline",
-            baseline,
-            {row.name for table in tables for row in table.rows},
-            "among these runs",
-        )
-    return made
 
 
 def compare_with_baseline(table: Table, baseline: str | None) -> Table:

@@ -18,11 +18,12 @@ from dataclasses import replace
 import numpy as np
 
 from bench.compare.columns import Columns, read_columns, scores_in_table
-from bench.compare.rule import apply_rule
+from bench.compare.rule import Verdicts, apply_rule
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import Differences
 from bench.compare.statistics.protocols import prediction_hashes
 from bench.compare.statistics.table import (
+    ALPHA,
     FEW_SEEDS,
     FEWEST_SEEDS,
     Against,
@@ -97,33 +98,34 @@ def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Ta
     for i in same:
         if not why.get(i, "-"):
             why[i] = f"same predictions as {baseline_name(table)}"
-    rows = [
-        replace(row, untested=why.get(i, f"no value of {table.head}"))
-        for i, row in enumerate(table.rows)
-    ]
-    tested_M = np.array([not why[i] for i in places])
-    if tested_M.sum() < 2:
-        return replace(table, rows=tuple(rows))
+    rows = []
+    for i, row in enumerate(table.rows):
+        reason = "" if row.stands else why.get(i, f"no value of {table.head}")
+        rows.append(replace(row, untested=reason))
+    known_M = np.array([not why[i] for i in places])
+    tested_M = known_M & np.array([not table.rows[i].stands for i in places])
     if base is not None and not tested_M[base]:
         base = None
-    verdicts = apply_rule(head, tested_M, base)
+    verdicts = Verdicts((None,) * len(places), (False,) * len(places), ALPHA, 0)
+    if tested_M.sum() >= 2:
+        verdicts = apply_rule(head, tested_M, base)
     difference = head.minus(base) if base is not None else None
     for place, i in enumerate(places):
         rows[i] = replace(rows[i], may_be_best=verdicts.may_be_best[place])
-        cell, verdict = rows[i].cells[-1], verdicts.verdicts[place]
-        if (
-            base is None
-            or difference is None
-            or verdict is None
-            or cell is None
-            or cell.against is None
-        ):
+        cell = rows[i].cells[-1]
+        if base is None or difference is None or place == base or not known_M[place]:
             continue
-        tested = _tested(head, base, difference, place, verdicts.critical, verdict)
-        rows[i] = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=tested))
+        if cell is None or cell.against is None:
+            continue
+        verdict = verdicts.verdicts[place]
+        compared = _compared(head, base, difference, place, verdicts.critical, verdict)
+        rows[i] = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=compared))
+    if not verdicts.comparisons:
+        return replace(table, rows=tuple(rows))
     if base_row is not None and base is not None:
         for i in same:
-            rows[i] = replace(rows[i], may_be_best=rows[base_row].may_be_best)
+            if not rows[i].stands:
+                rows[i] = replace(rows[i], may_be_best=rows[base_row].may_be_best)
     return replace(
         table,
         rows=tuple(rows),
@@ -135,15 +137,16 @@ def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Ta
     )
 
 
-def _tested(
+def _compared(
     column: Column,
     base: int,
     difference: Differences,
     place: int,
     critical: float,
-    verdict: str,
+    verdict: str | None,
 ) -> Against:
-    """Return the comparison of one row with the baseline."""
+    """Return the comparison of one row with the baseline; of a row that is not judged the
+    difference with its interval."""
     pairs = column.pairs_with(base)
     paired_seeds = None
     base_mean = float(column.mean_M[base])
@@ -153,7 +156,7 @@ def _tested(
     value = float(difference.value_P[place])
     half = float(difference.half_P(critical)[place])
     freedom = float(difference.freedom_P[place])
-    return Against(
+    of_interval = Against(
         difference=value,
         paired_seeds=paired_seeds,
         mean=base_mean + value,
@@ -163,6 +166,11 @@ def _tested(
         ci_low=value - half,
         ci_high=value + half,
         ci_level=1 - critical,
+    )
+    if verdict is None:
+        return of_interval
+    return replace(
+        of_interval,
         p=float(difference.p_P[place]),
         verdict=verdict,
         mde=float(difference.detectable_P(critical)[place]),

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bench.base.errors import BenchError
-from bench.compare.baseline import with_baseline
 from bench.compare.costs import with_costs
 from bench.compare.differences import refuse_differences
 from bench.compare.grouping import chosen_on, rarer_budgets, usual_budgets
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
+from bench.compare.questions import asked_tables, questions_of
 from bench.compare.senders import sender_of
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
@@ -66,13 +66,14 @@ def make_tables(
     own = _summarised(own_records, together, tasks, budgets)
     if not any(record.scores for record in records.values()):
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
-    own = with_baseline(own, baseline)
+    own = asked_tables(own, questions_of(_of(by_id, own_records)), baseline)
     if strict:
         refuse_differences(own, records)
     made = [with_notes(judge(table, by_id), own, records) for table in own]
     for sender, theirs in sorted(by_sender.items()):
         sent = _summarised(theirs, together, tasks, usual_budgets(theirs) | budgets)
-        sent = [replace(table, sender=sender) for table in with_baseline(sent, None)]
+        sent = asked_tables(sent, questions_of(_of(by_id, theirs)), None)
+        sent = [replace(table, sender=sender) for table in sent]
         made += [with_notes(judge(table, by_id), sent, records) for table in sent]
     tables = _in_order(_without_sample(made), main_budget)
     if paper:
@@ -80,6 +81,10 @@ def make_tables(
     if cost:
         tables = [with_costs(table, records) for table in tables]
     return tuple(tables)
+
+
+def _of(runs: Mapping[str, Run], records: Sequence[RunRecord]) -> list[Run]:
+    return [runs[record.run_id] for record in records]
 
 
 def _without_sample(tables: Sequence[Table]) -> list[Table]:
@@ -121,6 +126,7 @@ def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
             table.protocol,
             table.chosen_on,
             table.budget,
+            table.is_further,
         )
 
     return sorted(tables, key=order)

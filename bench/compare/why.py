@@ -104,13 +104,17 @@ def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Ca
         elif base is None:
             reason = reason or "its table has no baseline"
         elif cell is None or cell.against is None or cell.against.verdict is None:
-            reason = reason or row.untested or "its table ranks by no column"
+            reason = reason or _stands(row) or row.untested or "its table ranks by no column"
         else:
             return _calculation(table, runs, row, base, cell)
     if reason:
         raise BenchError(f"--why: {name} has no verdict: {reason}", "bench compare --all")
     names = {row.name for table in tables for row in table.rows}
     raise UnknownName("row", name, names, "among these runs")
+
+
+def _stands(row: Row) -> str:
+    return f"it stands {row.stands}" if row.stands else ""
 
 
 def _calculation(

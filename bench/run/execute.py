@@ -32,6 +32,7 @@ from bench.method.config import RunConfig
 from bench.method.context import Reporter, SilentReporter
 from bench.records.damage import checkpoint_problem
 from bench.records.names import CHECKPOINT, CURVE, FOREIGN, LOCK, PLAN, RECORD
+from bench.records.question import Question
 from bench.records.record import RunRecord
 from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
 
+NO_QUESTION = Question()
 TRACEBACK = "traceback.txt"
 """In the run's folder: the traceback of a failure in a method's code."""
 
@@ -56,8 +58,9 @@ def execute(
     config: RunConfig,
     reporter: Reporter,
     ranks: Ranks | None = None,
+    question: Question = NO_QUESTION,
 ) -> tuple[RunRecord, bool]:
-    """Train and score one planned run. Returns its record, and True if there was anything to do.
+    """Train and score one planned run; ``question``: that of its plan. Returns its record, and True if there was anything to do.
 
     Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its
     protocol, its data or the checkpoint changed, or if its predictions are no longer as recorded. A
@@ -70,11 +73,11 @@ def execute(
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
         remember_places(run, store.path)
         if config.fresh and is_finished_at_all(run, store):
-            return execute_beside(run, store, config, reporter, ranks), True
+            return execute_beside(run, store, config, reporter, ranks, question), True
         if config.fresh and folder.exists():
             forget(run, store, reporter)
         record = _record(run, store, config, reporter)
-        write_plan(run, config, folder)
+        write_plan(run, config, question, folder)
         trained = has_weights(run, record)
         tasks = unscored_tasks(run, record, folder, reporter) if trained else run.task_data
         if record.status == "finished" and trained and not tasks:
@@ -121,6 +124,7 @@ def execute_beside(
     config: RunConfig,
     reporter: Reporter,
     ranks: Ranks | None,
+    question: Question,
 ) -> RunRecord:
     """Execute a finished run again beside it, and put its files in the place of the earlier ones
     when it is finished. The caller holds the lock of the earlier one.
@@ -129,7 +133,7 @@ def execute_beside(
     """
     beside = RunsFolder(store.path / BESIDE)
     reporter.note("made again; the earlier scores stand until the new ones are there")
-    record, _ = execute(run, beside, replace(config, fresh=False), reporter, ranks)
+    record, _ = execute(run, beside, replace(config, fresh=False), reporter, ranks, question)
     forget(run, store, reporter)
     made, folder = beside.folder(run.run_id), store.folder(run.run_id)
     for path in sorted(made.iterdir(), key=lambda path: path.name == RECORD):  # the record last

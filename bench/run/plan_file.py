@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from bench.data.corpora.naming import HUB, split_corpora
 from bench.method.config import RunConfig
 from bench.method.recipe import Value
 from bench.records.names import OWN_DATA, PLAN
+from bench.records.question import Question
 from bench.records.record import EVALUATED, is_given_by_user
 from bench.run.corpora import NAMES, corpus_arguments
 from bench.run.dev_sets import BUILT_IN_DEV
@@ -29,22 +31,26 @@ HUB_COMMIT = 40
 """Letters of a commit of the hub."""
 
 
-def write_plan(run: PlannedRun, config: RunConfig, folder: Path) -> None:
-    """Write the plan of a run into its folder; one that is there gets more suites, if these are
-    not among its own.
+def write_plan(run: PlannedRun, config: RunConfig, question: Question, folder: Path) -> None:
+    """Write the plan of a run into its folder, with the comparisons that it was made for; one that
+    is there gets more suites, if these are not among its own, and comparisons if it has none.
 
     An object, or vectors, have none: only their owner has them.
     """
     if run.method in EVALUATED:
         return
     file = folder / PLAN
+    kept = question if question.compares else Question()
     if not file.is_file():
-        Plan((_config_of(run, config),)).write(file)
+        Plan((_config_of(run, config),), kept).write(file)
         return
     plan = Plan.read(file)
     suites = dict.fromkeys([*plan.runs[0].suites, *_suites(config)])
-    if tuple(suites) != plan.runs[0].suites:
-        plan.with_values(suites=tuple(suites)).write(file)
+    added = plan.with_values(suites=tuple(suites))
+    if not plan.question.compares:
+        added = replace(added, question=kept)
+    if added != plan:
+        added.write(file)
 
 
 def _config_of(run: PlannedRun, config: RunConfig) -> RunConfig:

@@ -1,6 +1,7 @@
 """Plans: runs that answer a question, in a TOML file that ``bench run --plan FILE`` runs::
 
-question = "Does a lower temperature help SimCSE?"
+[question]                    # optional: bench.records.question; a text alone is read as well
+text = "Does a lower temperature help SimCSE?"
 
 [common]                      # optional: of every run that does not say otherwise
 suites = ["check"]
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from bench.base.errors import BenchError, UnknownName
 from bench.base.files import write_or_fail
 from bench.method.config import KINDS, OPTIONS, RunConfig, split_variant
 from bench.method.recipe_files import read_custom
+from bench.records.question import Question
 from bench.run.options import read_fields
 from bench.run.terms import rename_options
 
@@ -76,7 +78,7 @@ class Plan:
     """
 
     runs: tuple[RunConfig, ...]
-    question: str = ""
+    question: Question = Question()
     # the file that it was read from
     file: Path | None = field(default=None, compare=False)
     # fields and recipe values ("set.KEY") that do not come from the file
@@ -96,10 +98,10 @@ class Plan:
             content = tomllib.loads(file.read_text(encoding="utf-8"))
             common = content.pop("common", {})
             tables = content.pop("run", [])
-            question = str(content.pop("question", ""))
+            question = Question.of_plan(content.pop("question", ""))
             if content or not tables:
                 found = ", ".join(content)
-                raise ValueError(f"expected [[run]], [common], question; found {found}")
+                raise ValueError(f"expected [[run]], [common], [question]; found {found}")
             runs: list[RunConfig] = []
             with in_terms_of_plan(file):
                 for table in tables:
@@ -107,6 +109,7 @@ class Plan:
                     values = {**common.get("set", {}), **table.get("set", {})}
                     keys = {**common, **table, "set": values}
                     runs += with_recipes(config_of(keys), keys)
+                _check_suites(question, runs)
                 return cls(tuple(runs), question, file)
         except OSError as error:
             raise BenchError(f"--plan {file}: {error.strerror or error}") from None
@@ -118,8 +121,10 @@ class Plan:
     def write(self, file: Path) -> None:
         """Write the plan. Raises BenchError if it cannot be written."""
         lines = []
-        if self.question:
-            lines.append(f"question = {_toml(self.question)}")
+        if self.question.compares:
+            lines += ["[question]", *toml_lines(self.question.table())]
+        elif self.question.text:
+            lines.append(f"question = {_toml(self.question.text)}")
         for config in self.runs:
             lines += ["", "[[run]]", *toml_lines(table_of(config))]
         write_or_fail(file, ("\n".join(lines).strip() + "\n").encode())
@@ -142,6 +147,16 @@ class Plan:
     def terms(self) -> AbstractContextManager[None]:
         """Let errors name the plan's file and keys, see :func:`in_terms_of_plan`."""
         return in_terms_of_plan(self.file, self.given)
+
+
+def _check_suites(question: Question, runs: Sequence[RunConfig]) -> None:
+    """Raise BenchError for a suite of the question that no run is scored on."""
+    scored = [suite for config in runs for suite in config.suites]
+    known = dict.fromkeys(suite.partition(":")[0] for suite in scored)
+    known |= dict.fromkeys(suite.partition(":")[2] for suite in scored)
+    for suite in question.suites:
+        if suite not in known:
+            raise UnknownName("suite", suite, filter(None, known), "of [question]")
 
 
 def config_of(table: Mapping[str, Any]) -> RunConfig:

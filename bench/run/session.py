@@ -201,7 +201,9 @@ class Session:
     def _end_of(self, run: PlannedRun, config: RunConfig) -> RunEnd:
         """Execute a run, and show its end if it has a record."""
         try:
-            record, worked = execute(run, self.store, config, self.reporter, self.ranks)
+            record, worked = execute(
+                run, self.store, config, self.reporter, self.ranks, self.plan.question
+            )
         except (RunFailed, RunLocked) as error:
             if self.ranks is not None and self.ranks.broken:
                 raise

@@ -29,9 +29,9 @@ from bench.base.foreign_text import escape_csv, escape_latex, escape_markdown, m
 from bench.base.grid import Grid, GridCell, GridColumn, grid, indented
 from bench.base.printing import draw_grid, drawn_text, print_grid
 from bench.cli.options import say
-from bench.compare.baseline import with_baseline
 from bench.compare.forms.forms import format_tables
 from bench.compare.forms.scores import score_grid
+from bench.compare.questions import asked_tables
 from bench.compare.statistics.summary import summarise
 from bench.records import RunRecord
 
@@ -164,7 +164,7 @@ def test_hostile_names_in_every_form() -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
 def test_latex_compiles_as_it_is(tmp_path: Path) -> None:
-    tables = with_baseline(summarise([*hostile(), *family()]), "simcse")
+    tables = asked_tables(summarise([*hostile(), *family()]), (), "simcse")
     text = markup.latex_document([TABLE, *map(score_grid, tables)])
     (tmp_path / "t.tex").write_text(text, encoding="utf-8")
     done = subprocess.run(

@@ -17,10 +17,16 @@ from bench.records import Run
 
 @pytest.mark.matrix(every=3)
 @pytest.mark.parametrize("suite", ["transfer", "clustering", "cxc"])
-def test_the_comparison_comes_out_again(tmp_path: Path, suite: str) -> None:
+@pytest.mark.parametrize("planned", [("promcse", "ct"), ("ct",)], ids=["no question", "question"])
+def test_the_comparison_comes_out_again(
+    tmp_path: Path, suite: str, planned: tuple[str, ...]
+) -> None:
     methods = {"simcse": 0.8, "promcse": 0.6, "ct": 0.79}
     records = made_runs(tmp_path / "runs", methods, suites=(suite,))
     records.append(made_run(tmp_path / "runs", "cls", None, noise=1.6, suites=(suite,)))
+    if len(planned) == 1:
+        question = f'[question]\nbaseline = "simcse"\nrows = ["ct"]\nsuite = "{suite}"\n'
+        (tmp_path / "runs" / records[0].run_id / "plan.toml").write_text(question, encoding="utf-8")
     found = [Run(one, tmp_path / "runs" / one.run_id) for one in records]
     board = build_board(found, version="v1", title="made")
     (tmp_path / "tables.json").write_text(board_json(board), encoding="utf-8")
@@ -29,6 +35,7 @@ def test_the_comparison_comes_out_again(tmp_path: Path, suite: str) -> None:
     for table in tested:
         again = recomputed.comparison(tmp_path, suite, table.protocol)
         assert again.keys() == {"promcse", "ct", "cls"}
+        assert {name for name, of in again.items() if of["verdict"]} == set(planned)
         for row in table.rows:
             if row.is_baseline:
                 continue
@@ -39,4 +46,8 @@ def test_the_comparison_comes_out_again(tmp_path: Path, suite: str) -> None:
             for key in ("difference", "se", "ci_low", "ci_high", "ci_level", "equal_within"):
                 assert there[key] == pytest.approx(getattr(here, key), abs=1e-6), (row.name, key)
             assert there["df"] == pytest.approx(here.df, rel=1e-5)
-            assert there["p"] == pytest.approx(here.p, rel=1e-5, abs=1e-12)
+            if here.p is None:
+                assert there["p"] is None
+            else:
+                assert there["p"] == pytest.approx(here.p, rel=1e-5, abs=1e-12)
+            assert (there["verdict"] is None) == (row.stands != "")

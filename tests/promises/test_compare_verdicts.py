@@ -122,7 +122,6 @@ def test_rows_of_the_same_seeds_and_text_are_paired_by_seed(chosen: Path, tmp_pa
 
 
 @pytest.mark.promise(17)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a row without training is judged")
 def test_a_row_that_is_not_trained_stands_for_scale(ten_runs: Path, tmp_path: Path) -> None:
     found = compare(ten_runs, cwd=tmp_path)
     assert compared(found["promcse"])
@@ -169,7 +168,6 @@ def test_why_prints_the_calculation_of_a_row(ten_runs: Path, tmp_path: Path) -> 
 
 @pytest.mark.promise(17)
 @pytest.mark.nightly
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a plan's question is ignored")
 def test_the_family_is_the_question_of_a_plan(inputs: Path, tmp_path: Path) -> None:
     """One planned comparison has 5 % for itself; the third row stands for comparison."""
     plan = tmp_path / "plan.toml"
@@ -227,7 +225,8 @@ def test_intervals_and_words_are_those_of_an_independent_computation(
     """From the version's predictions, with numpy and scipy alone."""
     found = compare(on_sts / "runs", "--suite", "sts", cwd=tmp_path)
     expected = recomputed.comparison(on_sts / "boards" / "v1")
-    assert {name_of(row) for row in found.values() if verdict(row)} == expected.keys()
+    judged = {name for name, of in expected.items() if of["verdict"]}
+    assert {name_of(row) for row in found.values() if verdict(row)} == judged
     for name, of in expected.items():
         said = compared(found[name])
         assert said["verdict"] == of["verdict"]

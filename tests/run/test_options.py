@@ -10,6 +10,7 @@ from bench.base.errors import BenchError
 from bench.cli.run import run
 from bench.cli.run_options import plan_of
 from bench.method.config import KINDS, RunConfig
+from bench.records.question import Question
 from bench.run.plan_toml import Plan
 
 PLUGIN = """
@@ -74,14 +75,48 @@ def test_recipe_values_are_overrides_and_compile_is_not() -> None:
 def test_options_replace_the_values_of_a_plan_file(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     first = RunConfig(methods=("simcse",), overrides={"temperature": "0.1"})
-    Plan((first, RunConfig(methods=("cls",))), "which?").write(file)
+    Plan((first, RunConfig(methods=("cls",))), Question("which?")).write(file)
     words = ["--seeds", "7", "--suite", "check,sts", "--set", "epochs=2", "--plan", str(file)]
     read = plan(*words)
     assert [config.methods for config in read.runs] == [("simcse",), ("cls",)]
     assert {config.seeds for config in read.runs} == {(7,)}
     assert {config.suites for config in read.runs} == {("check", "sts")}
     assert read.runs[0].overrides == {"temperature": "0.1", "epochs": "2"}
-    assert read.question == "which?"
+    assert read.question == Question("which?")
     Plan((RunConfig(methods=("cls",), backbones=("a",), names=("A",)),)).write(file)
     (config,) = plan("--plan", str(file), "--backbone", "b").runs
     assert config.backbones == ("b",) and config.names == ()
+
+
+QUESTION = '[question]\ntext = "which?"\nbaseline = "simcse"\nrows = ["cls"]\nsuite = "sts"\n'
+
+
+def test_the_question_of_a_plan_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    runs = '\n[[run]]\nmethods = ["simcse", "cls"]\nsuites = ["sts", "check"]\n'
+    file.write_text(QUESTION + runs, encoding="utf-8")
+    read = Plan.read(file)
+    assert read.question == Question("which?", "simcse", ("cls",), ("sts",))
+    read.write(tmp_path / "again.toml")
+    assert Plan.read(tmp_path / "again.toml").question == read.question
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "[question] has no rows"),
+        ("rows = 3", "[question] rows = 3: expected texts"),
+        ('rows = ["cls"]\nsuits = "sts"', "unknown key 'suits' of [question]"),
+        ('rows = ["cls"]\nsuite = "st"', "unknown suite 'st' of [question]"),
+    ],
+)
+def test_a_mistake_in_a_question_names_the_file_and_the_key(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    file = tmp_path / "plan.toml"
+    text = f'[question]\nbaseline = "simcse"\n{line}\n\n[[run]]\nmethods = ["cls"]\n'
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(BenchError) as error:
+        Plan.read(file)
+    assert error.value.message.startswith(f"--plan {file}: ")
+    assert message in error.value.message

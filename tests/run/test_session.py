@@ -17,6 +17,7 @@ import bench as library
 from bench.base.errors import RunFailed, RunLocked
 from bench.method.config import RunConfig
 from bench.records import RunsFolder
+from bench.records.question import Question
 from bench.run import session as module
 from bench.run.plan_toml import Plan
 from bench.run.session import RunEnd, Session
@@ -73,7 +74,7 @@ def run_all(
         )
 
         def replaced(run: Any, store: Any, config: RunConfig, *more: Any) -> Any:
-            assert more == (screen, ranks) and store is session.store
+            assert more == (screen, ranks, Question()) and store is session.store
             return execute(run, config.wait_seconds), True
 
         monkeypatch.setattr(module, "execute", replaced)

@@ -16,6 +16,7 @@ def judged_row(
     if verdict is not None:
         against = Against(
             difference=mean - 60.0,
+            se=4.0,
             ci_low=-9.0,
             ci_high=9.0,
             ci_level=0.975,

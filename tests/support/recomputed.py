@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -111,14 +112,55 @@ def compared(version: Path, table: dict[str, Any]) -> dict[str, dict[str, Any]]:
         if suite == "cxc":  # the value is a mean over draws, which bench verify draws again
             of_row = row["cells"][tasks[0]]["values"]
         values.append(of_row)
-    return _compared(table["rows"], values, answers, texts)
+    base, family = judged_rows(version, table)
+    return _compared(table["rows"], values, answers, texts, base, family)
+
+
+def record_of(version: Path, run: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(
+        (version / "runs" / run / "run.json").read_text(encoding="utf-8")
+    )
+    return content
 
 
 def trained_on(version: Path, run: str) -> str | None:
     """Return the sha256 of a run's training text."""
-    record = json.loads((version / "runs" / run / "run.json").read_text(encoding="utf-8"))
-    text: str | None = record["provenance"]["corpus"].get("sha256")
+    text: str | None = record_of(version, run)["provenance"]["corpus"].get("sha256")
     return text
+
+
+def judged_rows(version: Path, table: dict[str, Any]) -> tuple[int, list[int]]:
+    """Return the places of the baseline and of the rows that are judged: those of the first
+    question that a run's plan has, else those that train or fit something.
+    """
+    rows = table["rows"]
+    names = ["+".join(filter(None, [row["method"], row["variant"]])) for row in rows]
+    asked = []
+    for row in rows:
+        for run in row["runs"]:
+            question = question_of(version / "runs" / run / "plan.toml")
+            if question and table["suite"] in question["suite"]:
+                asked.append((record_of(version, run)["provenance"]["created"], question))
+    if asked:
+        _, question = min(asked, key=lambda one: one[0])
+        base = names.index(question["baseline"])
+        return base, [i for i, name in enumerate(names) if name in question["rows"]]
+    base = baseline_among(rows, [len(row["runs"]) for row in rows])
+    firsts = [record_of(version, row["runs"][0]) for row in rows]
+    fitted = [
+        i
+        for i, record in enumerate(firsts)
+        if record.get("training") is not None or record["provenance"]["corpus"].get("sha256")
+    ]
+    return base, [i for i in fitted or range(len(rows)) if i != base]
+
+
+def question_of(plan: Path) -> dict[str, Any] | None:
+    """Return the question of a run's plan if it names rows."""
+    if not plan.is_file():
+        return None
+    question: Any = tomllib.loads(plan.read_text(encoding="utf-8")).get("question")
+    return question if isinstance(question, dict) and question.get("rows") else None
 
 
 def seed_by_seed(
@@ -220,8 +262,11 @@ def _compared(
     values: list[list[float]],
     answers: list[list[Answer]],
     texts: list[str | None],
+    base: int,
+    family: list[int],
 ) -> dict[str, dict[str, Any]]:
-    """Compare every tested row with the baseline, by the rule of docs/statistics.md."""
+    """Compare every tested row with the baseline, by the rule of docs/statistics.md; rows that are
+    not of the family have a difference and an interval."""
     counts = [len(one) for one in values]
     starts = np.concatenate([[0], np.cumsum(counts)])
     mean = [float(np.mean(one)) for one in values]
@@ -236,7 +281,6 @@ def _compared(
     for i, one, its in zip(several, found, freedoms, strict=True):
         variance[i], of_seeds[i] = one, its
     total = float(sum(counts[i] - 1 for i in several))
-    base = baseline_among(rows, counts)
     pairs = seed_by_seed(rows, values, texts, base)
     told = []
     for i in range(len(rows)):
@@ -257,9 +301,8 @@ def _compared(
         repeated, of_repeated = over_repetitions(answers, block, i, base)
         error = math.sqrt(items + repeated + seeds)
         its = satterthwaite([(items, freedom), (repeated, of_repeated), (seeds, seeds_freedom)])
-        told.append(
-            (name_of(rows[i]), difference, error, its, 2 * stats.t.sf(abs(difference) / error, its))
-        )
+        p = 2 * float(stats.t.sf(abs(difference) / error, its))
+        told.append((name_of(rows[i]), difference, error, its, p if i in family else None))
     return _judged(told)
 
 
@@ -286,19 +329,20 @@ def _variance_of_difference(covariance: np.ndarray, one: slice, other: slice) ->
     return float(apart - 2 * covariance[one, other].mean())
 
 
-def _judged(told: list[tuple[str, float, float, float, float]]) -> dict[str, dict[str, Any]]:
+def _judged(told: list[tuple[str, float, float, float, float | None]]) -> dict[str, dict[str, Any]]:
     """Judge rows of (name, difference, error, degrees of freedom, p): a worse row leaves the others
-    its share of the level.
+    its share of the level. A row without p is not judged.
     """
-    c = ALPHA / len(told)
+    tested = [(difference, p) for _, difference, _, _, p in told if p is not None]
+    c = ALPHA / max(1, len(tested))
     worse = -1
     while True:
         before = worse
-        worse = sum(p < c and difference < 0 for _, difference, _, _, p in told)
+        worse = sum(p < c and difference < 0 for difference, p in tested)
         if worse == before:
             break
-        c = ALPHA / max(1, len(told) - worse)
-    found = {}
+        c = ALPHA / max(1, len(tested) - worse)
+    found: dict[str, dict[str, Any]] = {}
     for name, difference, error, its, p in told:
         half = stats.t.isf(c / 2, its) * error
         found[name] = {
@@ -309,13 +353,16 @@ def _judged(told: list[tuple[str, float, float, float, float]]) -> dict[str, dic
             "ci_high": difference + half,
             "ci_level": 1 - c,
             "p": p,
-            "verdict": _verdict(p, c, difference),
-            "equal_within": margin_of_equality(difference, error, its),
+            "verdict": None,
+            "equal_within": None,
         }
+        if p is not None:
+            found[name]["verdict"] = _verdict(p, c, difference)
+            found[name]["equal_within"] = margin_of_equality(difference, error, its)
     return found
 
 
 if __name__ == "__main__":
     for name, of in comparison(Path(sys.argv[1]), *sys.argv[2:]).items():
         interval = f"[{of['ci_low']:+.4f}, {of['ci_high']:+.4f}]"
-        print(f"{name:24}{of['difference']:+.2f} {interval} {of['verdict']}, p {of['p']:.3g}")
+        print(f"{name:24}{of['difference']:+.2f} {interval} {of['verdict'] or 'not judged'}")

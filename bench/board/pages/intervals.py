@@ -105,7 +105,7 @@ def draw_interval(interval: Interval | None, scale: Scale, kind: str) -> dict[st
 
 
 def row_interval(row: Row) -> Interval | None:
-    """Return a row's difference from the baseline with its ends; None if it was not tested."""
+    """Return a row's difference from the baseline with its ends; None if they are not known."""
     against = comparison_of(row)
     if against is None or against.ci_low is None or against.ci_high is None:
         return None
@@ -132,11 +132,11 @@ def draw_intervals(
 def drawn_rows(table: Table) -> tuple[Scale | None, list[dict[str, Any]]]:
     """Return the scale of a table and the drawing of each of its rows; none if nothing was
     compared."""
-    if not table.has_verdicts or table.head is None:
+    if not table.comparisons or table.head is None:
         return None, []
     rows = []
     for row in table.rows:
         against = comparison_of(row)
-        kind = str(against.verdict) if against is not None else ""
+        kind = (against.verdict or "") if against is not None else ""
         rows.append((row_interval(row), BASELINE if row.is_baseline else kind))
     return draw_intervals(rows)

@@ -42,6 +42,7 @@ HEADING = (
     "difference_ci_level",
     "p",
     "verdict",
+    "stands",
     "mde",
     "equal_within",
     "may_be_best",
@@ -92,6 +93,7 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
         "variant": row.variant,
         "differs": " ".join(f"{key}={value}" for key, value in row.differs),
         "may_be_best": row.may_be_best if table.tested else None,
+        "stands": row.stands,
         "untested": row.untested,
         "notes": "; ".join(row.notes),
         "trained_with": " ".join(f"{key}={value}" for key, value in row.trained_with.items()),
@@ -172,6 +174,7 @@ def table_data(table: Table) -> dict[str, Any]:
         "columns": list(table.columns),
         "baseline": table.baseline,
         "baseline_name": baseline_name(table),
+        "question": table.question,
         "tested": None if table.tested is None else _facts(table.tested),
         "rows": [_row(row, table) for row in table.rows],
         "notes": table_notes(table),
@@ -212,6 +215,7 @@ def _head(row: Row, table: Table) -> dict[str, Any]:
         "ci_high": spread.get("high"),
         "against": facts.get("against"),
         "may_be_best": row.may_be_best,
+        "stands": row.stands,
         "untested": row.untested,
     }
 
@@ -231,6 +235,6 @@ def _difference(cell: Cell) -> float | None:
     against = cell.against
     if against is None:
         return None
-    if against.verdict is None:
+    if against.se is None:
         return round(against.difference, cell.decimals)
     return against.difference

@@ -174,6 +174,7 @@ def _row(
         setting=first.setting,
         backbone=first.backbone_name,
         differs=row_runs.differs,
+        is_fitted=first.training is not None or first.provenance.corpus.sha256 is not None,
         runs=tuple(run.run_id for run in runs),
         seeds=tuple(run.seed for run in runs),
         cells=tuple(

@@ -22,6 +22,11 @@ BETTER = "better"
 WORSE = "worse"
 INCONCLUSIVE = "inconclusive"
 
+FOR_COMPARISON = "for comparison"
+"""A row that no question names."""
+FOR_SCALE = "for scale"
+"""A row that nothing here trained or fitted."""
+
 FEWEST_SEEDS = 3
 """Of a row in which something is random, and of such a baseline: with fewer, a row that spreads
 more than the others is called better or worse far too often (docs/statistics.md)."""
@@ -156,7 +161,11 @@ class Row:
     runs: tuple[str, ...]
     seeds: tuple[int | None, ...]
     cells: tuple[Cell | None, ...]
+    # False: nothing here trained or fitted it
+    is_fitted: bool = True
     is_baseline: bool = False
+    # FOR_COMPARISON or FOR_SCALE for a row that is not judged; ""
+    stands: str = ""
     # by the head column; only such rows are shaded or marked
     may_be_best: bool = False
     # the reason why it takes no part in the tests; "" if it does
@@ -217,6 +226,10 @@ class Table:
     baseline: str | None = None
     # None: nothing was tested
     tested: Tested | None = None
+    # the question of the plan that its family answers, as the plan has it
+    question: str = ""
+    # True if the rows of its question stand in another table, too
+    is_further: bool = False
     # the set that chose its checkpoints, if it is no development set
     chosen_on: str = ""
     # how long its rows were trained, if most runs have another budget
@@ -254,9 +267,15 @@ class Table:
 
     @cached_property
     def has_verdicts(self) -> bool:
-        """Say if a row was compared with the baseline on the column that ranks."""
+        """Say if a row was judged against the baseline on the column that ranks."""
+        return any(against.verdict for against in self.comparisons)
+
+    @cached_property
+    def comparisons(self) -> Sequence[Against]:
+        """Return the differences from the baseline with an interval, of the column that ranks."""
         cells = [row.cells[-1] for row in self.rows]
-        return any(cell and cell.against and cell.against.verdict for cell in cells)
+        compared = [cell.against for cell in cells if cell is not None and cell.against]
+        return [against for against in compared if against.se is not None]
 
     def n(self, row: Row) -> int:
         """Count the seeds behind the row's value in the column that ranks, if it has one."""

@@ -83,7 +83,8 @@ def table_finding(table: Table) -> Finding:
         claim = _sentence_of_one(compared[0], table)
     else:
         claim = _comparison_sentence(compared, table)
-        details.insert(0, _counts_sentence(compared))
+        kind = "planned" if table.question else "tested"
+        details.insert(0, _counts_sentence(compared, kind))
     return Finding(claim, " ".join(sentence for sentence in details if sentence))
 
 
@@ -99,12 +100,12 @@ def _comparison_sentence(compared: Sequence[Row], table: Table) -> str:
     return f"{list_names(row_names(better, table), MOST_NAMED)} {verb} {end}"
 
 
-def _counts_sentence(compared: Sequence[Row]) -> str:
+def _counts_sentence(compared: Sequence[Row], kind: str) -> str:
     """Write "Of 12 tested rows, 0 are better, 9 worse and 3 inconclusive."."""
     counts = Counter(verdict_of(row) for row in compared)
     verb = "is" if counts[BETTER] == 1 else "are"
     return (
-        f"Of {len(compared)} tested rows, {counts[BETTER]} {verb} better, {counts[WORSE]} worse "
+        f"Of {len(compared)} {kind} rows, {counts[BETTER]} {verb} better, {counts[WORSE]} worse "
         f"and {counts[INCONCLUSIVE]} inconclusive."
     )
 
@@ -139,7 +140,7 @@ def _candidates_sentence(table: Table) -> str:
 
 def _best_sentence(table: Table) -> str:
     """Say which row may be the best in a table without a baseline."""
-    tested = [row for row, _ in ranked_rows(table) if not row.untested]
+    tested = [row for row, _ in ranked_rows(table) if not row.untested and not row.stands]
     best = best_rows(table)
     where = f"{len(tested)} tested rows on {column_name(table)}"
     if len(best) == 1:
@@ -151,7 +152,7 @@ def _best_sentence(table: Table) -> str:
 
 def _untested_finding(table: Table) -> Finding:
     """Name the highest rows of a table in which nothing was tested, and the reason."""
-    rows = ranked_rows(table)
+    rows = sorted(ranked_rows(table), key=lambda ranked: -ranked[1].mean)
     best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
     verb = "is" if len(best) == 1 else "are"
     names = list_names([row_name(row, table) for row, _ in best], MOST_NAMED)
@@ -203,7 +204,8 @@ def best_rows(table: Table) -> list[Row]:
 
 
 def ranked_rows(table: Table) -> list[tuple[Row, Cell]]:
-    """Return the rows with a value in the column that ranks; a table has them in this order."""
+    """Return the rows with a value in the column that ranks, in the table's order: those that are
+    judged, the best first, then the others."""
     if not table.head:
         return []
     ranked = []
@@ -215,11 +217,11 @@ def ranked_rows(table: Table) -> list[tuple[Row, Cell]]:
 
 
 def comparison_of(row: Row) -> Against | None:
-    """Return how the row was compared with the baseline on the column that ranks; None if it was
-    not.
+    """Return the difference from the baseline with its interval, on the column that ranks; None if
+    there is none.
     """
     cell = row.cells[-1]
-    if cell is None or cell.against is None or cell.against.verdict is None:
+    if cell is None or cell.against is None or cell.against.se is None:
         return None
     return cell.against
 
@@ -234,8 +236,11 @@ BASELINE = "baseline"
 
 
 def verdict_word(row: Row, table: Table) -> str:
-    """Return better, worse, inconclusive, baseline or not tested; "" in a table without tests."""
-    if not table.has_verdicts:
+    """Return better, worse, inconclusive, baseline or not tested, or what a row stands for that is
+    not judged; "" in a table without comparisons."""
+    if row.stands and row.cells[-1] is not None:
+        return row.stands
+    if not table.comparisons:
         return ""
     if row.is_baseline:
         return BASELINE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from bench.compare.statistics.table import INCONCLUSIVE, Table
-from bench.compare.words.finding import best_rows, comparison_of, ranked_rows, verdict_of
+from bench.compare.statistics.table import FOR_COMPARISON, FOR_SCALE, INCONCLUSIVE, Table
+from bench.compare.words.finding import best_rows, verdict_of
 from bench.compare.words.names import baseline_name
 
 MAY_BE_BEST = "may be the best"
@@ -16,6 +16,12 @@ RIGHT = (
 )
 """How often all that a table says is true; docs/statistics.md has the simulation behind it, and
 worlds in which it is less."""
+
+STANDING = {
+    FOR_COMPARISON: "no question names the row; it has no verdict and no place in the finding",
+    FOR_SCALE: "nothing was trained or fitted here; the row has no verdict",
+}
+"""What a row stands for that is not judged."""
 
 
 def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
@@ -34,22 +40,24 @@ def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
         )
     cells = [cell for row in table.rows for cell in row.cells]
     if any(cell is not None and cell.spread for cell in cells):
-        compare = "; compare rows by the difference" if table.has_verdicts else ""
+        compare = "; compare rows by the difference" if table.comparisons else ""
         yield f"±: 95 % interval of a row's own mean{compare}"
     if table.tested is not None:
         rule = "Holm" if table.has_verdicts else "Hsu"
         count = table.tested.comparisons
         noun = "comparison" if count == 1 else "comparisons"
         yield f"{RIGHT} ({rule}, {count} {noun})"
-    effects = []
-    for row, _ in ranked_rows(table):
-        against = comparison_of(row)
-        if against is not None and against.mde:
+    effects: list[float] = []
+    for against in table.comparisons:
+        if against.mde:
             effects.append(against.mde)
     if effects:
         middle = " (median)" if len(effects) > 1 else ""
         size = f"{statistics.median(effects):.1f} points{middle}"
         yield f"the smallest difference this table would usually detect is {size}"
+    for word, meaning in STANDING.items():
+        if any(row.stands == word for row in table.rows):
+            yield f"{word}: {meaning}"
     yield from _columns(table)
 
 

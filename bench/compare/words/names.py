@@ -95,14 +95,15 @@ def baseline_name(table: Table) -> str:
 
 def versus(table: Table) -> str:
     """Return "vs SimCSE", the name of the column of differences; "" if no row was compared."""
-    if table.head is None or not table.has_verdicts:
+    if table.head is None or not table.comparisons:
         return ""
     return f"vs {baseline_name(table)}"
 
 
 def level_words(table: Table) -> str:
     """Return "[99.4 % CI]", the level of the intervals of differences; "" if nothing was tested."""
-    return f"[{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""
+    levels = [against.ci_level for against in table.comparisons if against.ci_level is not None]
+    return f"[{100 * levels[0]:.3g} % CI]" if levels else ""
 
 
 def column_name(table: Table) -> str:
@@ -138,12 +139,13 @@ def _joined(parts: Mapping[str, str]) -> str:
     return ", ".join(parts[key] for key in _ORDER if parts.get(key))
 
 
-_ORDER = ("sender", "suite", "setting", "backbone", "length", "chosen on", "protocol")
+_ORDER = ("sender", "suite", "question", "setting", "backbone", "length", "chosen on", "protocol")
 
 
 def _name_parts(table: Table) -> dict[str, str]:
     return {
         "suite": suite_name(table.suite),
+        "question": table.question if table.is_further else "",
         "sender": f"submitted by {table.sender}" if table.sender else "",
         **dict(_place_parts(table.setting, table.backbone, table.length)),
         "chosen on": f"chosen on {table.chosen_on}" if table.chosen_on else "",

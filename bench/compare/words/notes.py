@@ -68,7 +68,7 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
     tuning = _tuning_notes(table, records)
     usual_text = _usual_text(table, records)
     few = sum(row.untested == FEW_SEEDS for row in table.rows)
-    has_others = few < sum(row.seeds != (None,) for row in table.rows)
+    has_others = few < sum(row.seeds != (None,) and not row.stands for row in table.rows)
     rows = []
     for place, row in enumerate(table.rows):
         runs = [records[run] for run in row.runs]
@@ -77,7 +77,8 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
             notes.append(why_untested(row, table))
         notes += [*_vector_notes(row, runs), *scoring[place]]
         rows.append(replace(row, notes=tuple(notes)))
-    of_table = [*_checkpoint_notes(table, records), *_same_place_notes(table, records)]
+    of_table = [f"planned: {table.question}"] if table.question else []
+    of_table += [*_checkpoint_notes(table, records), *_same_place_notes(table, records)]
     shown = [records[run] for row in table.rows for run in row.runs]
     failed = [record for record in shown if record.error]
     if failed:

@@ -26,7 +26,7 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
             assert data[row.method][:4] == pytest.approx(expected, abs=1e-3)
             assert data[row.method][4] == one.verdict
     near = [(i, row) for i, row in enumerate(shown) if abs(row[1]) <= FAR]
-    assert len(near) == len(shown) - 1
+    assert near and "cls" not in data, "a row for scale has no verdict to show"
     close(marks(axes), [(row[1], i) for i, row in near])
     decided = [(row[1], i) for i, row in near if row[5] in ("better", "worse")]
     close(marks(axes, ACCENT), decided)

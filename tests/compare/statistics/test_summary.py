@@ -10,7 +10,7 @@ from factories import RAW_PROTOCOL, STS, family, record, sts_scores
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
-from bench.compare.baseline import with_baseline
+from bench.compare.questions import asked_tables
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.records import Code, CorpusUsed, RunRecord, Score
@@ -128,7 +128,7 @@ def test_runs_of_different_code_never_share_a_row() -> None:
 
 
 def compared(records: list[RunRecord], baseline: str | None = None) -> Table:
-    (table,) = with_baseline(summarise(records), baseline)
+    (table,) = asked_tables(summarise(records), (), baseline)
     return table
 
 
