@@ -16,6 +16,7 @@ from typing import Any
 from bench.base.errors import BenchError, UnknownName
 from bench.board.changes import Changes
 from bench.board.making import how_it_was_made
+from bench.board.matrix import Matrix, make_matrix
 from bench.board.tables import BoardTable, board_tables
 from bench.compare.claims import JudgedClaim, judge_claims
 from bench.compare.gain_sizes import SpreadOfRow, row_spreads
@@ -150,6 +151,11 @@ class Board:
         if table is None or not table.has_verdicts:
             return []
         return row_spreads(table, {run.record.run_id: run for run in self.runs})
+
+    @cached_property
+    def matrix(self) -> Matrix | None:
+        """Methods by suites, around the table that the finding is about."""
+        return make_matrix(self.tables)
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:

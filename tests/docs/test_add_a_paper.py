@@ -16,9 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "add-a-paper.md").read_text(encoding="utf-8")
 CONTENTS = "part\tshows\twhy\topen\ntable 1\tSTS scores\t\t\n"
-OURS = (
-    "method\tvariant\tours\tour_variant\tset\twhy_not\tdoubt\nmine\t\t\t\t\tnot a method here yet\t\n"
-)
+OURS = "method\tvariant\tours\tour_variant\tset\twhy_not\tdoubt\nmine\t\t\t\t\tnot a method here yet\t\n"
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,12 @@ from bench.board.pages.claims import claims_grids
 from bench.board.pages.engine import render_template
 from bench.board.pages.gain_sizes import gain_sizes_grid
 from bench.board.pages.intervals import drawn_rows
+from bench.board.pages.matrix import (
+    baseline_scores,
+    column_names,
+    matrix_groups,
+    open_cells,
+)
 from bench.board.pages.new_row import plan_to_copy
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
@@ -46,6 +52,8 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
     note = sentences(board.note or "")
     tables = [shown.table for shown in board.tables]
     main = main_table(tables)
+    anchors = row_anchors(board)
+    matrix = board.matrix
     return render_template(
         "board.html",
         board=board,
@@ -70,7 +78,12 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         known_numbers=known_numbers,
         number_texts=number_texts,
         legend_items=legend_items,
-        anchors=row_anchors(board),
+        anchors=anchors,
+        matrix=matrix,
+        matrix_columns=column_names(matrix) if matrix else [],
+        matrix_groups=matrix_groups(matrix, anchors) if matrix else [],
+        baseline_scores=baseline_scores(matrix) if matrix else [],
+        open_cells=open_cells(board, matrix, anchors) if matrix else [],
         plain_text=plain_text,
         citations={paper.name: paper.citation for paper in papers().values()},
         versus=versus,

@@ -47,6 +47,15 @@
   // On paper everything is unfolded.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
 
+  // An address inside what is folded unfolds it.
+  const unfold = () => {
+    const target = location.hash.length > 1 && !location.hash.includes("=") && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let one = target || null; one; one = one.parentElement) if (one.matches("details")) one.open = true;
+    if (target) target.scrollIntoView({ block: "nearest" });
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+
   const source = document.getElementById("board-data"), main = document.querySelector("main");
   if (!source) return;
   const data = JSON.parse(source.textContent);
