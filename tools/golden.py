@@ -111,7 +111,7 @@ OF_A_DIFFERENCE = ("difference", "se", "df", "ci_low", "ci_high", "ci_level", "p
 
 
 def compare() -> dict[str, Any]:
-    """Return "suite, protocol, setting, backbone, budget: row of backbone" -> its numbers and
+    """Return "suite, protocol, setting, backbone, budget, text: row of backbone" -> its numbers and
     verdict, of every table of the newest version.
     """
     from published_rows import NEWEST, compared
@@ -120,7 +120,7 @@ def compare() -> dict[str, Any]:
     found = {}
     for table in compared(str(NEWEST / "runs")):
         place = ", ".join(str(table[key]) for key in ("suite", "protocol", "setting", "backbone"))
-        place += f", {table['budget']}" if table["budget"] else ""
+        place += "".join(f", {table[key]}" for key in ("budget", "text") if table[key])
         for row in table["rows"]:
             numbers: dict[str, Any] = {key: row[key] for key in OF_A_ROW}
             numbers["values"] = {task: cell["values"] for task, cell in row["cells"].items()}

@@ -10,7 +10,7 @@ from bench.base.text import slug
 from bench.board.addresses import unused_name
 from bench.board.making import checkpoint_rule, count_values, machine_of
 from bench.compare.statistics.table import Row, Table
-from bench.compare.words.names import row_name
+from bench.compare.words.names import row_name, short_text
 from bench.records.record import RunRecord
 
 MEASURED = ("train_seconds", "peak_memory_bytes")
@@ -62,6 +62,8 @@ def _anchor(table: Table) -> str:
         table.protocol,
         table.chosen_on and f"on {table.chosen_on}",
         table.budget,
+        table.text and f"on {short_text(table.text)}",
+        table.question if table.is_further else None,
         table.sender and f"by {table.sender}",
     )
     return name or "table"

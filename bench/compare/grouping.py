@@ -1,11 +1,12 @@
-"""Which runs have tables of their own: those chosen on a set that is no development set, and those
-of a rare budget."""
+"""Which runs have tables of their own: those chosen on a set that is no development set, those of a
+rare budget, and those of a rare training text."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from bench.compare.statistics.terms import corpus_words
 from bench.records.record import RunRecord
 from bench.records.value_sources import search_of
 
@@ -13,6 +14,7 @@ DEV = ("dev", "validation", "valid", "val", "train")
 """Last words in the names of sets that no score is taken of."""
 
 UNNAMED = "a set that was not recorded"
+UNNAMED_TEXT = "a text that was not recorded"
 
 
 def chosen_on(record: RunRecord) -> str:
@@ -61,6 +63,43 @@ def rarer_budgets(
         if budget not in ("", usual[record.setting, record.backbone_name]):
             rarer[record.run_id] = budget
     return rarer
+
+
+Place = tuple[str, str, str]
+"""Setting and backbone, and the budget if it is a rarer one."""
+
+
+def usual_texts(records: Iterable[RunRecord], rarer: Mapping[str, str]) -> dict[Place, str | None]:
+    """Return the text that most of the trained runs of a place have, by its sha256. ``rarer``: the
+    rarer budgets, by run id."""
+    counts: dict[Place, Counter[str | None]] = {}
+    for record in records:
+        if record.setting != "none":
+            place = _place(record, rarer)
+            counts.setdefault(place, Counter())[record.provenance.corpus.sha256] += 1
+    usual = {}
+    for place, texts in counts.items():
+        usual[place] = min(texts, key=lambda text: (-texts[text], text or ""))
+    return usual
+
+
+def rarer_texts(
+    records: Iterable[RunRecord], rarer: Mapping[str, str], usual: Mapping[Place, str | None]
+) -> dict[str, str]:
+    """Run id -> name of the training text, of the runs that were trained on another text than is
+    ``usual`` for their place."""
+    others = {}
+    for record in records:
+        if record.setting == "none":
+            continue
+        text = record.provenance.corpus.sha256
+        if text != usual[_place(record, rarer)]:
+            others[record.run_id] = corpus_words(record) or UNNAMED_TEXT
+    return others
+
+
+def _place(record: RunRecord, rarer: Mapping[str, str]) -> Place:
+    return record.setting, record.backbone_name, rarer.get(record.run_id, "")
 
 
 def _budget(record: RunRecord) -> str:

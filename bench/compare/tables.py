@@ -5,19 +5,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bench.base.errors import BenchError
 from bench.compare.costs import with_costs
 from bench.compare.differences import refuse_differences
-from bench.compare.grouping import chosen_on, rarer_budgets, usual_budgets
+from bench.compare.grouping import (
+    UNNAMED_TEXT,
+    Place,
+    chosen_on,
+    rarer_budgets,
+    rarer_texts,
+    usual_budgets,
+    usual_texts,
+)
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.questions import asked_tables, questions_of
 from bench.compare.senders import sender_of
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
+from bench.compare.statistics.terms import corpus_words
 from bench.compare.trained_with import with_values
+from bench.compare.words.names import short_text
 from bench.compare.words.notes import with_notes
 from bench.records.copies import distinct_runs
 from bench.records.names import text_of
@@ -62,8 +72,8 @@ def make_tables(
     for record in records.values():
         by_sender.setdefault(sender_of(record), []).append(record)
     own_records = by_sender.pop("", [])
-    budgets = usual_budgets(own_records)
-    own = _summarised(own_records, together, tasks, budgets)
+    usual = Usual.of(own_records)
+    own = _summarised(own_records, together, tasks, usual)
     if not any(record.scores for record in records.values()):
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     own = asked_tables(own, questions_of(_of(by_id, own_records)), baseline)
@@ -71,7 +81,7 @@ def make_tables(
         refuse_differences(own, records)
     made = [with_notes(judge(table, by_id), own, records) for table in own]
     for sender, theirs in sorted(by_sender.items()):
-        sent = _summarised(theirs, together, tasks, usual_budgets(theirs) | budgets)
+        sent = _summarised(theirs, together, tasks, usual.else_of(theirs))
         sent = asked_tables(sent, questions_of(_of(by_id, theirs)), None)
         sent = [replace(table, sender=sender) for table in sent]
         made += [with_notes(judge(table, by_id), sent, records) for table in sent]
@@ -126,50 +136,90 @@ def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
             table.protocol,
             table.chosen_on,
             table.budget,
+            bool(table.text),
+            table.text,
             table.is_further,
         )
 
     return sorted(tables, key=order)
 
 
+@dataclass(frozen=True)
+class Usual:
+    """The budget and the training text that the tables of a setting and backbone have if nothing
+    else is said."""
+
+    budgets: Mapping[tuple[str, str], str]
+    texts: Mapping[Place, str | None]
+
+    @classmethod
+    def of(cls, records: Sequence[RunRecord]) -> Usual:
+        """Return those of most of these runs."""
+        budgets = usual_budgets(records)
+        return cls(budgets, usual_texts(records, rarer_budgets(records, budgets)))
+
+    def else_of(self, records: Sequence[RunRecord]) -> Usual:
+        """Return these, and those of other runs where there are none."""
+        budgets = {**usual_budgets(records), **self.budgets}
+        texts = usual_texts(records, rarer_budgets(records, budgets))
+        return Usual(budgets, {**texts, **self.texts})
+
+
 def _summarised(
-    records: Sequence[RunRecord],
-    together: bool,
-    tasks: tuple[str, ...],
-    usual: Mapping[tuple[str, str], str],
+    records: Sequence[RunRecord], together: bool, tasks: tuple[str, ...], usual: Usual
 ) -> list[Table]:
     """Make the tables of one sender's runs, before anything is compared.
 
-    A run without training is as long as any budget, so it has a row next to the runs of each.
+    A run without training is as long as any budget, so it has a row next to the runs of each; one
+    that fits something, next to those of its text.
     """
     by_id = {record.run_id: record for record in records}
-    rarer = {} if together else rarer_budgets(records, usual)
-    groups: dict[tuple[str, str], list[RunRecord]] = {}
+    budgets: Mapping[str, str] = {}
+    texts: Mapping[str, str] = {}
+    if not together:
+        budgets = rarer_budgets(records, usual.budgets)
+        texts = rarer_texts(records, budgets, usual.texts)
+    groups: dict[tuple[str, str, str], list[RunRecord]] = {}
     for record in records:
-        groups.setdefault((chosen_on(record), rarer.get(record.run_id, "")), []).append(record)
-    untrained = [record for record in groups.get(("", ""), []) if record.setting == "none"]
-    longer = []
-    for (name, budget), group in groups.items():
-        if budget and not name:
-            longer += group
-    several_lengths = set()
-    for record in records:
-        if record.run_id in rarer:
-            several_lengths.add((record.setting, record.backbone_name))
+        run_id = record.run_id
+        key = chosen_on(record), budgets.get(run_id, ""), texts.get(run_id, "")
+        groups.setdefault(key, []).append(record)
+    untrained = [record for record in groups.get(("", "", ""), []) if record.setting == "none"]
+    elsewhere = []
+    for (name, *other), group in groups.items():
+        if any(other) and not name:
+            elsewhere += group
+    # what the tables of a setting and backbone differ in is in their names
+    lengths = {(by_id[run].setting, by_id[run].backbone_name) for run in budgets}
+    several_texts = {(by_id[run].setting, by_id[run].backbone_name) for run in texts}
     made = []
-    for (name, budget), group in sorted(groups.items()):
+    for (name, budget, text), group in sorted(groups.items()):
+        is_own = bool(budget or text) and not name
         tables = summarise(
             group,
             together=together,
             tasks=tasks,
-            untrained=untrained if budget and not name else (),
-            elsewhere=longer if not budget and not name else (),
+            untrained=untrained if is_own else (),
+            elsewhere=() if is_own or name else elsewhere,
         )
         for table in tables:
             place = (table.setting, table.backbone)
-            length = budget
-            if not budget and place in several_lengths:
-                length = usual[place]
-            table = replace(table, chosen_on=name, budget=budget, length=length)
+            table = replace(table, chosen_on=name, budget=budget, text=text)
+            if place in lengths:
+                table = replace(table, length=budget or usual.budgets[place])
+            if place in several_texts:
+                table = replace(table, trained_on=_text_name(table, by_id))
             made.append(with_values(table, by_id))
     return made
+
+
+def _text_name(table: Table, records: Mapping[str, RunRecord]) -> str:
+    """Return the name of the text that the rows of a table were trained on, as short as a row has
+    it."""
+    if table.text:
+        return short_text(table.text)
+    names = []
+    for row in table.rows:
+        if row.setting != "none":
+            names.append(corpus_words(records[row.runs[0]]) or UNNAMED_TEXT)
+    return short_text(names[0]) if names else ""

@@ -140,7 +140,7 @@ def test_five_kinds_of_differences_are_told_and_recipe_values_stand_below() -> N
     vectors = record("glove-avg", None, setting="none")
     file = RecipeValue(value="glove.6B.50d.txt", source="--set")
     vectors = structs.replace(vectors, recipe={"vectors": file})
-    (table,) = make_tables(unwritten_runs(*usual, *other, vectors))
+    (table,) = make_tables(unwritten_runs(*usual, *other, vectors), together=True)
     assert {one.name: one.notes for one in table.rows} == {
         "simcse": (),
         "promcse": ("trained on other sentences",),

@@ -90,6 +90,7 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
                 (
                     table.suite,
                     table.budget,
+                    table.text,
                     table.protocol,
                     table.metric,
                     table.columns,

@@ -41,7 +41,8 @@ def summarise(
     """Group finished records into tables.
 
     Untrained runs go into the unsupervised table of their backbone if there is one, as in the
-    papers; other untrained runs, such as finished encoders, share one table. ``together``: put all
+    papers, and if they fit something, of their text; other untrained runs, such as finished
+    encoders, share one table. ``together``: put all
     settings and backbones into one table. ``tasks``: only these columns; the table ranks by a
     single one. ``untrained``: further untrained records, which join the unsupervised tables of
     their backbone and have no table of their own. ``elsewhere``: records of other lengths; if their
@@ -49,18 +50,14 @@ def summarise(
     not.
     """
     scored = []
-    trained = set()
     for record in records:
-        if record.status != "finished":
-            continue
-        for key, scores in by_protocol(record).items():
-            scored.append((key, record, scores))
-            if record.setting == "unsupervised":
-                trained.add((key, record.backbone_name))
+        if record.status == "finished":
+            scored += [(key, record, scores) for key, scores in by_protocol(record).items()]
+    trained = _unsupervised(record for _, record, _ in scored)
     tabled = _unsupervised(elsewhere)
     for record in untrained:
         for key, scores in by_protocol(record).items():
-            if record.status == "finished" and (key, record.backbone_name) in trained:
+            if record.status == "finished" and _stands_with(record, key, trained):
                 scored.append((key, record, scores))
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
     for key, record, scores in scored:
@@ -70,9 +67,9 @@ def summarise(
             setting, backbone = "", ""
         elif record.setting != "none":
             setting, backbone = record.setting, record.backbone_name
-        elif (key, record.backbone_name) in trained:
+        elif _stands_with(record, key, trained):
             setting, backbone = "unsupervised", record.backbone_name
-        elif (key, record.backbone_name) in tabled:
+        elif _stands_with(record, key, tabled):
             continue
         else:
             setting, backbone = "none", ""
@@ -81,13 +78,27 @@ def summarise(
     return tuple(replace(table, together=together) for table in made)
 
 
-def _unsupervised(records: Iterable[RunRecord]) -> set[tuple[tuple[str, str], str]]:
-    """Return the protocol and backbone of each unsupervised table that these records have."""
-    found = set()
+Texts = Mapping[tuple[tuple[str, str], str], set[str | None]]
+"""Protocol and backbone of an unsupervised table -> the texts that its rows were trained on."""
+
+
+def _unsupervised(records: Iterable[RunRecord]) -> Texts:
+    """Return the unsupervised tables that these records have."""
+    found: dict[tuple[tuple[str, str], str], set[str | None]] = {}
     for record in records:
         if record.status == "finished" and record.setting == "unsupervised":
-            found |= {(key, record.backbone_name) for key in by_protocol(record)}
+            for key in by_protocol(record):
+                texts = found.setdefault((key, record.backbone_name), set())
+                texts.add(record.provenance.corpus.sha256)
     return found
+
+
+def _stands_with(record: RunRecord, key: tuple[str, str], tables: Texts) -> bool:
+    """Say if an untrained run stands in one of these tables: one that fits a text, with rows that
+    were trained on it."""
+    texts = tables.get((key, record.backbone_name))
+    text = record.provenance.corpus.sha256
+    return texts is not None and (text is None or text in texts)
 
 
 def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:

@@ -236,6 +236,10 @@ class Table:
     budget: str = ""
     # the budget of its rows, if the runs of its setting and backbone have several; else ""
     length: str = ""
+    # the training text of its rows, if most runs of its setting, backbone and budget have another
+    text: str = ""
+    # the name of its training text, if the runs of its setting and backbone have several; else ""
+    trained_on: str = ""
     # who submitted all of its runs; "" for the publisher's own
     sender: str = ""
     # True if it mixes all settings and backbones

@@ -71,9 +71,14 @@ def _difference(key: str, value: str, namesakes: Sequence[Row]) -> str:
     row needs it."""
     if key != CORPUS:
         return f"{key} {value}"
-    short = SUFFIXES.sub("", value)
+    short = short_text(value)
     others = {dict(row.differs).get(CORPUS, value) for row in namesakes} - {value}
-    return value if short in {SUFFIXES.sub("", other) for other in others} else short
+    return value if short in {short_text(other) for other in others} else short
+
+
+def short_text(name: str) -> str:
+    """Return the name of a training text without the suffix of a file and without its hash."""
+    return SUFFIXES.sub("", name.partition("@")[0])
 
 
 def _are_told_by_values(namesakes: Sequence[Row]) -> bool:
@@ -139,7 +144,10 @@ def _joined(parts: Mapping[str, str]) -> str:
     return ", ".join(parts[key] for key in _ORDER if parts.get(key))
 
 
-_ORDER = ("sender", "suite", "question", "setting", "backbone", "length", "chosen on", "protocol")
+_ORDER = (
+    *("sender", "suite", "question", "setting", "backbone", "length", "text"),
+    *("chosen on", "protocol"),
+)
 
 
 def _name_parts(table: Table) -> dict[str, str]:
@@ -148,6 +156,7 @@ def _name_parts(table: Table) -> dict[str, str]:
         "question": table.question if table.is_further else "",
         "sender": f"submitted by {table.sender}" if table.sender else "",
         **dict(_place_parts(table.setting, table.backbone, table.length)),
+        "text": f"trained on {table.trained_on}" if table.trained_on else "",
         "chosen on": f"chosen on {table.chosen_on}" if table.chosen_on else "",
         "protocol": table.protocol,
     }
