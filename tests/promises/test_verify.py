@@ -434,7 +434,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], bool, str]] = {
     "predictions": (predictions, True, "its predictions give"),
     "predictions, old manifest": (predictions, False, "predictions.parquet"),
     "gold, score, hashes": (gold, True, "'gold'"),
-    "predictions, and the record follows": (blended, True, "STS12"),
+    "predictions, and the record follows": (blended, True, "its scores give"),
     "learning rate": (recipe("learning_rate", 1e-3), True, "fingerprint"),
     "hash of the training text": (of_provenance(corpus), True, "fingerprint"),
     "hash of the data": (of_provenance(data), True, "data"),
@@ -487,11 +487,19 @@ def some_of_newest(made_once: Any) -> Path:
         newest = max(out.glob("v[0-9]*"), key=lambda version: int(version.name[1:]))
         shutil.copy(newest / "predictions.parquet", folder)
         chosen = max(_choices(newest), key=lambda rows: sum(map(len, rows)))
-        suites = set()
+        suites = set[str]()
         for run in (newest / "runs" / name for row in chosen for name in row):
             shutil.copytree(run, folder / "runs" / run.name)
             suites.update(one["suite"] for one in record(run)["scores"])
-        words = ["publish", "--runs", folder / "runs", "--out", folder / "boards", "--note", ""]
+        words: list[str | Path] = [
+            "publish",
+            "--runs",
+            folder / "runs",
+            "--out",
+            folder / "boards",
+            "--note",
+            "",
+        ]
         for suite in sorted(suites - {"sts"}):
             words += ["--leave-out", suite]
         bench(*words, cwd=folder)
@@ -557,9 +565,9 @@ def test_what_nobody_can_see_is_not_claimed(
     assert {name: seen[name] for name in UNSEEN if seen[name]} == {}
     shutil.copytree(some_of_newest, tmp_path / "v1")
     blended(tmp_path / "v1")
-    words = ["publish", "--runs", tmp_path / "v1" / "runs", "--out", tmp_path / "boards"]
-    bench(*words, "--note", "", cwd=tmp_path)
-    done = bench("verify", tmp_path / "boards" / "v1", cwd=tmp_path)
+    out = tmp_path / "boards"
+    bench("publish", "--runs", tmp_path / "v1" / "runs", "--out", out, "--note", "", cwd=tmp_path)
+    done = bench("verify", out / "v1", cwd=tmp_path)
     assert "nothing differs" in done.out
 
 

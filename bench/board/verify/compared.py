@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container
+from os.path import commonprefix
 from typing import Any
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-9
 """Libraries of linear algebra add in different orders; a millionth of a point is not a difference.
 """
+
+SHOWN, BEFORE = 60, 20
+"""Characters of a text that are shown, and how many of them are before the first that differs."""
 
 
 def close(written: Any, again: Any) -> bool:
@@ -45,9 +49,19 @@ def first_difference(
             is_same = close(written, again)
         if is_same:
             return ""
-        return f"{path}: {str(written)[:60]} is recorded, {source} give {str(again)[:60]}"
+        shown, given = _apart(str(written), str(again))
+        return f"{path}: {shown} is recorded, {source} give {given}"
     for at, written_part, part_again in pairs:
         difference = first_difference(written_part, part_again, at, source, ignored)
         if difference:
             return difference
     return ""
+
+
+def _apart(one: str, other: str) -> tuple[str, str]:
+    """Cut two texts to the part in which they differ first."""
+    if max(len(one), len(other)) <= SHOWN:
+        return one, other
+    start = max(0, len(commonprefix([one, other])) - BEFORE)
+    before = "..." if start else ""
+    return before + one[start:][:SHOWN], before + other[start:][:SHOWN]

@@ -204,16 +204,13 @@ def _table_difference(written: dict[str, Any] | None, again: dict[str, Any] | No
         return "the runs give this table, and it is missing"
     if again is None:
         return "the runs do not give this table"
-    difference = first_difference(written, again, "table", SCORES, (*WORDS, "rows"))
-    if difference:
-        return difference
     if len(written["rows"]) != len(again["rows"]):
         return f"{len(written['rows'])} rows are recorded, its runs give {len(again['rows'])}"
     for before, now in zip(written["rows"], again["rows"], strict=True):
         difference = first_difference(_numbers(before), _numbers(now), now["name"], SCORES, WORDS)
         if difference:
             return difference
-    return ""
+    return first_difference(written, again, "table", SCORES, (*WORDS, "rows"))
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, Any]:
