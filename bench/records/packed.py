@@ -82,8 +82,9 @@ class Packed:
         columns = zip(*self.rows, strict=True)
         arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
         table = pa.table(arrays, names=COLUMNS)
+        # level 11 saves an eighth of the bytes, and takes fifteen times as long
         parquet.write_table(
-            table, path, compression="brotli", compression_level=11, use_dictionary=REPEATED
+            table, path, compression="brotli", compression_level=9, use_dictionary=REPEATED
         )
 
 
