@@ -151,9 +151,11 @@ def find_packed(path: Path) -> tuple[Path, Path] | None:
     """Find the version that holds ``path``, and its file of predictions, which may have to be
     fetched. None for other paths.
     """
-    for version in list(path.absolute().parents)[:DEPTH]:
+    above = list(path.absolute().parents)[:DEPTH]
+    for version in above:
         if is_plain_file(version / NAME):
             return version, version / NAME
+    for version in above:
         with contextlib.suppress(DataDamaged):  # check_manifest reports it
             manifest = read_manifest(version)
             if manifest is not None and manifest.predictions_url is not None:
