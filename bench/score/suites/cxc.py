@@ -67,7 +67,7 @@ def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
 
 @lru_cache(maxsize=len(CXC_PROTOCOLS))
 def _draws(protocol: str, query: bytes, gold: bytes) -> tuple[Draw, ...]:
-    """Draw once for all models, which takes as long as the correlations of one. At most 100 MB."""
+    """Draw once for all models, which takes as long as the correlations of one. 50 MB."""
     drawn = CXC_PROTOCOLS[protocol].drawn(np.frombuffer(query, np.int64))
     return tuple(rank_gold(np.frombuffer(gold), drawn))
 
