@@ -61,21 +61,27 @@ def check_tables(folder: Path) -> RunReport:
         version = read_version(folder)
     except DataDamaged as error:
         return RunReport(TABLES, [Finding("tables", TABLES, DIFFERS, error.message)], "published")
-    runs, findings = _listed_runs(version)
-    findings += _check_seeds(version, runs)
-    findings += _check_judged(version, runs)
+    findings: list[Finding] = []
+    try:
+        runs = _read_listed(version, findings)
+        findings += _check_seeds(version, runs)
+        findings += _check_judged(version, runs)
+    except Exception as error:  # a file may be wrong in ways that nobody thought of
+        why = error.message if isinstance(error, BenchError) else one_line(error)
+        findings.append(Finding("tables", TABLES, DIFFERS, f"it cannot be judged again: {why}"))
     return RunReport(TABLES, findings, "published")
 
 
-def _listed_runs(version: Version) -> tuple[dict[str, Run], list[Finding]]:
-    """Return the listed runs that can be read, and one finding on each run that is listed or there."""
+def _read_listed(version: Version, findings: list[Finding]) -> dict[str, Run]:
+    """Return the listed runs that can be read. ``findings`` get one on each run that is listed or
+    there."""
     store = RunsFolder(version.folder / RUNS)
     listed = {run.run_id for run in version.runs}
     for table in version.tables:
         for row in table["table"]["rows"]:
             listed.update(row["runs"])
-    there = {path.name for path in store.path.glob("*")}
-    runs, findings = {}, []
+    there = {path.name for path in store.path.glob("[!.]*")}
+    runs = {}
     for run_id in sorted(listed | there):
         why = ""
         if run_id not in there:
@@ -87,7 +93,7 @@ def _listed_runs(version: Version) -> tuple[dict[str, Run], list[Finding]]:
             continue
         with contextlib.suppress(BenchError):  # the report on the run says it
             runs[run_id] = Run(store.read(run_id), store.folder(run_id))
-    return runs, findings
+    return runs
 
 
 def _check_seeds(version: Version, runs: Mapping[str, Run]) -> Iterator[Finding]:
@@ -137,15 +143,11 @@ def _check_judged(version: Version, runs: Mapping[str, Run]) -> Iterator[Finding
         return
     try:
         board = _judge_again(version, judged, runs)
-        again = json.loads(board_json(board))
-        written = json.loads(read_plain_file(version.folder / TABLES, TABLES_BYTES))
     except NotChecked as reason:
         yield Finding("tables", TABLES, UNCHECKED, str(reason))
         return
-    except Exception as error:  # a file may be wrong in ways that nobody thought of
-        why = error.message if isinstance(error, BenchError) else one_line(error)
-        yield Finding("tables", TABLES, DIFFERS, f"it cannot be judged again: {why}")
-        return
+    again = json.loads(board_json(board))
+    written = json.loads(read_plain_file(version.folder / TABLES, TABLES_BYTES))
     for key in ("answer", "date", "runs"):
         arguments = written.get(key), again[key], key, "its runs", WORDS
         yield make_finding("tables", key, first_difference, *arguments)
@@ -195,8 +197,8 @@ def _compare_tables(written: Mapping[str, Any], again: Mapping[str, Any]) -> Ite
     now = {shown["anchor"]: shown["table"] for shown in again["tables"]}
     for anchor in [*now, *(name for name in before if name not in now)]:
         yield make_finding("tables", anchor, _table_difference, before.get(anchor), now.get(anchor))
-    if list(before) != list(now):
-        yield Finding("tables", TABLES, DIFFERS, "its tables are in another order")
+    if [shown["anchor"] for shown in written["tables"]] != list(now):
+        yield Finding("tables", TABLES, DIFFERS, "its tables are others, or in another order")
 
 
 def _table_difference(written: dict[str, Any] | None, again: dict[str, Any] | None) -> str:
