@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import html
 import io
 import json
 import re
@@ -17,6 +16,7 @@ from typing import Any
 from bench.base.errors import BenchError, DataDamaged, one_line
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.base.foreign_text import escape_markdown
+from bench.base.markup import html_text
 from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.base.text import list_names
 from bench.board.board import Board, build_board
@@ -259,8 +259,7 @@ def _page_difference(folder: Path, board: Board) -> str:
     page = _read_text(folder / "index.html")
     finding = find([shown.table for shown in board.tables])
     headings = re.findall(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)
-    text = html.unescape(page)
-    if [html.unescape(one) for one in headings] == [finding.claim] and finding.details in text:
+    if headings == [html_text(finding.claim)] and html_text(finding.details) in page:
         return ""
     return f"its heading is not what its tables give: {board.answer}"
 
