@@ -86,6 +86,10 @@ class Board:
     changes: Changes | None = None
     # topic -> how the version was made
     made: Mapping[str, str] = field(default_factory=dict)
+    # the row that the others are compared with, as it was asked for; None: simcse
+    baseline: str | None = None
+    # the budget of the tables that come first, as it was asked for
+    main_budget: str = ""
     # the question and the plan to answer it, in Markdown
     plan: bytes | None = None
     # searches that found recipe values of own runs
@@ -320,6 +324,8 @@ def build_board(
         left_out=tuple(replaced),
         tables=tables,
         made=how_it_was_made(version, dating, by_sender, own_tables),
+        baseline=baseline,
+        main_budget=main_budget,
     )
 
 

@@ -24,6 +24,9 @@ KINDS = (
     "fingerprint",
     "files",
     "encoding",
+    "runs",
+    "seeds",
+    "tables",
 )
 """The subjects of findings, in the order of their counts."""
 
