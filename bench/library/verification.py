@@ -90,7 +90,7 @@ def verify_runs(
         plugins: Python files with suites or methods, and Method classes.
 
     Returns:
-        One report on each run, and two on each version: its files and its tables.
+        One report on each run, and two on each version, of its files and of its tables.
 
     Raises:
         BenchError: If there is no run.

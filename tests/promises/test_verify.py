@@ -144,7 +144,7 @@ def interval(version: Path) -> None:
 
 
 def mark(version: Path) -> None:
-    edit_rows(version, lambda row: row.update(may_be_best=True))
+    edit_rows(version, lambda row: row.update(may_be_best=not row["may_be_best"]))
 
 
 def cell(version: Path) -> None:
