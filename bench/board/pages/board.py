@@ -30,7 +30,7 @@ from bench.board.pages.words import plain_text
 from bench.board.tables import BoardTable, board_tables
 from bench.compare.forms.scores import NUMBERS, number_texts, trained_with_grid
 from bench.compare.statistics.table import Row, Table
-from bench.compare.words.finding import find, main_table, verdict_word
+from bench.compare.words.finding import find, main_table, table_finding, verdict_word
 from bench.compare.words.legend import legend
 from bench.compare.words.names import (
     SEVERAL,
@@ -89,6 +89,7 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         versus=versus,
         level_words=level_words,
         verdict_word=verdict_word,
+        table_finding=table_finding,
         drawn_rows=drawn_rows,
         remarks=partial(remarks_on, board),
         figures=figures,

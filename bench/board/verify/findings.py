@@ -23,6 +23,7 @@ KINDS = (
     "checkpoint",
     "fingerprint",
     "files",
+    "links",
     "encoding",
     "runs",
     "seeds",

@@ -76,6 +76,7 @@
     }
     return table;
   });
+  const headline = document.querySelector("h1"), ownHeadline = headline.textContent;
   const baseOf = (table) => table.rows.find((one) => one.baseline);
 
   // --- the state, and the address that holds it ---
@@ -133,6 +134,9 @@
       table.body.querySelectorAll("td > a").forEach((link) => (link.tabIndex = -1)); // Tab reaches one number of a table
       (table.shown[0]?.row.querySelector("td > a") ?? {}).tabIndex = 0;
     }
+    // The headline is the finding of the first table that is shown, and says of which if it is another than the page's own.
+    const first = tables.find((table) => !table.section.hidden);
+    if (first) headline.textContent = first === tables[0] ? ownHeadline : first.finding;
     for (const figure of document.querySelectorAll("figure[data-suites]")) {
       const suites = figure.dataset.suites.split(" ").filter(Boolean);
       figure.hidden = state.suite !== "all" && suites.length > 0 && !suites.includes(state.suite);
