@@ -9,6 +9,7 @@ from published import hostile_site, site  # noqa: F401 - fixtures
 
 from bench.base.findings import AGREES
 from bench.board.verify.tables import check_tables
+from bench.compare.rule import EARLIER, RULE
 
 
 @pytest.mark.slow
@@ -19,3 +20,8 @@ def test_what_was_published_is_judged_the_same(name: str, request: pytest.Fixtur
     report = check_tables(version)
     assert [finding for finding in report.findings if finding.outcome != AGREES] == []
     assert report.count("tables") > 10
+
+
+def test_each_earlier_rule_has_the_commit_that_judges_by_it() -> None:
+    """A version of such a rule is told where to go."""
+    assert list(EARLIER) == list(range(1, RULE))

@@ -15,6 +15,7 @@ from msgspec import structs
 from scored_run import finished_run, predictions
 
 from bench.base.findings import AGREES, Finding
+from bench.board.publish.version_files import SCHEMA
 from bench.board.verify.findings import RunReport
 from bench.board.verify.tables import check_tables
 from bench.board.verify.verified import report_grids
@@ -159,7 +160,7 @@ def test_tables_that_are_none(store: RunsFolder, change: dict[str, object]) -> N
     (version / "records").rename(version / "runs")
     ids = [path.name for path in sorted((version / "runs").iterdir())]
     content = {
-        "schema": "bench.board/4",
+        "schema": SCHEMA,
         "date": "2026-11-28",
         "title": "",
         "note": None,
