@@ -95,7 +95,9 @@ def detail(version: Path) -> None:
 def headline(version: Path) -> None:
     path = version / "README.md"
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("last avg beats", "PromCSE beats"), encoding="utf-8")
+    changed = text.replace("PromCSE is not trained", "PromCSE beats SimCSE")
+    assert changed != text
+    path.write_text(changed, encoding="utf-8")
 
 
 def no_manifest(version: Path) -> None:
