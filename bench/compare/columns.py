@@ -99,7 +99,8 @@ def _column(
                 )
         answers.append(known if len(known) == len(tasks) else None)
     values = [cell.values for cell in having.values()]
-    random = [cell.seeds != (None,) for cell in having.values()]
+    # nothing of a start was learned: its seeds say nothing of those of trained rows
+    random = [cell.seeds != (None,) and not table.rows[i].is_start for i, cell in having.items()]
     seeds = [cell.seeds for cell in having.values()]
     texts = [texts[i] for i in having]
     try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from bench.compare.statistics.rows import is_start
 from bench.compare.statistics.terms import corpus_words
 from bench.records.record import RunRecord
 from bench.records.value_sources import search_of
@@ -44,6 +45,8 @@ def usual_budgets(records: Iterable[RunRecord]) -> dict[tuple[str, str], str]:
     """Return (setting, backbone) -> the budget that most runs have; "" for none."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for record in records:
+        if is_start(record):
+            continue
         place = (record.setting, record.backbone_name)
         counts.setdefault(place, Counter())[_budget(record)] += 1
     return {place: budgets.most_common(1)[0][0] for place, budgets in counts.items()}
@@ -60,8 +63,9 @@ def rarer_budgets(
     rarer = {}
     for record in records:
         budget = _budget(record)
-        if budget not in ("", usual[record.setting, record.backbone_name]):
-            rarer[record.run_id] = budget
+        if is_start(record) or budget in ("", usual[record.setting, record.backbone_name]):
+            continue
+        rarer[record.run_id] = budget
     return rarer
 
 
@@ -74,7 +78,7 @@ def usual_texts(records: Iterable[RunRecord], rarer: Mapping[str, str]) -> dict[
     rarer budgets, by run id."""
     counts: dict[Place, Counter[str | None]] = {}
     for record in records:
-        if record.setting != "none":
+        if record.setting != "none" and not is_start(record):
             place = _place(record, rarer)
             counts.setdefault(place, Counter())[record.provenance.corpus.sha256] += 1
     usual = {}
@@ -90,7 +94,7 @@ def rarer_texts(
     ``usual`` for their place."""
     others = {}
     for record in records:
-        if record.setting == "none":
+        if record.setting == "none" or is_start(record):
             continue
         text = record.provenance.corpus.sha256
         if text != usual[_place(record, rarer)]:

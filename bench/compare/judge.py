@@ -19,6 +19,7 @@ import numpy as np
 
 from bench.compare.columns import Columns, read_columns, scores_in_table
 from bench.compare.rule import Verdicts, apply_rule
+from bench.compare.starts import with_starts
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import Differences
 from bench.compare.statistics.protocols import prediction_hashes
@@ -32,6 +33,7 @@ from bench.compare.statistics.table import (
     Spread,
     Table,
     Tested,
+    by_standing,
 )
 from bench.compare.words.names import baseline_name
 from bench.records.run import Run
@@ -98,11 +100,12 @@ def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Ta
     for i in same:
         if not why.get(i, "-"):
             why[i] = f"same predictions as {baseline_name(table)}"
+    known_M = np.array([not why[i] for i in places])
+    table = with_starts(table, head, places, known_M.tolist(), runs)
     rows = []
     for i, row in enumerate(table.rows):
         reason = "" if row.stands else why.get(i, f"no value of {table.head}")
         rows.append(replace(row, untested=reason))
-    known_M = np.array([not why[i] for i in places])
     tested_M = known_M & np.array([not table.rows[i].stands for i in places])
     if base is not None and not tested_M[base]:
         base = None
@@ -121,14 +124,14 @@ def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Ta
         compared = _compared(head, base, difference, place, verdicts.critical, verdict)
         rows[i] = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=compared))
     if not verdicts.comparisons:
-        return replace(table, rows=tuple(rows))
+        return replace(table, rows=by_standing(rows))
     if base_row is not None and base is not None:
         for i in same:
             if not rows[i].stands:
                 rows[i] = replace(rows[i], may_be_best=rows[base_row].may_be_best)
     return replace(
         table,
-        rows=tuple(rows),
+        rows=by_standing(rows),
         tested=Tested(
             rows=int(tested_M.sum()),
             comparisons=verdicts.comparisons,

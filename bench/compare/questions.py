@@ -15,7 +15,7 @@ from bench.base.errors import BenchError, UnknownName
 from bench.base.reading import PLAN_BYTES, read_plain_file
 from bench.base.text import list_names
 from bench.compare.baseline import compare_with_baseline, find_row
-from bench.compare.statistics.table import FOR_COMPARISON, FOR_SCALE, Row, Table
+from bench.compare.statistics.table import FOR_COMPARISON, FOR_SCALE, Row, Table, by_standing
 from bench.records.names import PLAN
 from bench.records.question import Question
 from bench.records.run import Run
@@ -145,5 +145,4 @@ def with_family(table: Table, planned: Sequence[tuple[str, ...]]) -> Table:
             elif planned:
                 stands = FOR_COMPARISON
         rows.append(replace(row, stands=stands))
-    order = ("", FOR_COMPARISON, FOR_SCALE)
-    return replace(table, rows=tuple(sorted(rows, key=lambda row: order.index(row.stands))))
+    return replace(table, rows=by_standing(rows))

@@ -23,6 +23,7 @@ from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.questions import asked_tables, questions_of
 from bench.compare.senders import sender_of
+from bench.compare.statistics.rows import is_start
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.compare.statistics.terms import corpus_words
@@ -184,7 +185,11 @@ def _summarised(
         run_id = record.run_id
         key = chosen_on(record), budgets.get(run_id, ""), texts.get(run_id, "")
         groups.setdefault(key, []).append(record)
-    untrained = [record for record in groups.get(("", "", ""), []) if record.setting == "none"]
+    untrained = [
+        record
+        for record in groups.get(("", "", ""), [])
+        if record.setting == "none" or is_start(record)
+    ]
     elsewhere = []
     for (name, *other), group in groups.items():
         if any(other) and not name:

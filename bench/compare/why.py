@@ -13,11 +13,12 @@ from statistics import stdev
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import plural
 from bench.compare.baseline import find_row
+from bench.compare.formatting import with_interval
 from bench.compare.judge import head_column
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import EQUAL, Differences
 from bench.compare.statistics.seed_variance import SeedVariances
-from bench.compare.statistics.table import ALPHA, WORSE, Against, Cell, Row, Table
+from bench.compare.statistics.table import ALPHA, NOT_TRAINED, WORSE, Against, Cell, Row, Table
 from bench.compare.words.names import row_name
 from bench.records.run import Run
 
@@ -114,6 +115,11 @@ def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Ca
 
 
 def _stands(row: Row) -> str:
+    """Say why a row is not judged, if that is what it stands for."""
+    start = row.start
+    if row.stands == NOT_TRAINED and start is not None:
+        interval = with_interval(start.difference, start.ci_low, start.ci_high)
+        return f"it is not above its untrained start, {start.row}: {interval}"
     return f"it stands {row.stands}" if row.stands else ""
 
 

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 import recomputed
+from factories import TRAINING
 from made_runs import made_run, made_runs
+from msgspec.structs import replace
 
 from bench.board.board import build_board
 from bench.board.publish.version_files import board_json
+from bench.compare.statistics.table import NOT_TRAINED
 from bench.records import Run
 
 
@@ -51,3 +54,36 @@ def test_the_comparison_comes_out_again(
             else:
                 assert there["p"] == pytest.approx(here.p, rel=1e-5, abs=1e-12)
             assert (there["verdict"] is None) == (row.stands != "")
+
+
+def test_the_rows_above_their_start_come_out_again(tmp_path: Path) -> None:
+    """PromCSE is where it began, with one seed; CT has gained, from three."""
+    folder = tmp_path / "runs"
+    records = made_runs(folder, {"simcse": 0.8, "promcse": 0.6, "ct": 0.79}, suites=("cxc",))
+    done = replace(TRAINING, steps=0, best_step=0, dev_score=None)
+    at_start = [("promcse", 0.6, 1), *(("ct", 3.0, seed) for seed in (1, 2, 3))]
+    for method, noise, seed in at_start:
+        recipe = {"budget": "0steps"}
+        started = made_run(
+            folder, method, seed, noise=noise, suites=("cxc",), recipe=recipe, training=done
+        )
+        records.append(started)
+    board = build_board([Run(one, folder / one.run_id) for one in records], version="v1", title="")
+    (tmp_path / "tables.json").write_text(board_json(board), encoding="utf-8")
+    for shown in board.tables:
+        table = shown.table
+        assert [row.name for row in table.rows if row.stands == NOT_TRAINED] == ["promcse"]
+        again = recomputed.comparison(tmp_path, "cxc", table.protocol)
+        for row in table.rows:
+            if row.is_baseline:
+                continue
+            found = again[f"{row.name} at step 0" if row.is_start else row.name]
+            against = row.cells[-1] and row.cells[-1].against
+            assert against is not None and found["verdict"] == against.verdict
+            for key in ("difference", "se", "ci_low", "ci_high", "ci_level"):
+                assert found[key] == pytest.approx(getattr(against, key), abs=1e-6), (row, key)
+            if row.start is None:
+                assert found["start"] is None
+            else:
+                interval = row.start.difference, row.start.ci_low, row.start.ci_high
+                assert found["start"] == pytest.approx(interval, abs=1e-6)

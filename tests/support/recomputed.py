@@ -113,7 +113,8 @@ def compared(version: Path, table: dict[str, Any]) -> dict[str, dict[str, Any]]:
             of_row = row["cells"][tasks[0]]["values"]
         values.append(of_row)
     base, family = judged_rows(version, table)
-    return _compared(table["rows"], values, answers, texts, base, family)
+    starts = starts_of_rows(version, table)
+    return _compared(table["rows"], values, answers, texts, base, family, starts)
 
 
 def record_of(version: Path, run: str) -> dict[str, Any]:
@@ -150,9 +151,40 @@ def judged_rows(version: Path, table: dict[str, Any]) -> tuple[int, list[int]]:
     fitted = [
         i
         for i, record in enumerate(firsts)
-        if record.get("training") is not None or record["provenance"]["corpus"].get("sha256")
+        if not is_start(record)
+        and (record.get("training") is not None or record["provenance"]["corpus"].get("sha256"))
     ]
     return base, [i for i in fitted or range(len(rows)) if i != base]
+
+
+def is_start(record: dict[str, Any]) -> bool:
+    """Say if a run of a method that trains made no step."""
+    done = record.get("training")
+    return record["setting"] != "none" and done is not None and done["steps"] == 0
+
+
+def starts_of_rows(version: Path, table: dict[str, Any]) -> dict[int, list[int]]:
+    """Return the places of a row's starts: of its method before the first step, and the [CLS] of
+    its backbone; of a start itself none. Only rows that are trained and starts are keys.
+    """
+    if table["metric"] not in ("spearman", "spearman-bootstrap"):
+        return {}
+    rows = table["rows"]
+    firsts = [record_of(version, row["runs"][0]) for row in rows]
+    found: dict[int, list[int]] = {}
+    for i, row in enumerate(rows):
+        if row["setting"] == "none":
+            continue
+        found[i] = []
+        if is_start(firsts[i]):
+            continue
+        for k, one in enumerate(rows):
+            same = one["backbone"] == row["backbone"]
+            own = is_start(firsts[k]) and one["method"] == row["method"]
+            first_token = one["method"] == "cls" and one["setting"] == "none"
+            if same and (own or first_token):
+                found[i].append(k)
+    return found
 
 
 def question_of(plan: Path) -> dict[str, Any] | None:
@@ -171,7 +203,7 @@ def seed_by_seed(
     apart: dict[int, list[float]] = {}
     of_base = dict(zip(rows[base]["seeds"], values[base], strict=True))
     for i, row in enumerate(rows):
-        if i == base or not texts[i] or texts[i] != texts[base]:
+        if i == base or not texts[i] or texts[i] != texts[base] or "(step 0" in row["name"]:
             continue
         pairs = zip(row["seeds"], values[i], strict=True)
         both = [
@@ -212,7 +244,8 @@ def unsupervised_table(
 def name_of(row: dict[str, Any]) -> str:
     """Name a row: "dcpcse mlm corpus=builtin"."""
     differs = [f"{key}={value}" for key, value in row["differs"].items()]
-    return " ".join(filter(None, [row["method"], row["variant"], *differs]))
+    step = "at step 0" if "(step 0" in row["name"] else ""
+    return " ".join(filter(None, [row["method"], row["variant"], *differs, step]))
 
 
 def sampled_items(answers: list[list[Answer]]) -> tuple[np.ndarray, np.ndarray, float]:
@@ -264,6 +297,7 @@ def _compared(
     texts: list[str | None],
     base: int,
     family: list[int],
+    before: dict[int, list[int]],
 ) -> dict[str, dict[str, Any]]:
     """Compare every tested row with the baseline, by the rule of docs/statistics.md; rows that are
     not of the family have a difference and an interval."""
@@ -272,7 +306,9 @@ def _compared(
     mean = [float(np.mean(one)) for one in values]
     near, equal, freedom = sampled_items(answers)
     block = [slice(starts[i], starts[i + 1]) for i in range(len(values))]
-    several = [i for i, row in enumerate(rows) if row["seeds"] != [None] and counts[i] > 1]
+    # the seeds of a start say nothing of those of a trained row
+    random = [row["seeds"] != [None] and "(step 0" not in row["name"] for i, row in enumerate(rows)]
+    several = [i for i in range(len(rows)) if random[i] and counts[i] > 1]
     variance = dict.fromkeys(range(len(rows)), 0.0)
     of_seeds = dict.fromkeys(range(len(rows)), math.inf)
     found, freedoms = borrowed(
@@ -283,15 +319,11 @@ def _compared(
     total = float(sum(counts[i] - 1 for i in several))
     pairs = seed_by_seed(rows, values, texts, base)
     told = []
+    start_of: dict[str, tuple[float, float, float] | None] = {}
     for i in range(len(rows)):
-        few = rows[i]["seeds"] != [None] and counts[i] < FEWEST_SEEDS
-        if i == base or few:
+        if i == base or (random[i] and counts[i] < FEWEST_SEEDS):
             continue
-        items = max(
-            0.0,
-            _variance_of_difference(near, block[i], block[base]),
-            _variance_of_difference(equal, block[i], block[base]),
-        )
+        items = _over_items(near, equal, block[i], block[base])
         one, other = variance[i] / counts[i], variance[base] / counts[base]
         seeds_freedom = satterthwaite([(one, of_seeds[i]), (other, of_seeds[base])])
         seeds_freedom = seeds_freedom if math.isinf(seeds_freedom) else min(seeds_freedom, total)
@@ -302,8 +334,31 @@ def _compared(
         error = math.sqrt(items + repeated + seeds)
         its = satterthwaite([(items, freedom), (repeated, of_repeated), (seeds, seeds_freedom)])
         p = 2 * float(stats.t.sf(abs(difference) / error, its))
-        told.append((name_of(rows[i]), difference, error, its, p if i in family else None))
-    return _judged(told)
+        lowest = None
+        for k in before.get(i, []):
+            above = mean[i] - mean[k]
+            of_items = _over_items(near, equal, block[i], block[k])
+            of_start = float(np.var(values[k], ddof=1)) / counts[k] if counts[k] > 1 else 0.0
+            parts = [(of_items, freedom), (one, of_seeds[i]), (of_start, max(1, counts[k] - 1))]
+            half = stats.t.isf(0.025, satterthwaite(parts)) * math.sqrt(one + of_start + of_items)
+            if lowest is None or above - half < lowest[1]:
+                lowest = above, above - half, above + half
+        judged = i in family and (lowest is None or lowest[1] > 0)
+        start_of[name_of(rows[i])] = lowest
+        told.append((name_of(rows[i]), difference, error, its, p if judged else None))
+    found_of_all = _judged(told)
+    for name, of in found_of_all.items():
+        of["start"] = start_of[name]
+    return found_of_all
+
+
+def _over_items(near: np.ndarray, equal: np.ndarray, one: slice, other: slice) -> float:
+    """Return the variance of a difference over items."""
+    return max(
+        0.0,
+        _variance_of_difference(near, one, other),
+        _variance_of_difference(equal, one, other),
+    )
 
 
 def margin_of_equality(difference: float, error: float, its: float) -> float:
@@ -319,7 +374,11 @@ def margin_of_equality(difference: float, error: float, its: float) -> float:
 
 def baseline_among(rows: list[dict[str, Any]], counts: list[int]) -> int:
     """Return the place of simcse; of several, of the one with most seeds."""
-    places = [i for i, row in enumerate(rows) if (row["method"], row["variant"]) == ("simcse", "")]
+    places = [
+        i
+        for i, row in enumerate(rows)
+        if (row["method"], row["variant"]) == ("simcse", "") and "(step 0" not in row["name"]
+    ]
     return max(places, key=lambda i: counts[i])
 
 

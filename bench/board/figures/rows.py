@@ -118,26 +118,26 @@ def gains(group: Group) -> Figure | None:
     none."""
     suite = min(group.tables, key=lambda suite: (suite != "sts", suite))
     table = group.tables[suite]
-    compared: list[tuple[str, Against]] = []
+    compared: list[tuple[str, Against, str]] = []
     for point in group.methods(suite):
         against = point.cell.against
-        if against is not None and against.verdict is not None:
-            compared.append((point.label, against))
+        if against is not None and against.se is not None:
+            compared.append((point.label, against, against.verdict or point.row.stands))
     compared.sort(key=lambda gain: -gain[1].difference)
     rows = []
-    for label, against in compared[:MOST_GAINS]:
+    for label, against, _ in compared[:MOST_GAINS]:
         ends = [end for end in (against.ci_low, against.ci_high) if end is not None]
         rows.append((label, against.difference, ends, against.verdict in (BETTER, WORSE)))
     data: list[DataRow] = []
-    for label, against in compared:
+    for label, against, word in compared:
         numbers = rounded(against.difference, against.ci_low, against.ci_high, against.ci_level)
-        data.append((label, *numbers, str(against.verdict)))
+        data.append((label, *numbers, word))
     return group.figure(
         "gains",
         f"Gains over {baseline_name(table)}",
         "Each row minus the baseline. Bar: the confidence interval of the difference, at the level "
-        "given in the table. Coloured: better or worse than the baseline; grey: inconclusive. Rows "
-        "more than 20 points away are not drawn; their difference is in brackets. "
+        "given in the table. Coloured: better or worse than the baseline; grey: inconclusive, or "
+        "not judged. Rows more than 20 points away are not drawn; their difference is in brackets. "
         f"At most {MOST_GAINS} rows, the highest.",
         data,
         fewest=1,

@@ -219,6 +219,7 @@ def _head(row: Row, table: Table) -> dict[str, Any]:
         "against": facts.get("against"),
         "may_be_best": row.may_be_best,
         "stands": row.stands,
+        "start": None if row.start is None else _facts(row.start),
         "untested": row.untested,
     }
 

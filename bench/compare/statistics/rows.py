@@ -25,6 +25,9 @@ SENDER = "submitted by"
 
 CODE = "code of the method"
 
+BEFORE_TRAINING = 0
+"""Steps of a start: a run of a method that trains, which ended before the first one."""
+
 AHEAD = timedelta(days=1)
 """A record may be dated this far in the future before a line says so."""
 
@@ -46,6 +49,12 @@ class RowRuns:
     """Ids of runs that are dated in the future."""
 
 
+def is_start(record: RunRecord) -> bool:
+    """Say if a run of a method that trains ended before its first step."""
+    done = record.training
+    return record.setting != "none" and done is not None and done.steps == BEFORE_TRAINING
+
+
 def group_rows(records: Sequence[RunRecord]) -> list[RowRuns]:
     """Group these runs into rows."""
     named: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], list[RunRecord]]] = {}
@@ -54,7 +63,7 @@ def group_rows(records: Sequence[RunRecord]) -> list[RowRuns]:
         decides = terms[record.run_id] = terms_of(record)
         known = record.provenance.backbone.revision  # the same weights may be in several folders
         backbone = record.backbone_name if known else record.backbone
-        name = (record.method, record.variant, record.setting, backbone)
+        name = (record.method, record.variant, record.setting, backbone, str(is_start(record)))
         exact = tuple(sorted((key, term.exact) for key, term in decides.items()))
         named.setdefault(name, {}).setdefault(exact, []).append(record)
     rows = []

@@ -15,6 +15,7 @@ from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.rows import (
     RowRuns,
     group_rows,
+    is_start,
 )
 from bench.compare.statistics.table import (
     AVERAGE,
@@ -42,19 +43,19 @@ def summarise(
 
     Untrained runs go into the unsupervised table of their backbone if there is one, as in the
     papers, and if they fit something, of their text; other untrained runs, such as finished
-    encoders, share one table. ``together``: put all
+    encoders, share one table. The start of a method, a run without a step, stands in the tables of
+    its setting and backbone. ``together``: put all
     settings and backbones into one table. ``tasks``: only these columns; the table ranks by a
-    single one. ``untrained``: further untrained records, which join the unsupervised tables of
-    their backbone and have no table of their own. ``elsewhere``: records of other lengths; if their
-    unsupervised table is the only one of a backbone, it has the untrained rows, and these tables do
-    not.
+    single one. ``untrained``: further untrained records and starts, which join these tables and
+    have no table of their own. ``elsewhere``: records of other lengths and texts; if their
+    table is the only one of a backbone, it has the untrained rows, and these tables do not.
     """
     scored = []
     for record in records:
         if record.status == "finished":
             scored += [(key, record, scores) for key, scores in by_protocol(record).items()]
-    trained = _unsupervised(record for _, record, _ in scored)
-    tabled = _unsupervised(elsewhere)
+    trained = _trained_tables(record for _, record, _ in scored)
+    tabled = _trained_tables(elsewhere)
     for record in untrained:
         for key, scores in by_protocol(record).items():
             if record.status == "finished" and _stands_with(record, key, trained):
@@ -65,12 +66,14 @@ def summarise(
             continue
         if together:
             setting, backbone = "", ""
-        elif record.setting != "none":
+        elif record.setting != "none" and not is_start(record):
             setting, backbone = record.setting, record.backbone_name
         elif _stands_with(record, key, trained):
-            setting, backbone = "unsupervised", record.backbone_name
+            setting, backbone = _setting(record), record.backbone_name
         elif _stands_with(record, key, tabled):
             continue
+        elif is_start(record):
+            setting, backbone = record.setting, record.backbone_name
         else:
             setting, backbone = "none", ""
         groups.setdefault((*key, setting, backbone), []).append((record, scores))
@@ -78,27 +81,36 @@ def summarise(
     return tuple(replace(table, together=together) for table in made)
 
 
-Texts = Mapping[tuple[tuple[str, str], str], set[str | None]]
-"""Protocol and backbone of an unsupervised table -> the texts that its rows were trained on."""
+TableKey = tuple[tuple[str, str], str, str]
+"""The protocol, setting and backbone of a table."""
 
 
-def _unsupervised(records: Iterable[RunRecord]) -> Texts:
-    """Return the unsupervised tables that these records have."""
-    found: dict[tuple[tuple[str, str], str], set[str | None]] = {}
+def _trained_tables(records: Iterable[RunRecord]) -> Mapping[TableKey, set[str | None]]:
+    """Return the tables of trained rows that these records have, each with the texts that its rows
+    were trained on."""
+    found: dict[TableKey, set[str | None]] = {}
     for record in records:
-        if record.status == "finished" and record.setting == "unsupervised":
-            for key in by_protocol(record):
-                texts = found.setdefault((key, record.backbone_name), set())
-                texts.add(record.provenance.corpus.sha256)
+        if record.status != "finished" or record.setting == "none" or is_start(record):
+            continue
+        for key in by_protocol(record):
+            texts = found.setdefault((key, record.setting, record.backbone_name), set())
+            texts.add(record.provenance.corpus.sha256)
     return found
 
 
-def _stands_with(record: RunRecord, key: tuple[str, str], tables: Texts) -> bool:
-    """Say if an untrained run stands in one of these tables: one that fits a text, with rows that
-    were trained on it."""
-    texts = tables.get((key, record.backbone_name))
-    text = record.provenance.corpus.sha256
+def _stands_with(
+    record: RunRecord, key: tuple[str, str], tables: Mapping[TableKey, set[str | None]]
+) -> bool:
+    """Say if an untrained run or a start stands in one of these tables: one that fits a text, with
+    rows that were trained on it."""
+    texts = tables.get((key, _setting(record), record.backbone_name))
+    text = None if is_start(record) else record.provenance.corpus.sha256
     return texts is not None and (text is None or text in texts)
+
+
+def _setting(record: RunRecord) -> str:
+    """Return the setting of the tables that an untrained run or a start stands in."""
+    return "unsupervised" if record.setting == "none" else record.setting
 
 
 def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
@@ -185,7 +197,9 @@ def _row(
         setting=first.setting,
         backbone=first.backbone_name,
         differs=row_runs.differs,
-        is_fitted=first.training is not None or first.provenance.corpus.sha256 is not None,
+        is_fitted=not is_start(first)
+        and (first.training is not None or first.provenance.corpus.sha256 is not None),
+        is_start=is_start(first),
         runs=tuple(run.run_id for run in runs),
         seeds=tuple(run.seed for run in runs),
         cells=tuple(

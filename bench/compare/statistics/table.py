@@ -24,6 +24,8 @@ INCONCLUSIVE = "inconclusive"
 
 FOR_COMPARISON = "for comparison"
 """A row that no question names."""
+NOT_TRAINED = "not trained"
+"""A trained row that is not above its untrained start."""
 FOR_SCALE = "for scale"
 """A row that nothing here trained or fitted."""
 
@@ -72,6 +74,19 @@ class Against:
     mde: float | None = None
     # the margin within which the row equals the baseline at 5 %, for this comparison alone
     equal_within: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """A trained row minus its untrained start, on the column that ranks."""
+
+    # the start's name, as tables write it
+    row: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    # of this comparison alone
+    ci_level: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,8 +181,12 @@ class Row:
     # False: nothing here trained or fitted it
     is_fitted: bool = True
     is_baseline: bool = False
-    # FOR_COMPARISON or FOR_SCALE for a row that is not judged; ""
+    # NOT_TRAINED, FOR_COMPARISON or FOR_SCALE for a row that is not judged; ""
     stands: str = ""
+    # True: runs of a method that trains, which ended before the first step
+    is_start: bool = False
+    # None: it was not scored, or the row was not trained
+    start: Start | None = None
     # by the head column; only such rows are shaded or marked
     may_be_best: bool = False
     # the reason why it takes no part in the tests; "" if it does
@@ -197,6 +216,20 @@ class Row:
     @property
     def name(self) -> str:
         return f"{self.label}+{self.variant}" if self.variant else self.label
+
+
+def place_of(row: Row) -> tuple[object, ...]:
+    """Return what rows of one name share."""
+    return row.name, row.setting, row.backbone, row.is_start
+
+
+STANDING = ("", NOT_TRAINED, FOR_COMPARISON, FOR_SCALE)
+"""What rows stand for, in the order of a table."""
+
+
+def by_standing(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Put the rows that are judged first, and keep the order otherwise."""
+    return tuple(sorted(rows, key=lambda row: STANDING.index(row.stands)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,11 +297,11 @@ class Table:
         return min(counts), max(counts)
 
     @cached_property
-    def namesakes(self) -> Mapping[tuple[str, str, str], Sequence[Row]]:
-        """Rows by name, setting and backbone."""
-        rows: dict[tuple[str, str, str], list[Row]] = {}
+    def namesakes(self) -> Mapping[tuple[object, ...], Sequence[Row]]:
+        """Rows by what they share in ``place_of``."""
+        rows: dict[tuple[object, ...], list[Row]] = {}
         for row in self.rows:
-            rows.setdefault((row.name, row.setting, row.backbone), []).append(row)
+            rows.setdefault(place_of(row), []).append(row)
         return rows
 
     @cached_property

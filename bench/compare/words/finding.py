@@ -14,6 +14,7 @@ from bench.compare.statistics.table import (
     BETTER,
     FEW_SEEDS,
     INCONCLUSIVE,
+    NOT_TRAINED,
     WORSE,
     Against,
     Cell,
@@ -74,11 +75,18 @@ def table_finding(table: Table) -> Finding:
         row, cell = rows[0]
         return Finding(f"{row_name(row, table)} reaches {_value(cell)} on {column}.")
     if table.tested is None:
-        return _untested_finding(table)
+        not_trained = _not_trained_sentence(table)
+        found = _untested_finding(table)
+        return Finding(not_trained, found.text) if not_trained else found
     compared = [row for row, _ in rows if verdict_of(row)]
     if not compared:
-        return Finding(_best_sentence(table), _untested_sentence(table))
-    details = [_candidates_sentence(table), _untested_sentence(table)]
+        details = [_untested_sentence(table), _not_trained_sentence(table)]
+        return Finding(_best_sentence(table), " ".join(filter(None, details)))
+    details = [
+        _candidates_sentence(table),
+        _untested_sentence(table),
+        _not_trained_sentence(table),
+    ]
     if len(compared) == 1:
         claim = _sentence_of_one(compared[0], table)
     else:
@@ -157,6 +165,8 @@ def _untested_finding(table: Table) -> Finding:
     verb = "is" if len(best) == 1 else "are"
     names = list_names([row_name(row, table) for row, _ in best], MOST_NAMED)
     reasons = dict.fromkeys(row.untested for row, _ in rows if row.untested)
+    if any(row.stands == NOT_TRAINED for row, _ in rows):
+        reasons["no other row is judged"] = None
     why = "; ".join(reasons) or "their predictions were not read"
     return Finding(
         f"Highest on {column_name(table)} {verb} {names}, {_value(best[0][1])}.",
@@ -172,6 +182,20 @@ def _untested_sentence(table: Table) -> str:
             reasons.setdefault(why_untested(row, table), []).append(row_name(row, table))
     told = [f"{list_names(names, MOST_NAMED)}, {reason}" for reason, names in reasons.items()]
     return f"Not tested: {'; '.join(told)}." if told else ""
+
+
+def _not_trained_sentence(table: Table) -> str:
+    """Name the rows that are not above their untrained start, the baseline apart; "" if all are."""
+    rows = [row for row in table.rows if row.stands == NOT_TRAINED]
+    said = []
+    if rows:
+        verb = "is" if len(rows) == 1 else "are"
+        names = list_names(row_names(rows, table), MOST_NAMED)
+        said.append(f"{names} {verb} not trained: not above the untrained start.")
+    for row in table.rows:
+        if row.is_baseline and row.start is not None and row.start.ci_low <= 0:
+            said.append(f"{row_name(row, table)} itself is not above its untrained start.")
+    return " ".join(said)
 
 
 def why_untested(row: Row, table: Table) -> str:

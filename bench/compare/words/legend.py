@@ -5,7 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from bench.compare.statistics.table import FOR_COMPARISON, FOR_SCALE, INCONCLUSIVE, Table
+from bench.compare.statistics.table import (
+    FOR_COMPARISON,
+    FOR_SCALE,
+    INCONCLUSIVE,
+    NOT_TRAINED,
+    Table,
+)
 from bench.compare.words.finding import best_rows, verdict_of
 from bench.compare.words.names import baseline_name
 
@@ -17,7 +23,8 @@ RIGHT = (
 """How often all that a table says is true; docs/statistics.md has the simulation behind it, and
 worlds in which it is less."""
 
-STANDING = {
+STANDS_FOR = {
+    NOT_TRAINED: "the 95 % interval of the row minus its untrained start does not lie above zero",
     FOR_COMPARISON: "no question names the row; it has no verdict and no place in the finding",
     FOR_SCALE: "nothing was trained or fitted here; the row has no verdict",
 }
@@ -55,7 +62,7 @@ def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
         middle = " (median)" if len(effects) > 1 else ""
         size = f"{statistics.median(effects):.1f} points{middle}"
         yield f"the smallest difference this table would usually detect is {size}"
-    for word, meaning in STANDING.items():
+    for word, meaning in STANDS_FOR.items():
         if any(row.stands == word for row in table.rows):
             yield f"{word}: {meaning}"
     yield from _columns(table)

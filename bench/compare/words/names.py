@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bench.compare.statistics.rows import SENDER
-from bench.compare.statistics.table import AVERAGE, Row, Table
+from bench.compare.statistics.table import AVERAGE, Row, Table, place_of
 from bench.compare.statistics.terms import CORPUS
 from bench.papers.names import printed_name
 from bench.records.names import RAW, text_of
@@ -48,9 +48,9 @@ def row_details(row: Row, table: Table) -> str:
     """Return in brackets what sets a row apart from rows of its name, and what the table does not
     say for all of its rows; "" if there is nothing.
     """
-    namesakes = table.namesakes.get((row.name, row.setting, row.backbone), ())
+    namesakes = table.namesakes.get(place_of(row), ())
     told_by_values = bool(row.differs) and _are_told_by_values(namesakes)
-    parts = []
+    parts = ["step 0"] if row.is_start else []
     for key, value in row.differs:
         if key == SENDER:
             if value != table.sender:

@@ -19,9 +19,10 @@ from bench.compare.differences import (
     seen_test_tasks,
 )
 from bench.compare.formatting import score
-from bench.compare.statistics.table import FEW_SEEDS, Row, Table
-from bench.compare.words.finding import comparison_of, why_untested
-from bench.compare.words.names import baseline_name, row_name
+from bench.compare.starts import asks_for_starts, start_command, starts_of
+from bench.compare.statistics.table import FEW_SEEDS, NOT_TRAINED, Row, Table
+from bench.compare.words.finding import MOST_NAMED, comparison_of, why_untested
+from bench.compare.words.names import baseline_name, row_name, row_names
 from bench.papers.names import printed_dimensions
 from bench.records.record import RunRecord
 from bench.records.selection import dev_words
@@ -29,7 +30,7 @@ from bench.records.value_sources import TUNED, search_of
 
 OTHER_TEXT = "trained on other sentences"
 TEST_SENTENCES = "trained on test sentences"
-NOT_TRAINED = "encoder not trained"
+NO_ENCODER = "encoder not trained"
 NOT_TUNED = "not tuned"
 OTHER_SEARCH = "tuned in another search"
 OTHER_CODE = "runs of other code are left out"
@@ -84,7 +85,7 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
     if failed:
         named = list_names((f"{record.run_id} ({record.error})" for record in failed), 3)
         of_table.append(f"not scored in full: {named}")
-    of_table += [*_seed_notes(table), *rows_elsewhere(table, tables)]
+    of_table += [*_start_notes(table), *_seed_notes(table), *rows_elsewhere(table, tables)]
     return replace(table, rows=tuple(rows), notes=(*table.notes, *of_table))
 
 
@@ -110,6 +111,23 @@ def _run_notes(table: Table) -> Iterator[str]:
         named = list_names(f"{len(of_row):,} of {name}" for name, of_row in older.items())
     count = plural(len(left_out), "run")
     yield f"{count} left out, because newer runs have the same seeds: {named}"
+
+
+def _start_notes(table: Table) -> Iterator[str]:
+    """Name the trained rows whose start was not scored, with the command that scores it, and those
+    that are not above it and have another place in the table."""
+    if not asks_for_starts(table):
+        return
+    trained = [row for row in table.rows if row.setting != "none" and not row.is_start]
+    missing = [row for row in trained if not starts_of(row, table.rows)]
+    if missing:
+        names = list_names(row_names(missing, table), MOST_NAMED)
+        yield f"start not scored: {names} ({start_command(missing, table)})"
+    others = [row for row in trained if row.start is not None and row.start.ci_low <= 0]
+    others = [row for row in others if row.stands != NOT_TRAINED]
+    if others:
+        names = list_names(row_names(others, table), MOST_NAMED)
+        yield f"not above the untrained start: {names}"
 
 
 def _seed_notes(table: Table) -> Iterator[str]:
@@ -184,7 +202,7 @@ def _tuning_notes(table: Table, records: Mapping[str, RunRecord]) -> list[list[s
     for row in table.rows:
         said = []
         if row.setting == "none" and table.setting != "none":
-            said.append(NOT_TRAINED)
+            said.append(NO_ENCODER)
         is_tuned = row.values.startswith(TUNED)
         if row.values and not is_tuned and tuned >= untuned:
             said.append(NOT_TUNED)
