@@ -4,8 +4,9 @@
 
 Each measurement is a process, interpreter and imports included, timed from start to end. Without
 names all are measured: ``help``, ``import``, ``compare``, ``verify`` and ``publish`` of the newest
-version, and ``records``, a comparison of many small records: runs in rows of five seeds, each with
-predictions of 150 pairs of all seven STS tasks, which are made first (half a minute).
+version; ``judge``, the verification of a preview of its runs, which is judged by today's rule; and
+``records``, a comparison of many small records: runs in rows of five seeds, each with predictions
+of 150 pairs of all seven STS tasks, which are made first (half a minute).
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def promises(scratch: Path) -> dict[str, Promise]:
         "records": Promise(21, (BENCH, "compare", "--runs", records), "10 s (10,000 runs)"),
         "publish": Promise(22, preview, "60 s"),
         "verify": Promise(23, (BENCH, "verify", str(version)), "45 s"),
+        "judge": Promise(23, (BENCH, "verify", str(scratch / "boards" / "preview")), "45 s"),
     }
 
 
@@ -147,6 +149,8 @@ def main() -> None:
         names = options.names or list(known)
         if "records" in names:
             write_records(scratch / "records", options.records)
+        if "judge" in names:
+            measure(known["publish"].words, scratch)
         print(f"{describe_machine()}; {newest_version().name}, {options.records} records")
         print()
         print("| promise | command | wanted | seconds | of the processor | MB |")

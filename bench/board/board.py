@@ -16,7 +16,9 @@ from typing import Any
 from bench.base.errors import BenchError, UnknownName
 from bench.board.changes import Changes
 from bench.board.making import how_it_was_made
+from bench.board.matrix import Matrix, make_matrix
 from bench.board.tables import BoardTable, board_tables
+from bench.compare.claims import JudgedClaim, judge_claims
 from bench.compare.gain_sizes import SpreadOfRow, row_spreads
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
@@ -84,6 +86,10 @@ class Board:
     changes: Changes | None = None
     # topic -> how the version was made
     made: Mapping[str, str] = field(default_factory=dict)
+    # the row that the others are compared with, as it was asked for; None: simcse
+    baseline: str | None = None
+    # the budget of the tables that come first, as it was asked for
+    main_budget: str = ""
     # the question and the plan to answer it, in Markdown
     plan: bytes | None = None
     # searches that found recipe values of own runs
@@ -149,6 +155,17 @@ class Board:
         if table is None or not table.has_verdicts:
             return []
         return row_spreads(table, {run.record.run_id: run for run in self.runs})
+
+    @cached_property
+    def matrix(self) -> Matrix | None:
+        """Methods by suites, around the table that the finding is about."""
+        return make_matrix(self.tables)
+
+    @cached_property
+    def claims(self) -> list[JudgedClaim]:
+        """The claims of the papers' texts, each held against the rows that test it."""
+        own = [shown.table for shown in self.tables if not shown.table.sender]
+        return judge_claims(own, {run.record.run_id: run for run in self.runs})
 
     def rows_of(self, run_id: str) -> list[tuple[BoardTable, Row]]:
         """Return the rows that a run is in, each with its table."""
@@ -307,6 +324,8 @@ def build_board(
         left_out=tuple(replaced),
         tables=tables,
         made=how_it_was_made(version, dating, by_sender, own_tables),
+        baseline=baseline,
+        main_budget=main_budget,
     )
 
 

@@ -74,7 +74,7 @@ def how_it_was_made(
         "Submitted by": list_names(sorted(set(senders.values()))),
         "Repeat": REPEAT,
         "Check": f"bench verify leaderboards/{version} computes every score again from the stored "
-        "predictions.",
+        "predictions, and every verdict from the scores.",
     }
     return {topic: text for topic, text in made.items() if text}
 

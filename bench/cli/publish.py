@@ -46,8 +46,8 @@ SHOWN = 20
 @click.option(
     "--check",
     is_flag=True,
-    help="Publish nothing: compare every file of every version with its manifest. Exit code 1 if "
-    "anything was altered.",
+    help="Publish nothing: compare every file of every version with its manifest, and follow every "
+    "link of the pages. Exit code 1 if anything was altered or leads nowhere.",
 )
 @click.option(
     "--preview",
@@ -179,10 +179,12 @@ def _print_outcome(outcome: build.Outcome) -> None:
 
 
 def _check_versions(out: Path, as_json: bool) -> int:
-    """Compare every file of every version with its manifest; returns the exit code."""
+    """Compare every file of every version with its manifest, and follow every link of the pages;
+    returns the exit code."""
+    from bench.board.publish.links import check_links
     from bench.board.publish.versions import check_versions
 
-    reports = check_versions(out)
+    reports = [*check_versions(out), check_links(out)]
     if as_json:
         print_json(report.as_object() for report in reports)
     else:

@@ -28,7 +28,7 @@ VERBS = {
     "evaluate": "Score a finished encoder: hub name, folder, run, vectors.",
     "compare": "Compare runs: tables as in the papers, intervals, verdicts.",
     "publish": "Write a new version of the leaderboards: pages, Markdown, data.",
-    "verify": "Compute every score again from its stored predictions.",
+    "verify": "Compute scores again from predictions, verdicts from scores.",
     "demo": "Do a small run on the data in the package: nothing is fetched.",
     "methods": "List the methods; with a name, everything about it.",
     "suites": "List the suites; with a name, its tasks, protocol and data.",

@@ -15,8 +15,13 @@ from bench.base.terminal import warn
 from bench.base.text import plural
 from bench.board.verify import runs_below
 from bench.board.verify.findings import RunReport
-from bench.board.verify.places import MANIFEST, compare_encoded, find_folders, verify_folders
-from bench.board.verify.verified import report_grids
+from bench.board.verify.places import (
+    OF_VERSIONS,
+    compare_encoded,
+    find_folders,
+    verify_folders,
+)
+from bench.board.verify.verified import is_not_judged, report_grids
 from bench.cli.options import (
     data_option,
     json_option,
@@ -59,7 +64,8 @@ def verify(
     offline: bool,
     as_json: bool,
 ) -> None:
-    """Compute every score again from its stored predictions, and every hash from the files.
+    """Compute every score again from its stored predictions, every hash from the files, and of a
+    published version every verdict from the scores.
 
     Exit code 1 if anything differs or cannot be computed again.
 
@@ -77,11 +83,17 @@ def verify(
         encode_again = compare_encoded(folder, plugins, device, offline, warn)
     folders = list(find_folders(places, RunsFolder(runs)))
     reports = []
-    verified = verify_folders(folders, folder, encode_again, offline)
     count = sum(len(runs_below(folder)) for folder in folders)
     with make_bars(MofNCompleteColumn(separator="/"), TimeRemainingColumn()) as bars:
-        for report in bars.track(verified, total=count, description="verify"):
+        task = bars.add_task("verify", total=count)
+
+        def say(activity: str) -> None:
+            bars.update(task, description=f"verify: {activity}")
+
+        for report in verify_folders(folders, folder, encode_again, offline, say):
             reports.append(report)
+            if report.name not in OF_VERSIONS:
+                bars.advance(task)
             if as_json:
                 click.echo(json_text(report.as_object()))
     if not as_json:
@@ -95,17 +107,22 @@ def verify(
 
 def _summary(reports: Sequence[RunReport]) -> str:
     """Write "2 runs, 14 scores computed again: nothing differs"."""
-    runs = [report for report in reports if report.name != MANIFEST]
+    runs = [report for report in reports if report.name not in OF_VERSIONS]
     computed = 0
     unchecked = 0
     for report in runs:
         computed += report.count("score", AGREES) + report.count("score", DIFFERS)
         unchecked += report.count("score", UNCHECKED)
-    differing = [report for report in reports if report.differences]
+    differing = [report for report in runs if report.differences]
     problems = []
     if differing:
         problems.append(f"{plural(len(differing), 'run')} with differences")
+    for report in reports:
+        if report.name in OF_VERSIONS and report.differences:
+            problems.append(f"{report.name} differs")
     if unchecked:
         problems.append(f"{plural(unchecked, 'score')} could not be computed again")
     result = ", ".join(problems) or "nothing differs"
+    if any(map(is_not_judged, reports)):
+        result += "; the verdicts were not judged again"
     return f"{plural(len(runs), 'run')}, {plural(computed, 'score')} computed again: {result}"

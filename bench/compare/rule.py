@@ -19,6 +19,13 @@ from bench.compare.statistics.table import (
     WORSE,
 )
 
+RULE = 2
+"""Raised with each change that moves a number, a verdict, a mark or a finding of a judged table.
+A published version says by which rule it was judged, and ``bench verify`` judges it again by the
+same one alone."""
+EARLIER = {1: "bd8b6851b"}
+"""Rule -> the last commit of bench that judges by it."""
+
 
 @dataclass(frozen=True)
 class Verdicts:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Reports(tuple[RunReport, ...]):
-    """Reports of a verification: one on each run, and one on the files of each version.
+    """Reports of a verification: one on each run, and two on each version, its files and its tables.
 
     ``reports.agree`` is the short answer.
     """
@@ -73,7 +73,8 @@ def verify_runs(
     offline: bool = False,
     plugins: Plugins = (),
 ) -> Reports:
-    """Compute every score and hash again from stored files, as ``bench verify`` does.
+    """Compute every score and hash again from stored files, and every verdict of a published
+    version from its scores, as ``bench verify`` does.
 
         assert bench.verify_runs("leaderboards/v5").agree
 
@@ -89,7 +90,7 @@ def verify_runs(
         plugins: Python files with suites or methods, and Method classes.
 
     Returns:
-        One report on each run, and one on the files of each version.
+        One report on each run, and two on each version, of its files and of its tables.
 
     Raises:
         BenchError: If there is no run.

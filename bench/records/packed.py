@@ -33,6 +33,7 @@ MANIFEST = "MANIFEST.json"
 DEPTH = 6  # folders from a predictions file up to its version: runs/ID/predictions/mteb/STS12.npz
 LARGEST_PACKED = 1 << 31  # bytes of all its arrays
 MOST_PACKED = 1 << 20  # arrays
+AT_ONCE = 512  # arrays: while a batch is unpacked it takes twice its room
 DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "U")
 NARROWER = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}
 """Kind of a numpy type -> the types that may hold its values, narrowest first."""
@@ -82,8 +83,9 @@ class Packed:
         columns = zip(*self.rows, strict=True)
         arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
         table = pa.table(arrays, names=COLUMNS)
+        # level 11 saves an eighth of the bytes, and takes fifteen times as long
         parquet.write_table(
-            table, path, compression="brotli", compression_level=11, use_dictionary=REPEATED
+            table, path, compression="brotli", compression_level=9, use_dictionary=REPEATED
         )
 
 
@@ -150,9 +152,11 @@ def find_packed(path: Path) -> tuple[Path, Path] | None:
     """Find the version that holds ``path``, and its file of predictions, which may have to be
     fetched. None for other paths.
     """
-    for version in list(path.absolute().parents)[:DEPTH]:
+    above = list(path.absolute().parents)[:DEPTH]
+    for version in above:
         if is_plain_file(version / NAME):
             return version, version / NAME
+    for version in above:
         with contextlib.suppress(DataDamaged):  # check_manifest reports it
             manifest = read_manifest(version)
             if manifest is not None and manifest.predictions_url is not None:
@@ -209,9 +213,8 @@ def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str,
         arrays_there = parquet.ParquetFile(stream).metadata.num_rows
         if arrays_there > MOST_PACKED:
             raise TooLarge(f"{arrays_there:,} arrays, the limit is {MOST_PACKED:,}")
-        batches = list(read_batches(stream, COLUMNS, LARGEST_PACKED, REPEATED))
+        batches = list(read_batches(stream, COLUMNS, LARGEST_PACKED, REPEATED, AT_ONCE))
     table = pyarrow.Table.from_batches(batches).select(["dtype", "shape", "data", "same"])
-    table = table.combine_chunks()  # a value is then found in the same time wherever it is
     rows: dict[str, dict[str, int]] = {}
     row = 0
     for batch in batches:

@@ -207,6 +207,9 @@ def _arrays(run: Run, key: ScoreKey, *, by_query: bool) -> dict[str, np.ndarray]
         wanted.append(query)
     stored = run.predictions(key, wanted, shared=True)
     arrays = {name: _widen(stored[name]) for name in _NAMES if name in stored}
+    answers = stored.get("prediction")
+    if answers is not None and answers.ndim == 2 and answers.dtype.kind == "i":
+        arrays["prediction"] = answers  # several classes of each item: four times as large as int64
     if by_query and query in stored:
         arrays["query"] = _widen(stored[query])
     problem = _problem_of(arrays, by_query=by_query)

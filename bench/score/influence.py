@@ -206,12 +206,10 @@ def move_matched_accuracy(p: Predicted) -> Influence:
     the best matching is the only best one, a new one would change the value by less than the noise
     of drawing squared.
     """
-    right = np.stack(
-        [
-            [_matched(labels_N, p.gold_N) for labels_N in labels_RN]
-            for labels_RN in _by_repetition(p)
-        ]
-    )
+    class_N = np.unique(p.gold_N, return_inverse=True)[1]
+    labels_SRN = _by_repetition(p)
+    matched = [_matched(labels_N, class_N) for labels_N in labels_SRN.reshape(-1, p.n_items)]
+    right = np.stack(matched).reshape(labels_SRN.shape)
     return _move_share(p, right.astype(np.float64), np.ones(right.shape))
 
 
@@ -234,16 +232,19 @@ def _move_share(p: Predicted, right: Floats, asked: Floats) -> Influence:
     return Influence(value_SR, moved.mean(axis=1), weight_N)
 
 
-def _matched(labels_N: NDArray[np.generic], gold_N: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Return (N,) True for items in their class's cluster, by the best matching (Kuhn 1955)."""
+def _matched(labels_N: NDArray[np.generic], class_N: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return (N,) True for items in their class's cluster, by the best matching (Kuhn 1955).
+
+    ``class_N``: numbers of the classes, from 0.
+    """
     from scipy.optimize import linear_sum_assignment
 
     clusters, row_N = np.unique(labels_N, return_inverse=True)
-    classes, column_N = np.unique(gold_N, return_inverse=True)
-    counts_PG = np.bincount(
-        row_N * len(classes) + column_N, minlength=len(clusters) * len(classes)
-    ).reshape(len(clusters), len(classes))
+    classes = int(class_N.max()) + 1
+    counts_PG = np.bincount(row_N * classes + class_N, minlength=len(clusters) * classes)
+    matched, partners = linear_sum_assignment(
+        counts_PG.reshape(len(clusters), classes), maximize=True
+    )
     partner_P = np.full(len(clusters), -1)
-    matched, partners = linear_sum_assignment(counts_PG, maximize=True)
     partner_P[matched] = partners
-    return partner_P[row_N] == column_N
+    return partner_P[row_N] == class_N

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bench.base.errors import BenchError
 from bench.cli.run import run
 from bench.method.config import RunConfig
+from bench.records.question import Question
 from bench.run.plan_toml import Plan, config_of, table_of
 from bench.run.target import Target, parse_target
 
@@ -39,8 +40,10 @@ def test_a_plan_is_read_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, config: RunConfig, question: str
 ) -> None:
     file = tmp_path_factory.mktemp("plan") / "plan.toml"
-    several = Plan((config,), question).with_values(seeds=(7,), overrides={"mlm": "true"}).runs
-    for plan in (Plan((config,), question), Plan((config, *several), question)):
+    several = (
+        Plan((config,), Question(question)).with_values(seeds=(7,), overrides={"mlm": "true"}).runs
+    )
+    for plan in (Plan((config,), Question(question)), Plan((config, *several), Question(question))):
         plan.write(file)
         assert Plan.read(file) == plan
 

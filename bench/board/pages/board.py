@@ -11,9 +11,16 @@ from bench.base.foreign_text import make_visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
 from bench.board.figures import Figure
 from bench.board.pages.citations import row_anchors
+from bench.board.pages.claims import claims_grids
 from bench.board.pages.engine import render_template
 from bench.board.pages.gain_sizes import gain_sizes_grid
 from bench.board.pages.intervals import drawn_rows
+from bench.board.pages.matrix import (
+    baseline_scores,
+    column_names,
+    matrix_groups,
+    open_cells,
+)
 from bench.board.pages.new_row import plan_to_copy
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
@@ -23,7 +30,7 @@ from bench.board.pages.words import plain_text
 from bench.board.tables import BoardTable, board_tables
 from bench.compare.forms.scores import NUMBERS, number_texts, trained_with_grid
 from bench.compare.statistics.table import Row, Table
-from bench.compare.words.finding import find, main_table, verdict_word
+from bench.compare.words.finding import find, main_table, table_finding, verdict_word
 from bench.compare.words.legend import legend
 from bench.compare.words.names import (
     SEVERAL,
@@ -45,6 +52,8 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
     note = sentences(board.note or "")
     tables = [shown.table for shown in board.tables]
     main = main_table(tables)
+    anchors = row_anchors(board)
+    matrix = board.matrix
     return render_template(
         "board.html",
         board=board,
@@ -69,16 +78,23 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         known_numbers=known_numbers,
         number_texts=number_texts,
         legend_items=legend_items,
-        anchors=row_anchors(board),
+        anchors=anchors,
+        matrix=matrix,
+        matrix_columns=column_names(matrix) if matrix else [],
+        matrix_groups=matrix_groups(matrix, anchors) if matrix else [],
+        baseline_scores=baseline_scores(matrix) if matrix else [],
+        open_cells=open_cells(board, matrix, anchors) if matrix else [],
         plain_text=plain_text,
         citations={paper.name: paper.citation for paper in papers().values()},
         versus=versus,
         level_words=level_words,
         verdict_word=verdict_word,
+        table_finding=table_finding,
         drawn_rows=drawn_rows,
         remarks=partial(remarks_on, board),
         figures=figures,
         data_grid=data_grid,
+        claims=None if board.one_file else claims_grids(board),
         gain_sizes=None if board.one_file else gain_sizes_grid(board),
         methods=methods_grid(board),
         papers=printed_papers(board),

@@ -17,8 +17,10 @@ from bench.base.text import plural, slug
 from bench.board.addresses import link, search_file
 from bench.board.board import PREVIEW, Board
 from bench.board.figures import Figure
+from bench.board.pages.claims import claims_grids
 from bench.board.pages.engine import TEMPLATES
 from bench.board.pages.gain_sizes import gain_sizes_grid
+from bench.board.pages.matrix import matrix_grid
 from bench.board.pages.small_grids import changes_grid
 from bench.board.publish.versions import Version
 from bench.compare.forms.scores import score_grid
@@ -85,6 +87,8 @@ def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
         main=main_table([shown.table for shown in board.tables]),
         figures=figures,
         changes=changes_grid(board),
+        matrix=matrix_grid(board.matrix) if board.matrix else None,
+        claims=claims_grids(board),
         gain_sizes=gain_sizes_grid(board),
         printed=[(paper, number, papers()[paper].citation) for paper, number in tables()],
     )

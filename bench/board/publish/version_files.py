@@ -21,6 +21,7 @@ from bench.board.publish.readme import version_readme
 from bench.board.publish.versions import PLAN
 from bench.board.repeat import repeat
 from bench.compare.forms.data import table_data, tables_csv
+from bench.compare.rule import RULE
 from bench.papers import results, tables
 from bench.papers.remarks import remarks
 from bench.records.run import Run
@@ -68,6 +69,11 @@ def board_json(board: Board) -> str:
         "title": board.title,
         "note": board.note,
         "answer": board.answer,
+        "judged": {
+            "rule": RULE,
+            "baseline": board.baseline,
+            "main_budget": board.main_budget,
+        },
         "tables": [
             {
                 "anchor": shown.anchor,

@@ -17,7 +17,6 @@ import msgspec
 from msgspec import Struct
 
 from bench.base.errors import BenchError, DataDamaged, one_line
-from bench.base.findings import DIFFERS, Finding
 from bench.base.hashes import file_sha256
 from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.board.verify import check_manifest
@@ -45,9 +44,18 @@ class PublishedRow(Struct):
     submitted_by: str | None
 
 
+class Judged(Struct):
+    """How the tables of a version were judged: the number of the rule, and what was asked for."""
+
+    rule: int
+    baseline: str | None = None
+    main_budget: str = ""
+
+
 class Version(Struct):
     """A published version, as far as it is read from its ``tables.json``."""
 
+    schema: str
     # date of its newest own run: "2026-11-21"
     date: str
     title: str
@@ -56,6 +64,8 @@ class Version(Struct):
     runs: list[PublishedRow]
     left_out: list[str]
     tables: list[dict[str, Any]] = []
+    # None: a version from before rules had numbers
+    judged: Judged | None = None
     # the address of the folder of all versions, with a slash at its end; "" if none was given
     address: str = ""
     folder: Path = Path()
@@ -138,11 +148,7 @@ def check_versions(out: Path) -> list[RunReport]:
         raise BenchError(f"no version in {out}", "bench publish, or another folder: --out DIR")
     reports = []
     for folder in folders:
-        report = check_manifest(folder)
-        if report is None:
-            missing = Finding("files", MANIFEST, DIFFERS, "missing")
-            report = RunReport("", [missing], "published")
-        reports.append(replace(report, name=folder.name))
+        reports.append(replace(check_manifest(folder), name=folder.name))
     return reports
 
 

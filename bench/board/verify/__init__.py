@@ -7,7 +7,7 @@ for folder in runs_below(Path("leaderboards/v5")):
     print(verify_run(folder).differences)
 
 ``bench.board.verify.scores`` checks scores, ``bench.board.verify.runs`` the rest of a run,
-``bench.board.verify.versions`` a version.
+``bench.board.verify.versions`` the files of a version, ``bench.board.verify.tables`` its tables.
 """
 
 from __future__ import annotations

@@ -23,7 +23,11 @@ KINDS = (
     "checkpoint",
     "fingerprint",
     "files",
+    "links",
     "encoding",
+    "runs",
+    "seeds",
+    "tables",
 )
 """The subjects of findings, in the order of their counts."""
 

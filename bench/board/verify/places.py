@@ -8,14 +8,19 @@ from pathlib import Path
 
 from bench.base import devices
 from bench.base.errors import BenchError
+from bench.board.publish.versions import version_folders
 from bench.board.verify import More, check_manifest, fetch_predictions, runs_below, verify_run
 from bench.board.verify.findings import RunReport
 from bench.board.verify.reencode import encode_again
+from bench.board.verify.tables import check_tables
+from bench.board.verify.versions import MANIFEST, TABLES, is_version
 from bench.data.sets import DataFolder
 from bench.method.plugins import discover
 from bench.records import RunsFolder
 
-PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
+PUBLISHED = Path("leaderboards")
+OF_VERSIONS = (MANIFEST, TABLES)
+"""Names of reports on versions; the others are on runs."""
 
 
 def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
@@ -34,26 +39,38 @@ def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
 
 
 def verify_folders(
-    folders: Sequence[Path], data: DataFolder | None, more: More | None, offline: bool
+    folders: Sequence[Path],
+    data: DataFolder | None,
+    more: More | None,
+    offline: bool,
+    say: Callable[[str], None] = lambda activity: None,
 ) -> Iterator[RunReport]:
-    """Yield a report on the manifest of each version, then one on each run. Raises BenchError if a
-    folder has no run.
+    """Yield a report on the manifest of each version, then one on each run, then one on the tables
+    of each version. ``say`` gets each activity. Raises BenchError if a folder has no run.
     """
     runs: dict[Path, None] = {}
+    versions: dict[Path, None] = {}
     for folder in folders:
-        manifest = check_manifest(folder)
-        if manifest is not None:
-            fetched = fetch_predictions(folder, offline=offline)
-            findings = [*manifest.findings]
-            if fetched:
-                findings.append(fetched)
-            yield RunReport(manifest.name, findings, manifest.status)
         below = runs_below(folder)
         if not below:
             raise BenchError(f"no run in {folder}", "bench run ..., or another folder: --runs DIR")
         runs |= dict.fromkeys(run.absolute() for run in below)
+        found = [folder] if is_version(folder) else version_folders(folder)
+        versions |= dict.fromkeys(version.absolute() for version in found)
+    for version in versions:
+        say(f"files of {version.name}")
+        manifest = check_manifest(version)
+        fetched = fetch_predictions(version, offline=offline)
+        findings = [*manifest.findings]
+        if fetched:
+            findings.append(fetched)
+        yield RunReport(manifest.name, findings, manifest.status)
+    say("scores of runs")
     for run in runs:
         yield verify_run(run, data, more)
+    for version in versions:
+        say(f"tables of {version.name}")
+        yield check_tables(version)
 
 
 def compare_encoded(

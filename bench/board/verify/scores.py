@@ -3,7 +3,6 @@ with the data set."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,13 +11,24 @@ import msgspec
 from bench.base.errors import BenchError
 from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.base.hashes import values_sha256
+from bench.board.verify.compared import close, first_difference
 from bench.board.verify.findings import NotChecked, make_finding, name_score
 from bench.records.names import data_key
 from bench.records.packed import PredictionsElsewhere
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
 from bench.records.selection import known_sets
-from bench.score.suites import GIVEN, OWN, Arrays, average, rescore, suite, suite_names
+from bench.score.suites import (
+    GIVEN,
+    OWN,
+    Arrays,
+    TaskScore,
+    average,
+    rescore,
+    suite,
+    suite_names,
+    suite_plugin,
+)
 
 SCHEMA = "bench.given/1"
 
@@ -33,9 +43,9 @@ def given_of(score: Score) -> dict[str, str] | None:
 
 NO_SUITE = "the suite {} is not known; pass its file with --plugin FILE"
 
-ABSOLUTE, RELATIVE = 1e-6, 1e-9
-"""Libraries of linear algebra add in different orders; a millionth of a point is not a difference.
-"""
+LINEAR = "pearson"
+"""The detail, at any depth, that the order of the predictions does not give."""
+PREDICTIONS = "its predictions"
 
 
 def check_scores(run: Run) -> Iterator[Finding]:
@@ -59,14 +69,15 @@ def check_scores(run: Run) -> Iterator[Finding]:
 
 def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
     """Check if the score follows from its predictions."""
-    yield make_finding("score", name_score(score), _score_difference, score, arrays)
+    name = name_score(score)
+    try:
+        again = rescore(score.key, arrays, score.metric)
+    except BenchError as error:
+        yield Finding("score", name, DIFFERS, error.message)
+        return
+    yield make_finding("score", name, _score_difference, score, arrays, again)
     if REDUCED in arrays and score.detail:
-        yield Finding(
-            "detail",
-            name_score(score),
-            UNCHECKED,
-            "only those predictions are stored that the score needs",
-        )
+        yield from _check_reduced_detail(score, again)
 
 
 def check_hash(score: Score, arrays: Arrays) -> Finding:
@@ -79,8 +90,7 @@ def check_stored_average(score: Score, record: RunRecord) -> Finding:
     return make_finding("average", name_score(score), _average_difference, score, record)
 
 
-def _score_difference(score: Score, arrays: Arrays) -> str:
-    again = rescore(score.key, arrays, score.metric)
+def _score_difference(score: Score, arrays: Arrays, again: TaskScore | None) -> str:
     if score.suite not in suite_names():
         raise NotChecked(NO_SUITE.format(score.suite))
     if again is None:
@@ -96,13 +106,35 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
         return f"{score.n:,} items are recorded, {again.n:,} predictions are there"
     if (score.std, again.std) != (None, None) and not close(score.std, again.std):
         return f"the standard deviation {score.std} is recorded, its predictions give {again.std}"
-    if REDUCED in arrays:  # the detail comes from arrays that were not stored
+    if REDUCED in arrays:
         return ""
     ignored = set(suite(score.suite).extra_detail) - again.detail.keys()
     recorded = {key: value for key, value in score.detail.items() if key not in ignored}
-    return _first_difference(
-        recorded, msgspec.to_builtins(again.detail, str_keys=True, enc_hook=float), "detail"
-    )
+    return first_difference(recorded, _plain_detail(again), "detail", PREDICTIONS)
+
+
+def _check_reduced_detail(score: Score, again: TaskScore | None) -> Iterator[Finding]:
+    """Check the details that follow from what the score needs, and name the others.
+
+    Of a ranked metric only the order of the predictions is stored. Nobody knows which details of a
+    plugin's suite it gives.
+    """
+    name = name_score(score)
+    given: dict[str, Any] = {}
+    if again is not None and suite_plugin(score.suite) is None:
+        given = _plain_detail(again)
+    recorded = {key: value for key, value in score.detail.items() if key in given}
+    if recorded:
+        arguments = recorded, given, "detail", PREDICTIONS, (LINEAR,)
+        yield make_finding("detail", name, first_difference, *arguments)
+    missing = [key for key in score.detail if key == LINEAR or key not in given]
+    if missing:
+        why = f"what is stored gives the score, but not {', '.join(missing)}"
+        yield Finding("detail", name, UNCHECKED, why)
+
+
+def _plain_detail(score: TaskScore) -> dict[str, Any]:
+    return dict(msgspec.to_builtins(score.detail, str_keys=True, enc_hook=float))
 
 
 def _metrics(score: Score) -> list[str]:
@@ -118,41 +150,6 @@ def _metrics(score: Score) -> list[str]:
     if score.protocol in defined.earlier and given_of(score) is not None:
         return [task.metric.name for task in defined.tasks]
     return []
-
-
-def close(recorded: Any, again: Any) -> bool:
-    """Say if two numbers are equal up to the last digits, which differ between machines."""
-    return (
-        isinstance(recorded, int | float)
-        and isinstance(again, int | float)
-        and math.isclose(recorded, again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
-    )
-
-
-def _first_difference(recorded: Any, again: Any, path: str) -> str:
-    """Describe the first difference of two details; "" if there is none.
-
-    An older record may hold less than the predictions give, but never more.
-    """
-    if isinstance(recorded, dict) and isinstance(again, dict):
-        more = [str(key) for key in recorded if key not in again]
-        if more:
-            return f"{path}.{more[0][:60]} is recorded, its predictions do not give it"
-        pairs = [(f"{path}.{key}", recorded[key], again[key]) for key in again if key in recorded]
-    elif isinstance(recorded, list) and isinstance(again, list) and len(recorded) == len(again):
-        pairs = [(f"{path}[{i}]", recorded[i], again[i]) for i in range(len(again))]
-    else:
-        is_same = recorded == again
-        if isinstance(again, float):
-            is_same = close(recorded, again)
-        if is_same:
-            return ""
-        return f"{path}: {str(recorded)[:60]} is recorded, its predictions give {str(again)[:60]}"
-    for at, recorded_part, part_again in pairs:
-        difference = _first_difference(recorded_part, part_again, at)
-        if difference:
-            return difference
-    return ""
 
 
 def _hash_difference(score: Score, arrays: Arrays) -> str:
@@ -216,4 +213,4 @@ def _average_difference(score: Score, record: RunRecord) -> str:
     tasks = recorded.get("tasks")
     if isinstance(tasks, list) and set(map(str, tasks)) == set(again.detail["tasks"]):
         recorded["tasks"] = again.detail["tasks"]  # their order changes no mean
-    return _first_difference(recorded, again.detail, "detail")
+    return first_difference(recorded, again.detail, "detail", "its tasks")

@@ -53,4 +53,11 @@ def _result(report: RunReport) -> str:
     # of a published version the files are compared, and no scores
     if report.status not in ("finished", "published") and not report.count("score"):
         return "not finished"
-    return "agrees" if (report.count() and not report.count("score", UNCHECKED)) else "not checked"
+    if report.count("score", UNCHECKED) or is_not_judged(report) or not report.count():
+        return "not checked"
+    return "agrees"
+
+
+def is_not_judged(report: RunReport) -> bool:
+    """Say if none of a version's tables could be judged again."""
+    return bool(report.count("tables", UNCHECKED)) and not report.count("tables")

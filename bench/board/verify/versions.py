@@ -6,13 +6,21 @@ import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+import msgspec
+from msgspec import Struct
+
 from bench.base.errors import DataDamaged, FetchFailed
 from bench.base.findings import DIFFERS, Finding
 from bench.base.hashes import file_sha256
+from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.board.verify.findings import NotChecked, RunReport, make_finding
+from bench.compare.senders import BOARD
 from bench.data.fetching import download
 from bench.records.names import RECORD
 from bench.records.packed import MANIFEST, NAME, Elsewhere, cached, read_manifest
+
+TABLES = "tables.json"
+"""The file of a version with its tables and the list of its runs."""
 
 
 def runs_below(folder: Path) -> list[Path]:
@@ -28,6 +36,21 @@ def runs_below(folder: Path) -> list[Path]:
             names.clear()  # a run holds no runs
         names[:] = [name for name in names if not name.startswith(".")]
     return sorted(runs)
+
+
+class _AnyTables(Struct):
+    schema: str = ""
+
+
+def is_version(folder: Path) -> bool:
+    """Say if a folder is a published version, also one that lost its manifest or its tables."""
+    if (folder / MANIFEST).is_file() or (folder / NAME).is_file():
+        return True
+    try:
+        content = read_plain_file(folder / TABLES, TABLES_BYTES)
+        return msgspec.json.decode(content, type=_AnyTables).schema.startswith(BOARD)
+    except (OSError, ValueError, RecursionError):  # none, or somebody's own file of that name
+        return False
 
 
 def compare_files(folder: Path, listed: Mapping[str, str]) -> dict[str, str]:
@@ -62,16 +85,17 @@ MOST_DIFFERENCES = 10
 """Files of a version that are named; the others are counted."""
 
 
-def check_manifest(version: Path) -> RunReport | None:
+def check_manifest(version: Path) -> RunReport:
     """Return every file of a published version against its manifest, and files that the manifest
-    does not list; None without a manifest.
+    does not list.
     """
     try:
         manifest = read_manifest(version)
     except DataDamaged as error:
         return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, error.message)], "damaged")
     if manifest is None:
-        return None
+        why = "missing: nothing says which files were published"
+        return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, why)], "published")
     differences = compare_files(version, manifest.files)
     differences.pop(MANIFEST, None)
     findings: list[Finding] = []

@@ -5,7 +5,8 @@ Legend: N items, P clusters (predicted), G classes (gold), R clusterings of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,12 @@ def matched_accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
     classes (or fewer), those without a partner match nothing. Raises ValueError for unequal lengths
     or no items. Source: Kuhn 1955, the assignment problem.
     """
+    return _share_matched(confusion(predicted, gold))
+
+
+def _share_matched(counts_PG: NDArray[np.int64]) -> float:
     from scipy.optimize import linear_sum_assignment
 
-    counts_PG = confusion(predicted, gold)
     return 100 * float(
         counts_PG[linear_sum_assignment(counts_PG, maximize=True)].sum() / counts_PG.sum()
     )
@@ -30,19 +34,101 @@ def matched_accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
 def agreement(predicted: ArrayLike, gold: ArrayLike) -> dict[str, float]:
     """Mutual information, normalised and adjusted, and the adjusted Rand index, x 100.
 
-    It is normalised by the arithmetic mean of the entropies.
+    It is normalised by the arithmetic mean of the entropies. The numbers are scikit-learn's, which
+    counts the items anew for each and sums the expected information of every table of counts.
     """
-    from sklearn.metrics import (
-        adjusted_mutual_info_score,
-        adjusted_rand_score,
-        normalized_mutual_info_score,
-    )
+    return _agreement(confusion(predicted, gold))
 
+
+def _agreement(counts_PG: NDArray[np.int64]) -> dict[str, float]:
+    size_P, size_G = counts_PG.sum(axis=1), counts_PG.sum(axis=0)
+    if len(size_P) == len(size_G) == 1:  # nothing is divided, and that is agreed on
+        return {"nmi": 100.0, "ami": 100.0, "ari": 100.0}
+    information = _mutual_information(counts_PG)
+    entropy = (_entropy(size_P) + _entropy(size_G)) / 2
+    adjusted = 0.0
+    if min(len(size_P), len(size_G)) > 1:
+        classes = tuple(sorted(size_G.tolist()))
+        expected = math.fsum(_expected_information(size, classes) for size in size_P.tolist())
+        # equal numbers may differ by rounding alone; then both have the same sign
+        adjusted = _away_from_zero(information - expected) / _away_from_zero(entropy - expected)
     return {
-        "nmi": 100 * float(normalized_mutual_info_score(gold, predicted)),
-        "ami": 100 * float(adjusted_mutual_info_score(gold, predicted)),
-        "ari": 100 * float(adjusted_rand_score(gold, predicted)),
+        "nmi": 100 * information / entropy,
+        "ami": 100 * adjusted,
+        "ari": 100 * _adjusted_rand(counts_PG),
     }
+
+
+def _mutual_information(counts_PG: NDArray[np.int64]) -> float:
+    log_n = math.log(counts_PG.sum())
+    counts_GP = counts_PG.T
+    product_GP = np.outer(counts_GP.sum(axis=1), counts_GP.sum(axis=0))
+    some_GP = counts_GP > 0
+    share = counts_GP[some_GP] / counts_PG.sum()
+    # in scikit-learn's order, whose last digits records have
+    together = share * (np.log(counts_GP[some_GP]) - log_n)
+    apart = share * (-np.log(product_GP[some_GP]) + log_n + log_n)
+    return max(0.0, float((together + apart).sum()))
+
+
+def _entropy(sizes: NDArray[np.int64]) -> float:
+    n = sizes.sum()
+    return -float((sizes / n * (np.log(sizes) - math.log(n))).sum())
+
+
+def _away_from_zero(difference: float) -> float:
+    smallest = float(np.finfo(np.float64).eps)
+    return min(difference, -smallest) if difference < 0 else max(difference, smallest)
+
+
+@lru_cache(maxsize=1 << 16)
+def _expected_information(size: int, classes: tuple[int, ...]) -> float:
+    """Return what a cluster of ``size`` items drawn at random adds to the mutual information with
+    classes of these sizes; clusterings of one data set have many clusters of one size.
+
+    Source: Vinh, Epps and Bailey 2010, Information Theoretic Measures for Clusterings Comparison.
+    """
+    n = sum(classes)
+    size_G, times_G = np.unique(classes, return_counts=True)
+    # K: items of the cluster that are of one class
+    shared_K = np.arange(1, min(size, int(size_G[-1])) + 1)[:, None]
+    possible_KG = (shared_K <= size_G) & (shared_K >= size + size_G - n)
+    shared_KG = np.where(possible_KG, shared_K, np.maximum(1, size + size_G - n))
+    log = _log_factorials(n)
+    ways_KG = (
+        log[size_G]
+        - log[shared_KG]
+        - log[size_G - shared_KG]
+        + log[n - size_G]
+        - log[size - shared_KG]
+        - log[n - size_G - size + shared_KG]
+        - (log[n] - log[size] - log[n - size])
+    )
+    information_KG = shared_KG / n * np.log(n * shared_KG / (size * size_G))
+    return float((times_G * np.where(possible_KG, information_KG * np.exp(ways_KG), 0)).sum())
+
+
+@lru_cache(maxsize=16)
+def _log_factorials(n: int) -> NDArray[np.float64]:
+    """Return the logarithms of 0!, 1!, ..., n!."""
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(np.arange(n + 1) + 1.0), dtype=np.float64)
+
+
+def _adjusted_rand(counts_PG: NDArray[np.int64]) -> float:
+    """Compare the pairs of items that are together in both, in Python's integers: their products
+    overflow 64 bits."""
+    together = _pairs(counts_PG)
+    of_P, of_G = _pairs(counts_PG.sum(axis=1)), _pairs(counts_PG.sum(axis=0))
+    every = _pairs(counts_PG.sum(keepdims=True))
+    if together == of_P == of_G:
+        return 1.0
+    return 2 * (together * every - of_P * of_G) / ((of_P + of_G) * every - 2 * of_P * of_G)
+
+
+def _pairs(counts: NDArray[np.int64]) -> int:
+    return int((counts * (counts - 1)).sum()) // 2
 
 
 def confusion(predicted: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
@@ -68,10 +154,10 @@ def summarise_clusterings(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str,
     labels_NR = np.asarray(predicted_NR)
     if labels_NR.ndim != 2 or not labels_NR.shape[1]:
         raise ValueError(f"expected one column per clustering, got shape {labels_NR.shape}")
-    runs: list[Mapping[str, float]] = [
-        {"accuracy": matched_accuracy(labels_N, gold), **agreement(labels_N, gold)}
-        for labels_N in labels_NR.T
-    ]
+    runs: list[dict[str, float]] = []
+    for labels_N in labels_NR.T:
+        counts_PG = confusion(labels_N, gold)
+        runs.append({"accuracy": _share_matched(counts_PG), **_agreement(counts_PG)})
     values = {name: np.array([run[name] for run in runs]) for name in runs[0]}
     return {
         name: {"mean": float(each.mean()), "std": float(each.std()), "each": each.tolist()}

@@ -9,6 +9,7 @@ Legend: N pairs, Q queries, B draws, n pairs of a draw.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,21 +63,38 @@ def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
     return np.argsort(queries_N, kind="stable"), np.cumsum(size_Q) - size_Q, size_Q
 
 
+class Draw(NamedTuple):
+    """The rows of a draw, and the centred ranks of their gold values: the same for every model."""
+
+    rows_n: NDArray[np.integer]
+    gold_n: NDArray[np.integer]
+
+
+def rank_gold(gold: ArrayLike, drawn: Iterable[Rows]) -> Iterator[Draw]:
+    """Yield the draws with the ranks of their gold values, in the narrowest types: a thousand draws
+    of half of the queries are millions of numbers."""
+    place_N = np.unique(gold, return_inverse=True)[1]
+    row_type = np.min_scalar_type(len(place_N))
+    for rows_n in drawn:
+        rank_type = np.min_scalar_type(-len(rows_n))
+        yield Draw(rows_n.astype(row_type), _centred_ranks(place_N[rows_n]).astype(rank_type))
+
+
 def sampled_spearman(
-    predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows]
+    predicted: ArrayLike, gold: ArrayLike, draws: Iterable[Draw]
 ) -> NDArray[np.float64]:
-    """Compute the rank correlation x 100 of the rows of every draw, (B,).
+    """Compute the rank correlation x 100 of the rows of every draw, (B,). ``draws``: of
+    ``rank_gold`` of the same gold values.
 
     Equal values, and a row that was drawn twice, share their mean rank. Ranks are counted, not
     sorted anew for each draw, and their sums are exact. Raises ValueError for NaN or infinity, and
     if one side of a draw is constant.
     """
-    place_a_N, place_b_N = (
-        np.unique(side_N, return_inverse=True)[1] for side_N in check_sides(predicted, gold)
-    )
+    predicted_N, _ = check_sides(predicted, gold)
+    place_N = np.unique(predicted_N, return_inverse=True)[1]
     values = []
-    for i, rows_n in enumerate(drawn):
-        a_n, b_n = _centred_ranks(place_a_N[rows_n]), _centred_ranks(place_b_N[rows_n])
+    for i, draw in enumerate(draws):
+        a_n, b_n = _centred_ranks(place_N[draw.rows_n]), draw.gold_n.astype(np.float64)
         squares_a, squares_b = _dot(a_n, a_n), _dot(b_n, b_n)
         if squares_a == 0 or squares_b == 0:
             side = "predicted" if squares_a == 0 else "gold"

@@ -11,7 +11,7 @@ among those that have it as their first caption. Both tasks store the same predi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +24,10 @@ from bench.score.metrics.metric import SPEARMAN_BOOTSTRAP
 from bench.score.metrics.sampled import (
     DRAWS,
     SEED,
+    Draw,
     draws_with_replacement,
     draws_without_replacement,
+    rank_gold,
     sampled_spearman,
 )
 from bench.score.suites.sts import SAME_COSINES, LoadedPairs, by_subset, correlations
@@ -58,9 +60,16 @@ def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
     Raises ValueError if a draw has no correlation.
     """
     query_N = np.unique(predictions[CXC_PROTOCOLS[protocol].query], return_inverse=True)[1]
-    return sampled_spearman(
-        predictions["prediction"], predictions["gold"], CXC_PROTOCOLS[protocol].drawn(query_N)
-    )
+    gold_N = np.asarray(predictions["gold"], dtype=np.float64)
+    draws = _draws(protocol, query_N.astype(np.int64).tobytes(), gold_N.tobytes())
+    return sampled_spearman(predictions["prediction"], gold_N, draws)
+
+
+@lru_cache(maxsize=len(CXC_PROTOCOLS))
+def _draws(protocol: str, query: bytes, gold: bytes) -> tuple[Draw, ...]:
+    """Draw once for all models, which takes as long as the correlations of one. 50 MB."""
+    drawn = CXC_PROTOCOLS[protocol].drawn(np.frombuffer(query, np.int64))
+    return tuple(rank_gold(np.frombuffer(gold), drawn))
 
 
 def score_cxc(predictions: Arrays, task: str, protocol: str) -> TaskScore:

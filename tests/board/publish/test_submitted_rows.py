@@ -31,7 +31,7 @@ def test_rows_of_others_are_separate_and_say_who_ran_them(
 ) -> None:
     finished_run(theirs, 1)
     for seed in (2, 3):
-        finished_run(RunsFolder(tmp_path / "own"), seed)
+        finished_run(RunsFolder(tmp_path / "own"), seed, weights=seed)
     as_submission(theirs)
     out = tmp_path / "boards"
     words = ("publish", "--runs", tmp_path / "own", "--submissions", theirs.path, "--out", out)
@@ -51,6 +51,8 @@ def test_rows_of_others_are_separate_and_say_who_ran_them(
     done = bench("publish", "--runs", out / "v1" / "runs", "--out", out, "--note", "n")
     assert done.exit_code == 0, done.output
     assert (run.parents[2] / "v2" / "runs" / run.name / "index.html").read_text().count("Eve")
+    done = bench("verify", out / "v2")
+    assert done.exit_code == 0 and "nothing differs" in done.output, done.output
 
 
 def test_a_refused_submission_is_an_exit_code_and_the_board_is_made(

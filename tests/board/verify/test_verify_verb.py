@@ -15,8 +15,11 @@ from msgspec import structs
 from scored_run import finished_run, predictions
 
 from bench.base.findings import AGREES, Finding
+from bench.board.publish.version_files import SCHEMA
 from bench.board.verify.findings import RunReport
+from bench.board.verify.tables import check_tables
 from bench.board.verify.verified import report_grids
+from bench.compare.rule import RULE
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
 
@@ -132,6 +135,45 @@ def test_a_manifest_that_is_none(store: RunsFolder, content: str) -> None:
         and "cannot be read" in done.output
         and "2 runs, 2 scores" in done.output
     )
+
+
+TABLE = {"suite": "sts", "rows": []}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tables": [{}]},
+        {"tables": [{"table": {"rows": [{"runs": 3}]}}]},
+        {"tables": [{"table": {"rows": [{"runs": [["a"], {}]}]}}]},
+        {"tables": [{"anchor": [], "table": TABLE}]},
+        {"tables": [{"anchor": "a", "table": TABLE}, {"anchor": "a", "table": TABLE}]},
+        {"runs": [{"run_id": "../../secret", "method": "cls", "submitted_by": None}]},
+        {"answer": "[" * 100_000},
+        {"judged": {"rule": RULE, "baseline": "\x1b[2J"}},
+        {"judged": {"rule": "2"}},
+    ],
+)
+def test_tables_that_are_none(store: RunsFolder, change: dict[str, object]) -> None:
+    """Each is a difference in a report, whatever was written into the file."""
+    version = published(store)
+    (version / "records").rename(version / "runs")
+    ids = [path.name for path in sorted((version / "runs").iterdir())]
+    content = {
+        "schema": SCHEMA,
+        "date": "2026-11-28",
+        "title": "",
+        "note": None,
+        "answer": "",
+        "judged": {"rule": RULE},
+        "tables": [],
+        "runs": [{"run_id": name, "method": "simcse", "submitted_by": None} for name in ids],
+        "left_out": [],
+    }
+    (version / "tables.json").write_text(json.dumps(content | change))
+    report = check_tables(version)
+    assert report.differences
+    assert bench("verify", version).exit_code == 1
 
 
 @pytest.mark.parametrize(

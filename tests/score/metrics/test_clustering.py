@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import (
+    adjusted_mutual_info_score,
+    adjusted_rand_score,
+    normalized_mutual_info_score,
+)
 from sklearn.metrics.cluster import contingency_matrix
 
 from bench.score.metrics.clustering import (
@@ -44,6 +49,29 @@ def test_every_matching_tried(pairs, names):
     assert matched_accuracy(renamed, gold) == matched_accuracy(predicted, gold)
     assert agreement(renamed, gold) == pytest.approx(agreement(predicted, gold), abs=1e-9)
     assert (contingency_matrix(gold, predicted) == confusion(predicted, gold).T).all()
+
+
+def as_scikit_learn(predicted, gold):
+    functions = {
+        "nmi": normalized_mutual_info_score,
+        "ami": adjusted_mutual_info_score,
+        "ari": adjusted_rand_score,
+    }
+    return {name: 100 * function(gold, predicted) for name, function in functions.items()}
+
+
+@settings(deadline=None)
+@given(items)
+def test_agreement_is_scikit_learns(pairs):
+    predicted, gold = (np.array(side) for side in zip(*pairs, strict=True))
+    assert agreement(predicted, gold) == pytest.approx(as_scikit_learn(predicted, gold), abs=1e-8)
+
+
+def test_agreement_of_many_unequal_clusters_is_scikit_learns():
+    rng = np.random.default_rng(0)
+    gold = rng.geometric(0.1, 3000)
+    predicted = np.where(rng.random(3000) < 0.5, gold % 40, rng.integers(0, 40, 3000))
+    assert agreement(predicted, gold) == pytest.approx(as_scikit_learn(predicted, gold), abs=1e-8)
 
 
 def test_summary_is_over_columns():

@@ -47,6 +47,15 @@
   // On paper everything is unfolded.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
 
+  // An address inside what is folded unfolds it.
+  const unfold = () => {
+    const target = location.hash.length > 1 && !location.hash.includes("=") && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let one = target || null; one; one = one.parentElement) if (one.matches("details")) one.open = true;
+    if (target) target.scrollIntoView({ block: "nearest" });
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+
   const source = document.getElementById("board-data"), main = document.querySelector("main");
   if (!source) return;
   const data = JSON.parse(source.textContent);
@@ -67,6 +76,7 @@
     }
     return table;
   });
+  const headline = document.querySelector("h1"), ownHeadline = headline.textContent;
   const baseOf = (table) => table.rows.find((one) => one.baseline);
 
   // --- the state, and the address that holds it ---
@@ -124,6 +134,9 @@
       table.body.querySelectorAll("td > a").forEach((link) => (link.tabIndex = -1)); // Tab reaches one number of a table
       (table.shown[0]?.row.querySelector("td > a") ?? {}).tabIndex = 0;
     }
+    // The headline is the finding of the first table that is shown, and says of which if it is another than the page's own.
+    const first = tables.find((table) => !table.section.hidden);
+    if (first) headline.textContent = first === tables[0] ? ownHeadline : first.finding;
     for (const figure of document.querySelectorAll("figure[data-suites]")) {
       const suites = figure.dataset.suites.split(" ").filter(Boolean);
       figure.hidden = state.suite !== "all" && suites.length > 0 && !suites.includes(state.suite);

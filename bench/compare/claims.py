@@ -1,0 +1,163 @@
+"""The claims of the papers' texts, each held against the pair of rows that tests it.
+
+A claim that a table compares with its baseline has that table's verdict. Any other pair, such as a
+method with and without its hinge, is one comparison that its paper planned: it is tested by itself,
+at 5 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from bench.compare.columns import Columns, read_columns
+from bench.compare.statistics.table import (
+    ALPHA,
+    BETTER,
+    FEWEST_SEEDS,
+    INCONCLUSIVE,
+    WORSE,
+    Against,
+    Row,
+    Table,
+)
+from bench.papers.claims import Claim, claims
+from bench.records.names import text_of
+from bench.records.run import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedClaim:
+    """A claim, and the difference between the two rows that test it.
+
+    If they are not both in a table, or have too few seeds, only ``why_not`` is there.
+    """
+
+    claim: Claim
+    table: Table | None = None
+    row: Row | None = None
+    baseline: Row | None = None
+    difference: float | None = None
+    # its interval, at the level of the verdict
+    low: float | None = None
+    high: float | None = None
+    # BETTER, WORSE or INCONCLUSIVE
+    verdict: str = ""
+    why_not: str = ""
+
+
+def judge_claims(tables: Sequence[Table], runs: Mapping[str, Run]) -> list[JudgedClaim]:
+    """Hold every claim against the first table that has both of its rows.
+
+    ``runs``: by run id. Claims on several backbones are tested by the same rows.
+    """
+    columns: dict[int, Columns] = {}
+    return [_test(claim, tables, runs, columns) for claim in claims()]
+
+
+def _test(
+    claim: Claim, tables: Sequence[Table], runs: Mapping[str, Run], columns: dict[int, Columns]
+) -> JudgedClaim:
+    if not claim.needs:
+        return JudgedClaim(claim=claim, why_not=claim.open)
+    for place in _usual_protocol_first(claim, tables):
+        table = tables[place]
+        if (table.suite, table.setting) != (claim.suite, claim.setting):
+            continue
+        if text_of(table.protocol) or claim.task not in table.columns:
+            continue
+        row = _find_row(table, runs, claim.row)
+        baseline = _find_row(table, runs, claim.baseline)
+        if row is not None and baseline is not None:
+            if place not in columns:
+                columns[place] = read_columns(table, runs)
+            return _compare(claim, table, row, baseline, columns[place])
+    return JudgedClaim(claim=claim, why_not=f"no rows {claim.row} and {claim.baseline} here")
+
+
+def _usual_protocol_first(claim: Claim, tables: Sequence[Table]) -> list[int]:
+    """Return the places of the tables, those in the protocol of the claim's cells first."""
+    protocol = claim.printed.cell.protocol if claim.printed else ""
+    return sorted(range(len(tables)), key=lambda place: tables[place].protocol != protocol)
+
+
+def _find_row(table: Table, runs: Mapping[str, Run], name: str) -> int | None:
+    """Return the place of the row of most seeds that a claim names: "promcse prompt_length=1"."""
+    method, *wanted = name.split()
+    special = _special_values(method)
+    found = []
+    for place, row in enumerate(table.rows):
+        recipe = runs[row.runs[0]].record.recipe
+        held = {f"{key}={value.value}" for key, value in recipe.items()}
+        if row.name == method and special & held == set(wanted):
+            found.append(place)
+    return max(found, key=lambda place: len(table.rows[place].runs), default=None)
+
+
+@cache
+def _special_values(method: str) -> frozenset[str]:
+    """Return the recipe values, "prompt_length=1", that claims name of a method."""
+    values: set[str] = set()
+    for claim in claims():
+        for name in claim.needs:
+            first, *named = name.split()
+            if first == method:
+                values.update(named)
+    return frozenset(values)
+
+
+def _compare(claim: Claim, table: Table, row: int, baseline: int, columns: Columns) -> JudgedClaim:
+    """Return the difference of two rows on the claim's task, with its interval and the verdict."""
+    found = JudgedClaim(
+        claim=claim, table=table, row=table.rows[row], baseline=table.rows[baseline]
+    )
+    task = table.columns.index(claim.task)
+    if task not in columns.of_place:
+        return replace(found, why_not=f"no score on {claim.task}")
+    column, places = columns.of_place[task]
+    if row not in places or baseline not in places:
+        return replace(found, why_not=f"no score on {claim.task}")
+    against = _verdict_of_table(found, task)
+    if against is not None:
+        return replace(
+            found,
+            difference=against.difference,
+            low=against.ci_low,
+            high=against.ci_high,
+            verdict=against.verdict or "",
+        )
+    few = [i for i in (row, baseline) if _has_few_seeds(table.rows[i])]
+    if few:
+        return replace(found, why_not=f"fewer than {FEWEST_SEEDS} seeds")
+    pairs = column.minus(places.index(baseline))
+    at = places.index(row)
+    difference = float(pairs.value_P[at])
+    half = float(pairs.half_P(ALPHA)[at])
+    if math.isnan(half):
+        return replace(found, difference=difference, why_not="how sure it is, is not known")
+    verdict = INCONCLUSIVE
+    if abs(difference) > half:
+        is_lower_better = claim.task in table.falling
+        verdict = BETTER if (difference > 0) is not is_lower_better else WORSE
+    return replace(
+        found,
+        difference=difference,
+        low=difference - half,
+        high=difference + half,
+        verdict=verdict,
+    )
+
+
+def _verdict_of_table(found: JudgedClaim, task: int) -> Against | None:
+    """Return what the table says of a row against its own baseline; None for any other pair."""
+    assert found.row is not None and found.baseline is not None
+    cell = found.row.cells[task]
+    if not found.baseline.is_baseline or cell is None or cell.against is None:
+        return None
+    return cell.against if cell.against.verdict else None
+
+
+def _has_few_seeds(row: Row) -> bool:
+    return row.seeds != (None,) and len(row.seeds) < FEWEST_SEEDS

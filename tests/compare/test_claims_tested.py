@@ -1,0 +1,71 @@
+"""The papers' claims, each held against the two rows that test it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compared_runs import runs_in
+from predicted_runs import family
+from scipy import stats
+
+from bench.compare.claims import JudgedClaim, judge_claims
+from bench.compare.tables import make_tables
+
+NOISES = {"simcse": 0.5, "promcse": 0.8, "conpvp": 0.5}
+
+
+def judged(tmp_path: Path, seeds: tuple[int, ...]) -> dict[str, JudgedClaim]:
+    runs = runs_in(tmp_path, family(tmp_path, NOISES, seeds=seeds))
+    tables = make_tables(runs)
+    found = judge_claims(tables, {run.record.run_id: run for run in runs})
+    return {f"{one.claim.paper} {one.claim.says}": one for one in found}
+
+
+def test_a_claim_has_the_verdict_of_the_table_that_compares_its_rows(tmp_path: Path) -> None:
+    one = judged(tmp_path, (1, 2, 3))["promcse 2.2 points above SimCSE-BERT-base"]
+    assert one.row is not None and one.row.cells[-1] is not None
+    against = one.row.cells[-1].against
+    assert against is not None and against.verdict == "worse"
+    assert (one.difference, one.low, one.high, one.verdict) == (
+        against.difference,
+        against.ci_low,
+        against.ci_high,
+        "worse",
+    )
+
+
+def test_a_claim_without_its_rows_says_so(tmp_path: Path) -> None:
+    found = judged(tmp_path, (1, 2, 3))
+    other = found["conpvp 1.41 points above ConPVP w/o c-"]
+    assert (other.difference, other.verdict) == (None, "")
+    assert other.why_not == "no rows conpvp and conpvp+no-negative-prototypes here"
+    mural = found["promcse 74.0 is above MURAL's 73.9"]
+    assert "MURAL is trained on images" in mural.why_not
+
+
+def test_two_seeds_are_too_few(tmp_path: Path) -> None:
+    one = judged(tmp_path, (1, 2))["promcse 2.2 points above SimCSE-BERT-base"]
+    assert (one.difference, one.why_not) == (None, "fewer than 3 seeds")
+
+
+def test_a_pair_without_the_tables_baseline_is_tested_by_itself(tmp_path: Path) -> None:
+    """The baseline is another row than the claim's: 95 %, from the table's own statistics."""
+    runs = runs_in(tmp_path, family(tmp_path, NOISES, seeds=(1, 2, 3)))
+    by_id = {run.record.run_id: run for run in runs}
+    (with_base,) = make_tables(runs, baseline="conpvp")
+    (one,) = [
+        one
+        for one in judge_claims([with_base], by_id)
+        if (one.claim.paper, one.claim.says) == ("promcse", "2.2 points above SimCSE-BERT-base")
+    ]
+    (usual,) = make_tables(runs)
+    cell = next(row for row in usual.rows if row.name == "promcse").cells[-1]
+    assert cell is not None and cell.against is not None and cell.against.se is not None
+    df = cell.against.df or np.inf
+    half = float(stats.t.ppf(0.975, df)) * cell.against.se
+    assert (one.difference, one.low) == pytest.approx(
+        (cell.against.difference, cell.against.difference - half), abs=0.005
+    )
+    assert one.verdict == "worse"

@@ -1,0 +1,58 @@
+"""The paper of docs/add-a-paper.md is a folder and no code: added to a copy of the package, it is
+listed, shown, and planned.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "add-a-paper.md").read_text(encoding="utf-8")
+CONTENTS = "part\tshows\twhy\topen\ntable 1\tSTS scores\t\t\n"
+OURS = "method\tvariant\tours\tour_variant\tset\twhy_not\tdoubt\nmine\t\t\t\t\tnot a method here yet\t\n"
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the package and one paper more."""
+    folder = tmp_path_factory.mktemp("copy")
+    for name in ("bench", "methods"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    paper = folder / "bench" / "papers" / "mine"
+    paper.mkdir()
+    results, plan = re.findall(r"^```(?:toml)?\n(table\t.*?|# mine.*?)^```$", PAGE, re.M | re.S)
+    files = {"paper.toml": 'citation = "Mine, 2026"\nyear = 2026\n', "contents.tsv": CONTENTS}
+    files |= {"results.tsv": results, "1.toml": plan, "ours.tsv": OURS}
+    for name, text in files.items():
+        (paper / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def run(folder: Path, *words: str) -> str:
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "bench", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_folder_is_a_paper(copied: Path) -> None:
+    assert re.search(r"^mine +2026 +4\b", run(copied, "papers"), re.M)
+    shown = run(copied, "papers", "mine:1")
+    assert "77.10 ± 0.32" in shown and "copied from Gao et al. 2021: SimCSE" in shown
+    planned = run(copied, "run", "--paper", "mine:1", "--dry-run")
+    assert "mine:1: STS scores" in planned and "76.25" in planned
+    assert "not a method here yet" in planned
