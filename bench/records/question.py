@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 KEYS = ("text", "baseline", "rows", "suite")
+LONGEST = 300
+"""Characters of a text: it stands in the title of a table."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Question:
         """Read what a plan file has under ``question``: a table, or the text alone. Raises
         ValueError, which says what is wrong."""
         if isinstance(value, str):
-            return cls(text=value)
+            return cls(text=_line("text", value))
         if not isinstance(value, Mapping):
             raise ValueError("question: expected a text or a table")
         unknown = sorted(value.keys() - set(KEYS))
@@ -75,7 +77,15 @@ def _text(key: str, table: Mapping[str, Any]) -> str:
     value = table.get(key, "")
     if not isinstance(value, str):
         raise ValueError(f"[question] {key} = {value!r:.60}: expected a text")
-    return value
+    return _line(key, value)
+
+
+def _line(key: str, value: str) -> str:
+    """Return a text on one line."""
+    line = " ".join(value.split())
+    if len(line) > LONGEST:
+        raise ValueError(f"[question] {key}: expected at most {LONGEST} characters")
+    return line
 
 
 def _texts(key: str, table: Mapping[str, Any]) -> tuple[str, ...]:
@@ -84,4 +94,4 @@ def _texts(key: str, table: Mapping[str, Any]) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(text and isinstance(text, str) for text in texts):
         raise ValueError(f"[question] {key} = {value!r:.60}: expected texts")
-    return tuple(dict.fromkeys(texts))
+    return tuple(dict.fromkeys(_line(key, text) for text in texts))

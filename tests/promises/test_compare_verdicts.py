@@ -78,7 +78,7 @@ def test_each_row_has_an_interval_and_the_word_that_follows_from_it(
     }
 
 
-@pytest.mark.promise(17, 18)
+@pytest.mark.promise(17)
 def test_the_terminal_says_the_word_of_each_row(
     rows: dict[str, dict[str, Any]], chosen: Path, tmp_path: Path
 ) -> None:

@@ -120,3 +120,9 @@ def test_a_mistake_in_a_question_names_the_file_and_the_key(
         Plan.read(file)
     assert error.value.message.startswith(f"--plan {file}: ")
     assert message in error.value.message
+
+
+def test_a_question_is_a_line_of_a_title(tmp_path: Path) -> None:
+    assert Question.of_plan("one\n  line") == Question("one line")
+    with pytest.raises(ValueError, match="at most 300 characters"):
+        Question.of_plan({"text": "x" * 301})

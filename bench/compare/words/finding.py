@@ -165,7 +165,7 @@ def _untested_finding(table: Table) -> Finding:
     verb = "is" if len(best) == 1 else "are"
     names = list_names([row_name(row, table) for row, _ in best], MOST_NAMED)
     reasons = dict.fromkeys(row.untested for row, _ in rows if row.untested)
-    if any(row.stands == NOT_TRAINED for row, _ in rows):
+    if sum(not row.stands for row, _ in rows) < 2:
         reasons["no other row is judged"] = None
     why = "; ".join(reasons) or "their predictions were not read"
     return Finding(
