@@ -30,6 +30,7 @@ def _cost(runs: Sequence[RunRecord]) -> RowCost:
         tuning_seconds=seconds,
         tuning_trials=trials,
         trainable_parameters=_mean([cost.trainable_parameters for cost in costs]),
+        total_parameters=_mean([cost.total_parameters for cost in costs]),
         trainable_parts=_parts([cost.trainable_parts for cost in costs]),
         train_seconds=_mean([cost.train_seconds for cost in costs]),
         peak_memory_bytes=_mean([cost.peak_memory_bytes for cost in costs]),

@@ -56,8 +56,8 @@ def runs(
     ("noise", "finding"),
     [
         (1.0, "SimCSE beats CLS on captions, by "),
-        (9.0, "SimCSE is worse than CLS on captions, by "),
-        (3.0, "SimCSE against CLS on captions is inconclusive"),
+        (9.0, "SimCSE is not trained: not above the untrained start."),
+        (3.0, "SimCSE is not trained: not above the untrained start."),
     ],
     ids=["it helps", "it harms", "it does nothing"],
 )

@@ -54,6 +54,7 @@ HEADING = (
     "paper_verdict",
     "paper_half",
     "trainable_parameters",
+    "total_parameters",
     "train_seconds",
     "peak_memory_bytes",
     "tuning_seconds",

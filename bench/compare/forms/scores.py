@@ -135,7 +135,7 @@ def _row_for_scale(row: Row, table: Table, *, with_spread: bool) -> GridRow:
 def number_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     """Return the numbers of a row by the names of NUMBERS, each as a short text and as a number.
 
-    The text is "" if the number is not known. Examples: equal within "1.06", "5.3M" parameters,
+    The text is "" if the number is not known. Examples: equal within "1.06", "5.3M" parameters, "98.6k (1.8 %)",
     "13m32s", a search of "2h36m/12" trials, "1.4G".
     """
     against, cell = comparison_of(row), row.cells[-1]
@@ -149,11 +149,20 @@ def number_texts(row: Row) -> dict[str, tuple[str, float | None]]:
         tuned = f"{format_duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}"
     return {
         EQUAL_WITHIN: (within, margin),
-        "params": (short_count(cost.trainable_parameters), cost.trainable_parameters),
+        "params": (_parameters(cost), cost.trainable_parameters),
         "train": (trained, seconds),
         "tuning": (tuned, cost.tuning_seconds),
         "memory": (short_count(cost.peak_memory_bytes), cost.peak_memory_bytes),
     }
+
+
+def _parameters(cost: RowCost) -> str:
+    """Write the trained parameters and, if they are not all, their share: "98.6k (1.8 %)"."""
+    trained, total = cost.trainable_parameters, cost.total_parameters
+    text = short_count(trained)
+    if not trained or not total or trained >= total:
+        return text
+    return f"{text} ({100 * trained / total:.2g} %)"
 
 
 def spread_text(cell: Cell) -> str:

@@ -116,6 +116,8 @@ class RowCost:
     """The cost of a row, each number a mean over its runs; None if not all of them recorded it."""
 
     trainable_parameters: float | None = None
+    # of the whole model; with adapters and heads
+    total_parameters: float | None = None
     # "prompt" -> parameters, if all runs train the same parts
     trainable_parts: Mapping[str, float] | None = None
     train_seconds: float | None = None

@@ -80,6 +80,6 @@ def _columns(table: Table) -> Iterator[str]:
             "many runs as the paper had; below, above: ours is"
         )
     if costs:
-        yield "params: trained; train: training time; memory: peak, in bytes; means over seeds"
+        yield "params: trained, and their share of the model; train: training time; memory: peak, in bytes; means over seeds"
     if any(cost.tuning_seconds is not None for cost in costs):
         yield "tuning: search time / number of trials, once for all seeds"
