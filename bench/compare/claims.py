@@ -18,6 +18,7 @@ from bench.compare.statistics.table import (
     BETTER,
     FEWEST_SEEDS,
     INCONCLUSIVE,
+    NOT_TRAINED,
     WORSE,
     Against,
     Row,
@@ -91,7 +92,7 @@ def _find_row(table: Table, runs: Mapping[str, Run], name: str) -> int | None:
     for place, row in enumerate(table.rows):
         recipe = runs[row.runs[0]].record.recipe
         held = {f"{key}={value.value}" for key, value in recipe.items()}
-        if row.name == method and special & held == set(wanted):
+        if row.name == method and not row.is_start and special & held == set(wanted):
             found.append(place)
     return max(found, key=lambda place: len(table.rows[place].runs), default=None)
 
@@ -128,6 +129,8 @@ def _compare(claim: Claim, table: Table, row: int, baseline: int, columns: Colum
             high=against.ci_high,
             verdict=against.verdict or "",
         )
+    if _is_at_its_start(found.row) or _is_at_its_start(found.baseline):
+        return replace(found, why_not="a row is not above its untrained start")
     few = [i for i in (row, baseline) if _has_few_seeds(table.rows[i])]
     if few:
         return replace(found, why_not=f"fewer than {FEWEST_SEEDS} seeds")
@@ -157,6 +160,10 @@ def _verdict_of_table(found: JudgedClaim, task: int) -> Against | None:
     if not found.baseline.is_baseline or cell is None or cell.against is None:
         return None
     return cell.against if cell.against.verdict else None
+
+
+def _is_at_its_start(row: Row | None) -> bool:
+    return row is not None and row.stands == NOT_TRAINED
 
 
 def _has_few_seeds(row: Row) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compared_runs import runs_in
-from predicted_runs import family
+from predicted_runs import family, sts_run
 from scipy import stats
 
 from bench.compare.claims import JudgedClaim, judge_claims
@@ -69,3 +69,15 @@ def test_a_pair_without_the_tables_baseline_is_tested_by_itself(tmp_path: Path) 
         (cell.against.difference, cell.against.difference - half), abs=0.005
     )
     assert one.verdict == "worse"
+
+
+def test_a_row_that_has_not_learned_tests_no_claim(tmp_path: Path) -> None:
+    """PromCSE lies at the backbone's own [CLS]."""
+    records = family(tmp_path, NOISES, seeds=(1, 2, 3))
+    records.append(sts_run(tmp_path, "cls", None, 0.8, setting="none"))
+    runs = runs_in(tmp_path, records)
+    found = judge_claims(make_tables(runs), {run.record.run_id: run for run in runs})
+    of = {f"{one.claim.paper} {one.claim.says}": one for one in found}
+    one = of["promcse 2.2 points above SimCSE-BERT-base"]
+    assert (one.difference, one.verdict) == (None, "")
+    assert one.why_not == "a row is not above its untrained start"
