@@ -31,6 +31,8 @@ FORMER_READER = "c8654158"
 AVERAGE = "Avg."
 """The name of a suite's own average, in the place of a task."""
 REDUCED = "reduced"
+BESIDE = "beside"
+"""Key of a score's detail: what its task measures besides the metric, by name."""
 """The array that marks predictions that were reduced to what the score needs."""
 SET, BUDGET = "--set", "--budget"
 """How the source of a recipe value that a user gave begins."""
@@ -79,6 +81,14 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     def key(self) -> ScoreKey:
         """The cell that the score belongs to."""
         return ScoreKey(self.suite, self.task, self.protocol)
+
+    @property
+    def beside(self) -> dict[str, float]:
+        """What the task measures besides its metric, by name."""
+        numbers = self.detail.get(BESIDE)
+        if not isinstance(numbers, Mapping):
+            return {}
+        return {name: value for name, value in numbers.items() if isinstance(value, int | float)}
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
         """Return the recorded hash of its stored predictions; None if none is recorded.

@@ -46,9 +46,12 @@ def _dead_links(page: Path) -> Iterator[str]:
             continue
         path, _, place = address.partition("#")
         target = page if not path else page.parent / unquote(path.partition("?")[0])
-        if not target.exists():
-            yield address
-        elif place and target.suffix == ".html" and unquote(place) not in _places(target):
+        if (
+            not target.exists()
+            or place
+            and target.suffix == ".html"
+            and unquote(place) not in _places(target)
+        ):
             yield address
 
 

@@ -227,6 +227,8 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
         return None
     facts = _facts(cell) | {"values": list(cell.values)}
     del facts["seeds"]  # the row has them
+    if not cell.beside:
+        del facts["beside"]
     if cell.against:
         facts["against"]["difference"] = _difference(cell)
     return facts

@@ -48,10 +48,15 @@ def score_grid(
     for name in NUMBERS:
         columns.append(GridColumn(name, right=True, drop=2 if name == EQUAL_WITHIN else 1))
     columns += [GridColumn(name, right=True, drop=3) for name in _tasks(table)]
+    beside = beside_names(table)
+    columns += [GridColumn(name, right=True, drop=2) for name in beside]
     rows = []
     for row in table.rows:
         numbers: list[GridCell | str] = [text for text, _ in number_texts(row).values()]
-        rows.append(_grid_row(row, table, numbers, with_spread=with_spread))
+        made_row = _grid_row(row, table, numbers, with_spread=with_spread)
+        texts = beside_texts(row)
+        measures = [GridCell(text=texts[name][0] if name in texts else "") for name in beside]
+        rows.append(replace(made_row, cells=(*made_row.cells, *measures)))
         for label, printed in lines_below(row):
             rows.append(_line_below(label, printed, table))
     for other, row in scale:
@@ -59,6 +64,7 @@ def score_grid(
     notes = [*legend(table), *note_lines(table)]
     if scale:
         notes.append(FOR_SCALE)
+    rows = [_padded(row, len(columns)) for row in rows]
     made = grid(columns, rows, title=table_name(table), notes=notes, whole=WHOLE)
     key = "bold: highest; underlined or italic: second" if len(table.rows) > 1 else ""
     finding = table_finding(table).text
@@ -99,6 +105,11 @@ def _grid_row(
         cells += [_mean(head, with_spread), half]
         cells += [difference_text(row), verdict_word(row, table)]
     return indented([*cells, *numbers, *(_mean(cell, with_spread) for cell in tasks)], levels=0)
+
+
+def _padded(row: GridRow, length: int) -> GridRow:
+    """Return a row with empty cells at its end, up to so many cells."""
+    return replace(row, cells=(*row.cells, *[GridCell()] * (length - len(row.cells))))
 
 
 def _mean(cell: Cell | None, with_spread: bool) -> GridCell:
@@ -154,6 +165,22 @@ def number_texts(row: Row) -> dict[str, tuple[str, float | None]]:
         "tuning": (tuned, cost.tuning_seconds),
         "memory": (short_count(cost.peak_memory_bytes), cost.peak_memory_bytes),
     }
+
+
+def beside_names(table: Table) -> list[str]:
+    """Name what the tasks of a table measure besides its metric."""
+    return list(dict.fromkeys(name for row in table.rows for name in beside_texts(row)))
+
+
+def beside_texts(row: Row) -> dict[str, tuple[str, float]]:
+    """Return what the tasks of a row measure besides their metric, each as a text and a number."""
+    texts: dict[str, tuple[str, float]] = {}
+    for cell in row.cells:
+        if cell is None:
+            continue
+        for name, number in cell.beside.items():
+            texts[name] = (score(number, cell.decimals), number)
+    return texts
 
 
 def spread_text(cell: Cell) -> str:

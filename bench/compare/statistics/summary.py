@@ -237,7 +237,14 @@ def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
         seeds=tuple(known),
         n=first.n,
         decimals=find_metric(first.suite, first.metric).decimals,
+        beside=_beside([score.beside for score in known.values()]),
     )
+
+
+def _beside(details: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean over seeds of each number that stands beside the score in all records."""
+    names = [name for name in details[0] if all(name in numbers for numbers in details)]
+    return {name: fmean(numbers[name] for numbers in details) for name in names}
 
 
 def _marked(rows: list[Row], columns: Sequence[str], falling: Sequence[str]) -> list[Row]:

@@ -140,6 +140,8 @@ class Cell:
     spread: Spread | None = None
     against: Against | None = None
     printed: Printed | None = None
+    # what the task measures besides its metric, by name; means over seeds
+    beside: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rounded(self) -> float:

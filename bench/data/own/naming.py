@@ -19,7 +19,8 @@ from bench.data.reading.saved import is_saved
 PAIRS = "pairs"
 CLASSIFICATION = "classification"
 CLUSTERING = "clustering"
-KINDS = (PAIRS, CLASSIFICATION, CLUSTERING)
+RETRIEVAL = "retrieval"
+KINDS = (PAIRS, CLASSIFICATION, CLUSTERING, RETRIEVAL)
 """The ways to score a file; each is a prefix of ``--suite``."""
 
 EXAMPLE = (
@@ -36,7 +37,9 @@ class OwnFile:
     """
 
     path: Path
-    """A file of rows, or a folder that ``save_to_disk`` of ``datasets`` wrote."""
+    """A file of rows, or a folder: one that ``save_to_disk`` of ``datasets`` wrote, or one with
+    queries, corpus and qrels.
+    """
     name: str
     """Its name in tables."""
     kind: str = ""
@@ -48,9 +51,11 @@ class OwnFile:
 
 
 def is_own_file(text: str) -> bool:
-    """Say if a part of ``--suite`` means a file: it names a known suffix, or a folder that
-    ``save_to_disk`` wrote."""
+    """Say if a part of ``--suite`` means a file: it names a known suffix, a folder that
+    ``save_to_disk`` wrote, or retrieval, which has a folder of its own."""
     kind, colon, rest = text.partition(":")
+    if colon and kind == RETRIEVAL:
+        return True
     place = rest if colon and kind in KINDS else text
     path = place.partition("=")[2] or place
     without_columns = path.rpartition(":")[0] or path

@@ -17,6 +17,7 @@ from bench.score.influence import (
     even_weights,
     move_accuracy,
     move_matched_accuracy,
+    move_mean,
     move_sampled_spearman,
     move_spearman,
 )
@@ -45,6 +46,8 @@ class Metric:
         bounds: Lowest and highest possible value, on the scale of the scores (x 100 for shares).
         ranked: True if the score depends only on the order of a run's predictions.
         answers: True if predictions are classes, and right if they equal the gold value.
+        averaged: True if a prediction is the score of its item, from 0 to 1, and the task's score
+            their mean x 100.
         by_query: True if predictions have an array with the query of each pair, and all queries
             weigh the same. The recorded value is a mean over draws of one pair for each query.
         dimensions: How many dimensions the predictions of one run may have: 1 for (N,), 2 for (N,
@@ -62,6 +65,7 @@ class Metric:
     bounds: tuple[float, float] = (-math.inf, math.inf)
     ranked: bool = False
     answers: bool = False
+    averaged: bool = False
     by_query: bool = False
     dimensions: tuple[int, ...] = (1,)
     influence: Callable[[Predicted], Influence] | None = None
@@ -131,6 +135,13 @@ ACCURACY = Metric(
     dimensions=(1, 2),
     influence=move_accuracy,
 )
+NDCG = Metric(
+    name="ndcg@10",
+    label="nDCG@10 × 100",
+    bounds=PERCENT,
+    averaged=True,
+    influence=move_mean,
+)
 CLUSTERING_ACCURACY = Metric(
     name="clustering-accuracy",
     label="accuracy in % under the best matching of clusters and classes",
@@ -145,6 +156,7 @@ SUITE_METRICS = (
     SPEARMAN,
     SPEARMAN_BOOTSTRAP,
     ACCURACY,
+    NDCG,
     CLUSTERING_ACCURACY,
     ALIGNMENT,
     UNIFORMITY,

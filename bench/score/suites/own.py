@@ -1,10 +1,10 @@
 """A user's own files as tasks: ``--suite pairs.tsv``, ``--suite classification:reviews.csv``.
 
-There are three kinds of protocol, each like a suite of the papers: ``own-pairs-HASH/1`` is Spearman
+There are four kinds of protocol, three like a suite of the papers: ``own-pairs-HASH/1`` is Spearman
 x 100 of cosine and rating (as sts), ``own-probe-HASH/1`` SentEval's classifier (as transfer),
-``own-kmeans-HASH/1`` k-means with ten seeds (as clustering). HASH is the beginning of the hash of
-the rows that are used, so that files of one name and different content are never one column. A
-score is verified without the file.
+``own-kmeans-HASH/1`` k-means with ten seeds (as clustering), and ``own-retrieval-HASH/1`` nDCG@10 of
+a search. HASH is the beginning of the hash of the rows that are used, so that files of one name and
+different content are never one column. A score is verified without the file.
 """
 
 from __future__ import annotations
@@ -29,17 +29,20 @@ from bench.data.own.naming import (
     CLUSTERING,
     EXAMPLE,
     PAIRS,
+    RETRIEVAL,
     OwnFile,
     parse_own_file,
     read_description,
     split_files,
 )
+from bench.data.own.retrieval import read_retrieval
 from bench.data.sets import DataFolder
 from bench.data.sets.transfer import LabelledTexts
 from bench.records.names import text_of, with_text
-from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, SPEARMAN, Metric
+from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, NDCG, SPEARMAN, Metric
 from bench.score.metrics.probe import accuracy, mean
 from bench.score.suites.clustering import LoadedTexts, score_clusters
+from bench.score.suites.retrieval import LoadedRetrieval, score_rankings
 from bench.score.suites.sts import LoadedPairs, score_pairs
 from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.transfer import LoadedTransfer, classify
@@ -53,7 +56,7 @@ class LoadedOwn(LoadedTask):
     """A user's data, scored like the suite of ``inner``. The record keeps the facts about it."""
 
     task: Task
-    # a LoadedPairs, LoadedTransfer or LoadedTexts
+    # a LoadedPairs, LoadedTransfer, LoadedTexts or LoadedRetrieval
     inner: Any
     # name, scale, licence and source, if the file comes with a description that has them
     facts: dict[str, object] = field(default_factory=dict)
@@ -104,6 +107,7 @@ class Protocol:
     read: Callable[[OwnFile], Any]
     # puts a task and its data together
     load: Callable[[Task, Any], LoadedTask]
+    # () to publish predictions whole
     needs: tuple[str, ...]
     # ends the task's name, so that one file can be scored in two ways
     suffix: str = ""
@@ -140,6 +144,14 @@ PROTOCOLS = {
         needs=("prediction", "gold", "subset", "inertia"),
         suffix="-clusters",
     ),
+    RETRIEVAL: Protocol(
+        name="own-retrieval/1",
+        metric=NDCG,
+        rescore=score_rankings,
+        read=read_retrieval,
+        load=LoadedRetrieval,
+        needs=(),
+    ),
 }
 
 
@@ -169,6 +181,9 @@ def task_of_file(own: OwnFile) -> Task:
 def describe_data(own: OwnFile, inner: Any) -> LoadedOwn:
     """Add the facts of the file's description, and a note on texts that are fitted and tested."""
     facts = read_description(own.path).facts()
+    if own.kind == RETRIEVAL:
+        facts |= {"queries": len(inner.data), "documents": len(inner.data.documents)}
+        return LoadedOwn(inner.task, inner, facts, inner.data.notes)
     if own.kind != CLASSIFICATION:
         return LoadedOwn(inner.task, inner, facts)
     both = texts_in_two_splits(inner.data)
@@ -227,8 +242,8 @@ SUITE = Suite(
     name=NAME,
     title="Your own files",
     description=(
-        "Rated pairs or labelled texts in files of yours: --suite pairs.tsv, "
-        "classification:texts.csv, clustering:texts.csv."
+        "Rated pairs, labelled texts, or queries and documents in files of yours: --suite "
+        "pairs.tsv, classification:texts.csv, clustering:texts.csv, retrieval:FOLDER."
     ),
     tasks=(),
     average=None,
