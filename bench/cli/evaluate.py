@@ -14,6 +14,7 @@ from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
+from bench.base.sides import DOCUMENT, QUERY
 from bench.base.terminal import warn
 from bench.base.text import comma_list
 from bench.cli.dry_run import print_plan
@@ -70,6 +71,18 @@ from bench.run.session import Session
     metavar="TASK TEXT",
     help="The same for one task or suite; may be repeated.",
 )
+@grouped_option(
+    WHAT,
+    "--prompt-query",
+    metavar="TEXT",
+    help="The same for queries, of retrieval and of pairs with two sides.  [default: the folder's]",
+)
+@grouped_option(
+    WHAT,
+    "--prompt-document",
+    metavar="TEXT",
+    help="The same for documents.  [default: the folder's]",
+)
 @field_option(
     "overrides",
     "How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, "
@@ -86,6 +99,8 @@ def evaluate(
     models: tuple[str, ...],
     prefix: str | None,
     prompts: tuple[tuple[str, str], ...],
+    prompt_query: str | None,
+    prompt_document: str | None,
     list_sentences: Path | None,
     dry_run: bool,
     as_json: bool,
@@ -109,7 +124,8 @@ def evaluate(
     if list_sentences is not None:
         _write_sentences(list_sentences, session.config)
         return
-    prepared = _prepare_models(session, models, prefix, dict(prompts))
+    sides = {QUERY: prompt_query, DOCUMENT: prompt_document}
+    prepared = _prepare_models(session, models, prefix, dict(prompts), sides)
     together = _all_runs(prepared)
     worst = print_missing_sets(together.runs)
     _warn_of_costs(together.runs)
@@ -179,6 +195,7 @@ def _prepare_models(
     models: Sequence[str],
     prefix: str | None,
     prompts: Mapping[str, str],
+    sides: Mapping[str, str | None],
 ) -> list[tuple[RunsFolder, PreparedRuns]]:
     """Find each model and plan its runs; returns the folder of its records, and the runs.
 
@@ -195,6 +212,7 @@ def _prepare_models(
             name=title,
             prompt=prefix,
             prompts=dict(prompts),
+            sides=sides,
             values=config.overrides,
         )
         titled = replace_config(config, names=(title,) if title else ())

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace as replace_config
 
 from bench.base.paths import recorded_word
+from bench.base.sides import DOCUMENT, QUERY
 from bench.library.arguments import (
     PathLike,
     Plugins,
@@ -52,6 +53,8 @@ def evaluate(
     *,
     prefix: str | None = None,
     prompts: Mapping[str, str] | None = None,
+    prompt_query: str | None = None,
+    prompt_document: str | None = None,
     device: str = "auto",
     fresh: bool = False,
     offline: bool = False,
@@ -72,7 +75,8 @@ def evaluate(
     those that are scored.
 
     Args:
-        model: An object with ``encode(list of n str) -> (n, d) numbers``, a function that does so,
+        model: An object with ``encode(list of n str) -> (n, d) numbers``, and perhaps
+            ``encode_query`` and ``encode_document`` for retrieval, a function that does so,
             a mapping of sentences to vectors, or an argument of ``bench evaluate``: a hub name, a
             folder, a run, ``vectors:FILE``.
         suites: Names of ``bench suites``, or files of your own.
@@ -81,6 +85,9 @@ def evaluate(
         prefix: Put before every sentence, or around it with "[X]". "" takes a folder's default
             prompt away, None keeps it.
         prompts: Other prefixes, by task or suite.
+        prompt_query: Another prefix for queries, of retrieval and of pairs with two sides. None: a
+            folder's own.
+        prompt_document: Another prefix for documents.
         device: "auto", "cpu", "cuda:1" or "mps".
         fresh: Score again.
         offline: Open no connection.
@@ -105,7 +112,8 @@ def evaluate(
     if values:
         every_method = [plugin.cls for plugin in discover([]).plugins.values()]
         check_recipe_keys(values, evaluate, every_method)
-    _check_types(name, prefix, prompts)
+    sides = {QUERY: prompt_query, DOCUMENT: prompt_document}
+    _check_types(name, {"prefix": prefix, **{f"prompt_{s}": sides[s] for s in sides}}, prompts)
     fields = read_arguments(arguments, plugins=use_plugins(plugins))
     (config,) = make_plan(fields).runs
     check_prompts(prompts or {}, config.suites)
@@ -115,6 +123,7 @@ def evaluate(
         name=name,
         prompt=prefix,
         prompts=prompts,
+        sides=sides,
         values=values,
     )
     command = _command(model, encoder.label, config.suites, name)
@@ -122,11 +131,14 @@ def evaluate(
     return _score(encoder, config, progress)
 
 
-def _check_types(name: str, prefix: str | None, prompts: Mapping[str, str] | None) -> None:
+def _check_types(
+    name: str, texts: Mapping[str, str | None], prompts: Mapping[str, str] | None
+) -> None:
     """Raise BenchError for an argument of another type."""
     check_argument("name", name, str)
-    if prefix is not None:
-        check_argument("prefix", prefix, str)
+    for argument, text in texts.items():
+        if text is not None:
+            check_argument(argument, text, str)
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
 
 

@@ -34,7 +34,10 @@ FRACTIONS: Mapping[str, Any] = {
 TEXTS: Mapping[str, Any] = dict.fromkeys(
     ("budget", "adapter", "base_dtype", "attention", "duplicates"), str | None
 )
-KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, **TEXTS, "lora_targets": str, "prompt": str}
+PLAIN: Mapping[str, Any] = dict.fromkeys(
+    ("lora_targets", "prompt", "prompt_query", "prompt_document"), str
+)
+KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, **TEXTS, **PLAIN}
 """Types for msgspec; any other key has the type of its default."""
 
 

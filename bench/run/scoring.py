@@ -14,6 +14,7 @@ from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, 
 from bench.method import Method
 from bench.method.context import Reporter
 from bench.method.finished import FinishedEncoder
+from bench.method.prompts import Way
 from bench.records.names import data_key, text_of
 from bench.records.record import AVERAGE, CorpusUsed, Cost, RunRecord, Score
 from bench.records.sizes import VECTORS
@@ -133,7 +134,7 @@ def _with_model_facts(
     if not about:
         return record
     # from the disk, if a process was killed after the last score
-    vectors.of(None, ())
+    vectors.of(Way(), ())
     origin = "folder"
     if run.backbone.hub:
         origin = "hub"

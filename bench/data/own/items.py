@@ -57,6 +57,14 @@ class FileItem:
     subset: str | None
 
 
+@dataclass(frozen=True)
+class OwnPairs(SentencePairs):
+    """Rated pairs of a user."""
+
+    # which side of a search each column is; None: neither
+    sides: tuple[str, str] | None = None
+
+
 def with_kind(own: OwnFile) -> OwnFile:
     """Return the file with its kind.
 
@@ -70,15 +78,15 @@ def with_kind(own: OwnFile) -> OwnFile:
     return replace(own, kind=find_kind(own, list(first.cells)))
 
 
-def read_pairs(own: OwnFile) -> SentencePairs:
+def read_pairs(own: OwnFile) -> OwnPairs:
     """Read the rated pairs of the test split, or all pairs if the file has no splits.
 
     Raises DataDamaged, BenchError.
     """
-    scale = read_description(own.path).scale
+    described = read_description(own.path)
     items = scored_items(own, read_items(own))
     _check_sentences(items)
-    gold = np.array([_rating(item, scale) for item in items], dtype=np.float64)
+    gold = np.array([_rating(item, described.scale) for item in items], dtype=np.float64)
     if len(items) < 2:
         raise DataDamaged(f"{own.path}: one pair; a correlation needs at least two", "add pairs")
     if np.ptp(gold) == 0:
@@ -87,17 +95,18 @@ def read_pairs(own: OwnFile) -> SentencePairs:
             "them exists",
             "give pairs with different ratings",
         )
-    sha256 = hash_rows(
-        [[*item.texts, rating] for item, rating in zip(items, gold.tolist(), strict=True)]
-    )
-    return SentencePairs(
+    rows = [[*item.texts, rating] for item, rating in zip(items, gold.tolist(), strict=True)]
+    if described.sides:
+        rows.insert(0, [*described.sides])
+    return OwnPairs(
         name=own.name,
         sentences1=[item.texts[0] for item in items],
         sentences2=[item.texts[1] for item in items],
         gold=gold,
         subset=[item.subset or own.name for item in items],
         split=TEST,
-        sha256=sha256,
+        sha256=hash_rows(rows),
+        sides=described.sides,
     )
 
 

@@ -6,6 +6,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -126,6 +127,9 @@ def stem(path: Path) -> str:
     return name
 
 
+Side = Literal["query", "document"]
+
+
 class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A user's description of a file, in a TOML file next to it: pairs.toml for pairs.tsv."""
 
@@ -135,6 +139,13 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """The lowest and the highest rating that the raters could give."""
     licence: str = ""
     source: str = ""
+    sides: tuple[Side, Side] | None = None
+    """Of pairs: which column is the query, and which the document."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if both columns are one side."""
+        if self.sides is not None and len(set(self.sides)) < 2:
+            raise ValueError('sides = ["query", "document"], in the order of the columns')
 
     def facts(self) -> dict[str, object]:
         """Return the part that a record keeps."""
@@ -145,6 +156,8 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             kept["licence"] = self.licence
         if self.source:
             kept["source"] = self.source
+        if self.sides:
+            kept["sides"] = list(self.sides)
         return kept
 
 
@@ -162,5 +175,5 @@ def read_description(path: Path) -> Description:
         raise BenchError(
             f"{file}: {error}",
             'a description has name = "...", scale = [0, 5], licence = "...", source = "...", '
-            "each optional",
+            'sides = ["query", "document"], each optional',
         ) from None

@@ -25,7 +25,7 @@ class ExternalModel(FinishedEncoder, OwnVectors):
 
     settings = ("none",)
     deterministic = ("none",)
-    optional = {"prompt": "", "prompts": ""}
+    optional = {"prompt": "", "prompts": "", "prompt_query": "", "prompt_document": ""}
     kind = ""
 
     def build(self, backbone: Any, recipe: Any) -> None:
@@ -52,6 +52,7 @@ class ExternalModel(FinishedEncoder, OwnVectors):
             "kind": self.kind,
             "prompt": self.text_prompt or "",
             "prompts": json.loads(self.recipe.get("prompts") or "{}"),
+            **self.facts_of_sides(),
             "known": False,
             "pooling": None,
             "dtype": None,

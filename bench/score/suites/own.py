@@ -9,7 +9,7 @@ different content are never one column. A score is verified without the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,9 +42,19 @@ from bench.records.names import text_of, with_text
 from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, NDCG, SPEARMAN, Metric
 from bench.score.metrics.probe import accuracy, mean
 from bench.score.suites.clustering import LoadedTexts, score_clusters
+from bench.score.suites.own_pairs import LoadedOwnPairs
 from bench.score.suites.retrieval import LoadedRetrieval, score_rankings
-from bench.score.suites.sts import LoadedPairs, score_pairs
-from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.sts import score_pairs
+from bench.score.suites.task import (
+    Arrays,
+    LoadedTask,
+    RunPlace,
+    Suite,
+    Task,
+    TaskResult,
+    TaskScore,
+    Vectors,
+)
 from bench.score.suites.transfer import LoadedTransfer, classify
 
 NAME = "own"
@@ -71,6 +81,10 @@ class LoadedOwn(LoadedTask):
         return self.inner.sentences
 
     @property
+    def sides(self) -> Mapping[str, Sequence[str]]:
+        return self.inner.sides
+
+    @property
     def n(self) -> int:
         return self.inner.n
 
@@ -79,7 +93,12 @@ class LoadedOwn(LoadedTask):
 
     def score(self, vectors: Vectors) -> TaskResult:
         """Score the task. Raises RunFailed if the vectors cannot be scored."""
-        result: TaskResult = self.inner.score(vectors)
+        return self._described(self.inner.score(vectors))
+
+    def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
+        return self._described(self.inner.score_in(place, vectors))
+
+    def _described(self, result: TaskResult) -> TaskResult:
         return replace_fields(result, detail={**result.detail, "data": self.facts})
 
 
@@ -124,7 +143,7 @@ PROTOCOLS = {
         metric=SPEARMAN,
         rescore=score_pairs,
         read=read_pairs,
-        load=LoadedPairs,
+        load=LoadedOwnPairs,
         needs=("prediction", "gold", "subset"),
     ),
     CLASSIFICATION: Protocol(

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bench.base.sides import DOCUMENT, QUERY
 from bench.data.own.retrieval import JudgedQueries
 from bench.records.record import BESIDE
 from bench.score.metrics.retrieval import (
@@ -24,7 +25,15 @@ from bench.score.metrics.retrieval import (
     reciprocal_rank,
     search,
 )
-from bench.score.suites.task import Arrays, LoadedTask, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.task import (
+    Arrays,
+    LoadedTask,
+    RunPlace,
+    Task,
+    TaskResult,
+    TaskScore,
+    Vectors,
+)
 from bench.score.suites.vectors import check_variety, check_vectors, scoring
 
 AT_ONCE = 16_384
@@ -47,15 +56,28 @@ class LoadedRetrieval(LoadedTask):
     def sentences(self) -> list[str]:
         return [*self.data.queries.values(), *self.data.documents.values()]
 
+    @property
+    def sides(self) -> dict[str, list[str]]:
+        return {
+            QUERY: list(self.data.queries.values()),
+            DOCUMENT: list(self.data.documents.values()),
+        }
+
     def score(self, vectors: Vectors) -> TaskResult:
+        return self.score_sides(vectors, vectors)
+
+    def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
+        return self.score_sides(place.sides.get(QUERY, vectors), place.sides.get(DOCUMENT, vectors))
+
+    def score_sides(self, of_queries: Vectors, of_documents: Vectors) -> TaskResult:
         """Score the queries. Raises RunFailed if the vectors cannot be scored."""
         name = self.task.name
         queries = list(self.data.queries.values())
-        query_QD = check_vectors(vectors(queries), queries, name)
+        query_QD = check_vectors(of_queries(queries), queries, name)
         if len(queries) > 1:
             check_variety(query_QD, queries, name)
         with scoring(name):
-            place_QK = search(query_QD, self._blocks(vectors))
+            place_QK = search(query_QD, self._blocks(of_documents))
         return self.result(self._predictions(place_QK))
 
     def _blocks(self, vectors: Vectors) -> Iterator[np.ndarray]:

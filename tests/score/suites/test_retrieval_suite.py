@@ -17,12 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from commands import bench, error_line
-from datasets import Dataset
-from mteb.abstasks.retrieval import AbsTaskRetrieval
-from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import ModelMeta
 from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 from sentence_transformers.util import cos_sim
+from shared_words import Shared, made, write_folder, write_table
 
 from bench.base.errors import BenchError
 from bench.data.own.naming import parse_own_file
@@ -30,23 +28,6 @@ from bench.data.sets import DataFolder
 from bench.score.suites.own import task_of_file
 from bench.score.suites.task import TaskResult
 
-WORDS = [
-    "man",
-    "woman",
-    "dog",
-    "cat",
-    "runs",
-    "sleeps",
-    "plays",
-    "guitar",
-    "grass",
-    "paris",
-    "rain",
-    "car",
-    "onion",
-    "market",
-    "red",
-]
 NAMES = {
     "ndcg_at_10": "nDCG@10",
     "mrr_at_10": "MRR@10",
@@ -67,46 +48,9 @@ def words_in(sentences: Sequence[str]) -> np.ndarray:
     return np.array(sums, dtype=np.float32)
 
 
-def made(queries: int = 25, documents: int = 160) -> dict[str, list[dict[str, Any]]]:
-    """Return queries, documents of which some are there twice, and grades by shared words."""
-    drawn = np.random.default_rng(2)
-    corpus = []
-    for number in range(documents):
-        words = drawn.choice(WORDS, 6).tolist()
-        corpus.append({"_id": f"d{number}", "title": words[0], "text": " ".join(words[1:])})
-    corpus[-1] |= {key: corpus[0][key] for key in ("title", "text")}
-    asked = []
-    qrels = []
-    for number in range(queries):
-        words = drawn.choice(WORDS, 4, replace=False).tolist()
-        asked.append({"_id": f"q{number}", "text": " ".join(words)})
-        for row in corpus:
-            shared = len({row["title"], *row["text"].split()} & {*words})
-            if shared > 1:
-                found = {"query-id": f"q{number}", "corpus-id": row["_id"], "score": shared - 2}
-                qrels.append(found)
-    return {"queries": asked, "corpus": corpus, "qrels": qrels}
-
-
-def write_lines(file: Path, rows: list[dict[str, Any]]) -> None:
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def write_table(file: Path, rows: list[dict[str, Any]]) -> None:
-    lines = ["\t".join(rows[0]), *("\t".join(map(str, row.values())) for row in rows)]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder in BEIR's layout."""
-    data = made()
-    place = tmp_path / "words"
-    place.mkdir()
-    write_lines(place / "queries.jsonl", data["queries"])
-    write_lines(place / "corpus.jsonl", data["corpus"])
-    write_table(place / "qrels.tsv", data["qrels"])
-    return place
+    return write_folder(tmp_path / "words")
 
 
 def score(
@@ -118,44 +62,6 @@ def score(
 
 def numbers(result: TaskResult) -> dict[str, float]:
     return {"nDCG@10": result.value, **result.detail["beside"]}
-
-
-class Shared(AbsTaskRetrieval):
-    """The same queries and documents as a task of mteb."""
-
-    metadata = TaskMetadata(
-        name="SharedWords",
-        dataset={"path": "none", "revision": "1"},
-        description="made up",
-        type="Retrieval",
-        eval_splits=["test"],
-        eval_langs=["eng-Latn"],
-        main_score="ndcg_at_10",
-    )
-
-    def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
-        data = made()
-        grades: dict[str, dict[str, int]] = {}
-        for row in data["qrels"]:
-            grades.setdefault(row["query-id"], {})[row["corpus-id"]] = row["score"]
-        self.dataset = {
-            "default": {
-                "test": {
-                    "queries": Dataset.from_list(
-                        [{"id": one["_id"], "text": one["text"]} for one in data["queries"]]
-                    ),
-                    "corpus": Dataset.from_list(
-                        [
-                            {"id": one["_id"], **{k: one[k] for k in ("title", "text")}}
-                            for one in data["corpus"]
-                        ]
-                    ),
-                    "relevant_docs": grades,
-                    "top_ranked": None,
-                }
-            }
-        }
-        self.data_loaded = True
 
 
 class Encoder:
