@@ -32,12 +32,12 @@ def test_the_page_works_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.M
         folder = Path("helpdesk") if name.partition(".")[0] in TABLES else Path()
         (folder / name).write_text(content, encoding="utf-8")
     Path("questions.tsv").write_text(BLOCKS["tsv"], encoding="utf-8")
-    assert len(COMMANDS) == 7
+    assert len(COMMANDS) == 8
     for command in COMMANDS:
         done = bench(*shlex.split(command)[1:])
         assert done.exit_code == 0, f"{command}: {done.stderr}"
     shown = bench("compare", "--runs", "RUNS", "--all").stdout
-    assert all(name in shown for name in ("tickets", "mails", "mails-clusters", "helpdesk"))
+    assert all(name in shown for name in ("tickets", "mails", "mails-clusters", "helpdesk", "same"))
     Path("tickets.toml").write_text(BLOCKS["toml"], encoding="utf-8")
     named = bench("run", "cls", "--suite", "tickets.tsv", "--runs", "RUNS")
     assert named.exit_code == 0 and "Tickets" in named.stdout

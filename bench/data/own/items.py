@@ -57,12 +57,18 @@ class FileItem:
     subset: str | None
 
 
+SPEARMAN = "spearman"
+"""The score of pairs that are rated on any scale."""
+
+
 @dataclass(frozen=True)
 class OwnPairs(SentencePairs):
     """Rated pairs of a user."""
 
     # which side of a search each column is; None: neither
     sides: tuple[str, str] | None = None
+    # the measure that is their score
+    score: str = SPEARMAN
 
 
 def with_kind(own: OwnFile) -> OwnFile:
@@ -87,6 +93,8 @@ def read_pairs(own: OwnFile) -> OwnPairs:
     items = scored_items(own, read_items(own))
     _check_sentences(items)
     gold = np.array([_rating(item, described.scale) for item in items], dtype=np.float64)
+    if described.score not in (None, SPEARMAN):
+        _check_judged(items, gold, described.score)
     if len(items) < 2:
         raise DataDamaged(f"{own.path}: one pair; a correlation needs at least two", "add pairs")
     if np.ptp(gold) == 0:
@@ -107,6 +115,7 @@ def read_pairs(own: OwnFile) -> OwnPairs:
         split=TEST,
         sha256=hash_rows(rows),
         sides=described.sides,
+        score=described.score or SPEARMAN,
     )
 
 
@@ -218,6 +227,16 @@ def _check_sentences(items: Sequence[FileItem]) -> None:
         if not all(item.texts):
             raise DataDamaged(
                 f"{item.place} has an empty sentence", "drop pairs without a sentence"
+            )
+
+
+def _check_judged(items: Sequence[FileItem], gold: np.ndarray, score: str | None) -> None:
+    """Raise DataDamaged for a rating that is neither 0 nor 1."""
+    for item, rating in zip(items, gold.tolist(), strict=True):
+        if rating not in (0, 1):
+            raise DataDamaged(
+                f"{item.place} has the rating {rating:g}; {score} needs pairs judged 0 or 1",
+                'write 0 or 1, or score = "spearman" in the file\'s description',
             )
 
 

@@ -128,6 +128,7 @@ def stem(path: Path) -> str:
 
 
 Side = Literal["query", "document"]
+PairScore = Literal["spearman", "average-precision", "f1", "accuracy"]
 
 
 class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -141,6 +142,8 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source: str = ""
     sides: tuple[Side, Side] | None = None
     """Of pairs: which column is the query, and which the document."""
+    score: PairScore | None = None
+    """Of pairs judged 0 or 1: the measure that is their score."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if both columns are one side."""
@@ -175,5 +178,6 @@ def read_description(path: Path) -> Description:
         raise BenchError(
             f"{file}: {error}",
             'a description has name = "...", scale = [0, 5], licence = "...", source = "...", '
-            'sides = ["query", "document"], each optional',
+            'sides = ["query", "document"], '
+            'score = "average-precision" (or "f1", "accuracy", "spearman"), each optional',
         ) from None

@@ -21,6 +21,11 @@ from bench.score.influence import (
     move_sampled_spearman,
     move_spearman,
 )
+from bench.score.metrics.judged_influence import (
+    move_average_precision,
+    move_best_accuracy,
+    move_best_f1,
+)
 
 if TYPE_CHECKING:
     from bench.records.predictions import Predicted
@@ -142,6 +147,27 @@ NDCG = Metric(
     averaged=True,
     influence=move_mean,
 )
+AVERAGE_PRECISION = Metric(
+    name="average-precision",
+    label="average precision × 100",
+    bounds=PERCENT,
+    ranked=True,
+    influence=move_average_precision,
+)
+BEST_F1 = Metric(
+    name="best-f1",
+    label="F1 × 100 at its best threshold",
+    bounds=PERCENT,
+    ranked=True,
+    influence=move_best_f1,
+)
+BEST_ACCURACY = Metric(
+    name="best-accuracy",
+    label="accuracy in % at its best threshold",
+    bounds=PERCENT,
+    ranked=True,
+    influence=move_best_accuracy,
+)
 CLUSTERING_ACCURACY = Metric(
     name="clustering-accuracy",
     label="accuracy in % under the best matching of clusters and classes",
@@ -157,6 +183,9 @@ SUITE_METRICS = (
     SPEARMAN_BOOTSTRAP,
     ACCURACY,
     NDCG,
+    AVERAGE_PRECISION,
+    BEST_F1,
+    BEST_ACCURACY,
     CLUSTERING_ACCURACY,
     ALIGNMENT,
     UNIFORMITY,

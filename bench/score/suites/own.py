@@ -3,8 +3,9 @@
 There are four kinds of protocol, three like a suite of the papers: ``own-pairs-HASH/1`` is Spearman
 x 100 of cosine and rating (as sts), ``own-probe-HASH/1`` SentEval's classifier (as transfer),
 ``own-kmeans-HASH/1`` k-means with ten seeds (as clustering), and ``own-retrieval-HASH/1`` nDCG@10 of
-a search. HASH is the beginning of the hash of the rows that are used, so that files of one name and
-different content are never one column. A score is verified without the file.
+a search. Pairs judged 0 or 1 may have another score: ``own-ap-HASH/1``, ``own-f1-HASH/1``,
+``own-accuracy-HASH/1``. HASH is the beginning of the hash of the rows that are used, so that files
+of one name and different content are never one column. A score is verified without the file.
 """
 
 from __future__ import annotations
@@ -39,12 +40,26 @@ from bench.data.own.retrieval import read_retrieval
 from bench.data.sets import DataFolder
 from bench.data.sets.transfer import LabelledTexts
 from bench.records.names import text_of, with_text
-from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, NDCG, SPEARMAN, Metric
+from bench.score.metrics.metric import (
+    ACCURACY,
+    AVERAGE_PRECISION,
+    BEST_ACCURACY,
+    BEST_F1,
+    CLUSTERING_ACCURACY,
+    NDCG,
+    SPEARMAN,
+    Metric,
+)
 from bench.score.metrics.probe import accuracy, mean
 from bench.score.suites.clustering import LoadedTexts, score_clusters
-from bench.score.suites.own_pairs import LoadedOwnPairs
+from bench.score.suites.own_pairs import (
+    LoadedOwnPairs,
+    score_average_precision,
+    score_best_accuracy,
+    score_best_f1,
+    score_own_pairs,
+)
 from bench.score.suites.retrieval import LoadedRetrieval, score_rankings
-from bench.score.suites.sts import score_pairs
 from bench.score.suites.task import (
     Arrays,
     LoadedTask,
@@ -141,7 +156,7 @@ PROTOCOLS = {
     PAIRS: Protocol(
         name="own-pairs/1",
         metric=SPEARMAN,
-        rescore=score_pairs,
+        rescore=score_own_pairs,
         read=read_pairs,
         load=LoadedOwnPairs,
         needs=("prediction", "gold", "subset"),
@@ -173,6 +188,24 @@ PROTOCOLS = {
     ),
 }
 
+PAIRS_PROTOCOL = PROTOCOLS[PAIRS]
+# Score that the description of judged pairs names -> its protocol.
+JUDGED = {
+    "average-precision": replace(
+        PAIRS_PROTOCOL,
+        name="own-ap/1",
+        metric=AVERAGE_PRECISION,
+        rescore=score_average_precision,
+    ),
+    "f1": replace(PAIRS_PROTOCOL, name="own-f1/1", metric=BEST_F1, rescore=score_best_f1),
+    "accuracy": replace(
+        PAIRS_PROTOCOL,
+        name="own-accuracy/1",
+        metric=BEST_ACCURACY,
+        rescore=score_best_accuracy,
+    ),
+}
+
 
 def task_of_file(own: OwnFile) -> Task:
     """Read a file, and make a task of it.
@@ -182,6 +215,8 @@ def task_of_file(own: OwnFile) -> Task:
     known = with_kind(own)
     protocol = PROTOCOLS[known.kind]
     content = protocol.read(known)
+    if known.kind == PAIRS:
+        protocol = JUDGED.get(content.score, protocol)
 
     def read(task: Task, data: DataFolder) -> LoadedOwn:
         return describe_data(known, protocol.load(task, content))
@@ -219,7 +254,7 @@ def stored_task(name: str, protocol: str) -> Task | None:
 
     Returns None if this bench does not know the protocol.
     """
-    for known in PROTOCOLS.values():
+    for known in (*PROTOCOLS.values(), *JUDGED.values()):
         if with_text(known.name, text_of(protocol)) == protocol:
             return Task(
                 suite=NAME,
