@@ -50,6 +50,7 @@ from bench.method.answers import COMPANY, ask_probe
 from bench.method.encoder_values import load_encoder
 from bench.method.finished import FinishedEncoder
 from bench.method.prompts import PLACE, Way, prompted
+from bench.method.smaller import BINARY, FLOAT32, INT8, PRECISIONS, Smaller
 from bench.method.whole_texts import encode_whole
 from bench.methods.finished_encoder import (
     POOLINGS,
@@ -106,6 +107,8 @@ class Pretrained(FinishedEncoder, TorchMethod):
         "prompts": Value("", "none: every task has the same"),
         "prompt_query": Value("", "the model's own for queries, if it has one"),
         "prompt_document": Value("", "the model's own for documents, if it has one"),
+        "dimensions": Value(None, "all numbers of a vector; else the first ones"),
+        "vector_precision": Value(FLOAT32, f"as they are; {INT8} and {BINARY} are smaller"),
         "padding": Value(
             "right",
             "as the others here",
@@ -120,6 +123,8 @@ class Pretrained(FinishedEncoder, TorchMethod):
         if "dtype" in recipe:
             check_choice(recipe, "dtype", DTYPES)
         check_padding(recipe)
+        if "vector_precision" in recipe:
+            check_choice(recipe, "vector_precision", PRECISIONS)
         if backbone is not None:
             check_max_length(recipe.max_length, read_transformer_config(backbone), str(backbone))
 
@@ -397,6 +402,11 @@ class Pretrained(FinishedEncoder, TorchMethod):
         return facts
 
     def portable(self) -> Portable:
+        if Smaller.of(self.recipe) is not None:
+            raise BenchError(
+                "this run's vectors are made smaller, and an export has the whole ones",
+                "export the run with whole vectors",
+            )
         if PROMPTS & self.recipe.keys() or self.pooling == "last":
             reason = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
             raise BenchError(

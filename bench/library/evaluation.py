@@ -20,11 +20,12 @@ from bench.library.arguments import (
     check_argument,
     check_mapping,
     check_recipe_keys,
+    listed,
     read_arguments,
     recipe_texts,
     use_plugins,
 )
-from bench.library.results import Result
+from bench.library.results import Result, Results
 from bench.library.running import choose_reporter, collect_results
 from bench.library.terms import in_python_terms
 from bench.method.config import RunConfig
@@ -42,6 +43,7 @@ from bench.run.external.planning import doubt_about
 from bench.run.plan_toml import Plan
 from bench.run.request import make_plan
 from bench.run.session import Session
+from bench.run.smaller import Sizes, check_whole, smaller_runs
 
 
 @in_python_terms
@@ -55,6 +57,8 @@ def evaluate(
     prompts: Mapping[str, str] | None = None,
     prompt_query: str | None = None,
     prompt_document: str | None = None,
+    dimensions: Sequence[int] = (),
+    precision: str | Sequence[str] = (),
     device: str = "auto",
     fresh: bool = False,
     offline: bool = False,
@@ -88,6 +92,8 @@ def evaluate(
         prompt_query: Another prefix for queries, of retrieval and of pairs with two sides. None: a
             folder's own.
         prompt_document: Another prefix for documents.
+        dimensions: Score the first so many numbers of each vector, too: ``result.smaller``.
+        precision: Score the vectors in these precisions, too: "float32", "int8", "binary".
         device: "auto", "cpu", "cuda:1" or "mps".
         fresh: Score again.
         offline: Open no connection.
@@ -108,6 +114,8 @@ def evaluate(
         UnknownName: For an unknown argument or name, with the nearest names.
     """
     arguments = locals()
+    del arguments["precision"]  # in which a method is trained has the same name
+    sizes = Sizes.read(listed(dimensions), listed(precision))
     values = recipe_texts(settings, recipe)
     if values:
         every_method = [plugin.cls for plugin in discover([]).plugins.values()]
@@ -128,7 +136,7 @@ def evaluate(
     )
     command = _command(model, encoder.label, config.suites, name)
     config = replace_config(config, command=command)
-    return _score(encoder, config, progress)
+    return _score(encoder, config, progress, sizes)
 
 
 def _check_types(
@@ -142,11 +150,13 @@ def _check_types(
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
 
 
-def _score(encoder: Model, config: RunConfig, progress: bool) -> Result:
+def _score(encoder: Model, config: RunConfig, progress: bool, sizes: Sizes) -> Result:
     """Score a model, with a record in its folder of runs; warn if its vectors look wrong."""
     session = Session.begin(Plan((config,)), choose_reporter(progress))
     session = replace(session, store=encoder.store(session.store))
     (run,) = session.prepare(partial(plan_model, encoder, session.config)).runs
+    if sizes:
+        check_whole(run)
     note = check_model(run)
     if note:
         run = replace(run, notes=(note, *run.notes))
@@ -154,7 +164,9 @@ def _score(encoder: Model, config: RunConfig, progress: bool) -> Result:
     if doubt:
         warnings.warn(doubt, stacklevel=4)
     run = tell_apart(run, session.store, session.config)
-    return collect_results(session, [run])[0]
+    (whole,) = collect_results(session, [run])
+    smaller = collect_results(session, smaller_runs(run, whole.record, sizes)) if sizes else []
+    return replace(whole, smaller=Results(smaller))
 
 
 def _command(model: Any, label: str, suites: Sequence[str], name: str) -> str:

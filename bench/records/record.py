@@ -35,6 +35,9 @@ BESIDE, THRESHOLDS = "beside", "thresholds"
 """Keys of a score's detail: what its task measures besides the metric, by name; and the values of
 predictions at which it was measured, which ranks do not have."""
 """The array that marks predictions that were reduced to what the score needs."""
+DIMENSIONS, VECTOR_PRECISION = "dimensions", "vector_precision"
+SMALLER = {DIMENSIONS, VECTOR_PRECISION}
+"""Recipe values that make the vectors of a finished encoder smaller."""
 SET, BUDGET = "--set", "--budget"
 """How the source of a recipe value that a user gave begins."""
 CORPUS_PARTS = "corpus_parts"

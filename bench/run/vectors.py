@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import RunFailed
+from bench.base.sides import DOCUMENT
 from bench.method import Method
 from bench.method.context import Reporter
 from bench.method.finished import FinishedEncoder
 from bench.method.prompts import Way, way_of
+from bench.method.smaller import Smaller, Vectors
 from bench.score.encoding import VectorStore
-from bench.score.suites import KnownTask, RunPlace, TaskResult
+from bench.score.suites import KnownTask, LoadedTask, RunPlace, TaskResult
 from bench.score.suites.frequent import Token, Tokens
 
 
@@ -132,6 +134,7 @@ def score_tasks(
     """
     recipe = getattr(vectors.method, "recipe", {})  # a plugin's own ``build`` may set none
     tells_sides = getattr(vectors.method, "tells_sides", False)
+    smaller = Smaller.of(recipe)
     for way, texts in sentences_by_way(recipe, tasks, tells_sides=tells_sides).items():
         vectors.of(way, texts)
     reporter = vectors.reporter
@@ -139,15 +142,28 @@ def score_tasks(
     for i, known in enumerate(tasks, 1):
         reporter.advance(i - 1, task=known.name)
         find = partial(way_of, recipe, known.suite, known.name, tells_sides=tells_sides)
-        sides = {side: partial(vectors.array, find(side)) for side in known.task.sides}
-        own_place = replace(place, sides=sides)
+        given = {side: partial(vectors.array, find(side)) for side in (None, *known.task.sides)}
         try:
-            yield (
-                known,
-                known.task.on(device).score_in(own_place, partial(vectors.array, find(None))),
-            )
+            whole, sides = _made_smaller(known.task, given, smaller)
+            own_place = replace(place, sides=sides)
+            yield known, known.task.on(device).score_in(own_place, whole)
         except RunFailed as failed:
             yield known, failed
         if not known.task.sentences:  # it has encoded meanwhile
             reporter.phase("score", len(tasks))
         reporter.advance(i, task=known.name)
+
+
+def _made_smaller(
+    task: LoadedTask, given: Mapping[str | None, Vectors], smaller: Smaller | None
+) -> tuple[Vectors, dict[str, Vectors]]:
+    """Return the vectors of a task, and those of its sides, as small as a recipe says.
+
+    int8 is calibrated on all sentences of a task, or on the documents of one with two sides.
+    """
+    made = dict(given)
+    if smaller is not None:
+        sample = task.sides.get(DOCUMENT, task.sentences)
+        ranges = smaller.ranges(given[DOCUMENT if task.sides else None], sample)
+        made = {side: smaller.make(vectors, ranges) for side, vectors in given.items()}
+    return made[None], {side: made[side] for side in task.sides}

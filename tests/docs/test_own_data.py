@@ -32,7 +32,7 @@ def test_the_page_works_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.M
         folder = Path("helpdesk") if name.partition(".")[0] in TABLES else Path()
         (folder / name).write_text(content, encoding="utf-8")
     Path("questions.tsv").write_text(BLOCKS["tsv"], encoding="utf-8")
-    assert len(COMMANDS) == 8
+    assert len(COMMANDS) == 9
     for command in COMMANDS:
         done = bench(*shlex.split(command)[1:])
         assert done.exit_code == 0, f"{command}: {done.stderr}"

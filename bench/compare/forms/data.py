@@ -184,7 +184,9 @@ def table_data(table: Table) -> dict[str, Any]:
 
 
 def _row(row: Row, table: Table) -> dict[str, Any]:
+    size = {} if row.vector_bytes is None else {"vector_bytes": row.vector_bytes}
     return {
+        **size,
         "name": row_name(row, table),
         "method": row.method,
         "variant": row.variant,

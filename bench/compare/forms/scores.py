@@ -21,7 +21,8 @@ from bench.compare.words.names import level_words, row_name, table_name, versus
 from bench.compare.words.notes import note_lines
 
 EQUAL_WITHIN = "equal within"
-NUMBERS = (EQUAL_WITHIN, "params", "train", "tuning", "memory")
+BYTES = "bytes"
+NUMBERS = (EQUAL_WITHIN, BYTES, "params", "train", "tuning", "memory")
 """Columns with a number of a row that is no score; one without any number is left out."""
 NAME = 28
 """Characters of a name that stay on one line while there are tasks to leave out."""
@@ -160,6 +161,7 @@ def number_texts(row: Row) -> dict[str, tuple[str, float | None]]:
         tuned = f"{format_duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}"
     return {
         EQUAL_WITHIN: (within, margin),
+        BYTES: ("" if row.vector_bytes is None else f"{row.vector_bytes:,}", row.vector_bytes),
         "params": (short_count(cost.trainable_parameters), cost.trainable_parameters),
         "train": (trained, seconds),
         "tuning": (tuned, cost.tuning_seconds),

@@ -188,6 +188,8 @@ class Row:
     values: str = ""
     # the name of an evaluated object or of vectors, which is shown as the method
     model: str = ""
+    # bytes of a vector, in a table of which some row has smaller ones than its encoder gives
+    vector_bytes: int | None = None
 
     @property
     def label(self) -> str:
