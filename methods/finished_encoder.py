@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from bench.backbones.refusals import check_one_vector
+from bench.base.sides import SIDES
 from bench.method import Backbone, BenchError, Recipe, check_choice
 from bench.methods.pooling import POOLERS
 
@@ -57,10 +58,13 @@ def default_prompt(model: Any) -> str:
 def unused_prompts_line(name: str, prompts: Mapping[str, str]) -> str:
     """Return the line about prompts of a model that are not used."""
     named = ", ".join(f"{key} ({shorten(text)})" for key, text in prompts.items())
-    return (
+    line = (
         f"{name} names prompts that are not used: {named}; "
         "--prefix TEXT or --prompt TASK TEXT uses one"
     )
+    if set(SIDES) & prompts.keys():
+        line += "; retrieval takes those for query and document"
+    return line
 
 
 def shorten(text: str) -> str:

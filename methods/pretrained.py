@@ -28,8 +28,11 @@ from bench.backbones.positions import check_max_length
 from bench.backbones.sentence_transformer import (
     load_sentence_transformer,
     pooling_of,
+    router_of,
+    side_prompts,
     unused_prompts,
 )
+from bench.base.sides import DOCUMENT, SIDES
 from bench.method import (
     Affine,
     Backbone,
@@ -46,7 +49,8 @@ from bench.method import (
 from bench.method.answers import COMPANY, ask_probe
 from bench.method.encoder_values import load_encoder
 from bench.method.finished import FinishedEncoder
-from bench.method.prompts import PLACE, prompted
+from bench.method.prompts import PLACE, Way, prompted
+from bench.method.smaller import BINARY, FLOAT32, INT8, PRECISIONS, Smaller
 from bench.method.whole_texts import encode_whole
 from bench.methods.finished_encoder import (
     POOLINGS,
@@ -63,6 +67,8 @@ from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 if TYPE_CHECKING:
     from bench.backbones import Reference
 
+PROMPTS = {"prompt", "prompts", *(f"prompt_{side}" for side in SIDES)}
+"""Recipe keys of prompts."""
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 UNLIMITED = 1 << 30  # tokens: no text is longer
 FP32_COMPANY = 1e-3
@@ -99,6 +105,10 @@ class Pretrained(FinishedEncoder, TorchMethod):
     optional = {
         "prompt": Value("", "the model's own, if it has one"),
         "prompts": Value("", "none: every task has the same"),
+        "prompt_query": Value("", "the model's own for queries, if it has one"),
+        "prompt_document": Value("", "the model's own for documents, if it has one"),
+        "dimensions": Value(None, "all numbers of a vector; else the first ones"),
+        "vector_precision": Value(FLOAT32, f"as they are; {INT8} and {BINARY} are smaller"),
         "padding": Value(
             "right",
             "as the others here",
@@ -113,6 +123,8 @@ class Pretrained(FinishedEncoder, TorchMethod):
         if "dtype" in recipe:
             check_choice(recipe, "dtype", DTYPES)
         check_padding(recipe)
+        if "vector_precision" in recipe:
+            check_choice(recipe, "vector_precision", PRECISIONS)
         if backbone is not None:
             check_max_length(recipe.max_length, read_transformer_config(backbone), str(backbone))
 
@@ -139,6 +151,7 @@ class Pretrained(FinishedEncoder, TorchMethod):
         self.pooling: str | None = {"mean": "avg"}.get(recipe.pooling, recipe.pooling)
         self.dtype = recipe.get("dtype", "fp32")
         self.own_prompts: dict[str, str] = {}
+        self.router: Any = None  # of a sentence-transformers model, if it has one
         self.alone = False  # each text is encoded without company
         if self.pooling is None:
             self._load_sentence_transformer(backbone)
@@ -167,7 +180,11 @@ class Pretrained(FinishedEncoder, TorchMethod):
             self.context.reporter.note(line)
         if self.text_prompt is None:
             self.text_prompt = default_prompt(self.whole)
-        if not {"prompt", "prompts"} & self.recipe.keys():
+            self.side_prompts = side_prompts(self.whole)
+        self.router = router_of(self.whole)
+        differ = any(prompt != self.text_prompt for prompt in self.side_prompts.values())
+        self.tells_sides = differ or self.router is not None
+        if not PROMPTS & self.recipe.keys():
             self._mention_prompts()
 
     def _mention_prompts(self) -> None:
@@ -203,7 +220,9 @@ class Pretrained(FinishedEncoder, TorchMethod):
         if not self._counts_tokens:
             return
         by_task = json.loads(self.recipe.get("prompts") or "{}")
-        for prompt in dict.fromkeys([self.text_prompt or "", *by_task.values()]):
+        by_side = [self.recipe.get(f"prompt_{side}") or "" for side in SIDES]
+        own = [self.text_prompt or "", *self.side_prompts.values()]
+        for prompt in dict.fromkeys([*own, *by_task.values(), *by_side]):
             (ids,) = self.backbone.ids([prompt.replace(PLACE, "")])
             if ids and len(ids) >= self._room:
                 raise BenchError(
@@ -219,9 +238,12 @@ class Pretrained(FinishedEncoder, TorchMethod):
         Raises BenchError if the library cannot encode them.
         """
         company = FP32_COMPANY if self.dtype == "fp32" else COMPANY
+        way = Way(side=DOCUMENT if self._needs_side else None)
         try:
             # NaN is reported where it is scored
-            self.answers = ask_probe(lambda texts: np.nan_to_num(self.encode(texts)), company)
+            self.answers = ask_probe(
+                lambda texts: np.nan_to_num(self.encode_with(way, texts)), company
+            )
         except BenchError:
             raise
         except Exception as error:  # the library may raise any exception
@@ -246,7 +268,18 @@ class Pretrained(FinishedEncoder, TorchMethod):
                 "of its batch, so each is encoded alone, which is slower"
             )
 
+    @property
+    def _needs_side(self) -> bool:
+        """True if it encodes nothing but queries and documents."""
+        return self.router is not None and self.router.default_route is None
+
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        if self._needs_side and self.side is None:
+            raise BenchError(
+                f"{self.backbone.name} encodes queries and documents alone: its router has no "
+                "default route",
+                "score it on retrieval, or on pairs whose description says which column is which",
+            )
         embed = self._by_transformers
         if self.pooling is None:
             embed = self._by_sentence_transformers
@@ -269,9 +302,8 @@ class Pretrained(FinishedEncoder, TorchMethod):
             # alone, texts without a token make a batch without a column, which many models
             # cannot read
             texts.append("a")
-        vectors = self.whole.encode(
-            texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False
-        )
+        encode = getattr(self.whole, "encode" if self.side is None else f"encode_{self.side}")
+        vectors = encode(texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False)
         return np.asarray(vectors[: len(sentences)], dtype=np.float32)
 
     def _by_transformers(self, sentences: list[str]) -> np.ndarray:
@@ -356,6 +388,7 @@ class Pretrained(FinishedEncoder, TorchMethod):
             "max_tokens": None if self.longest == UNLIMITED else self.longest,
             "prompt": self.text_prompt or "",
             "prompts": json.loads(self.recipe.get("prompts") or "{}"),
+            **self.facts_of_sides(),
             "padding": self.recipe.get("padding", "right"),
         }
         if not self.answers.repeat:
@@ -369,7 +402,12 @@ class Pretrained(FinishedEncoder, TorchMethod):
         return facts
 
     def portable(self) -> Portable:
-        if "prompt" in self.recipe or "prompts" in self.recipe or self.pooling == "last":
+        if Smaller.of(self.recipe) is not None:
+            raise BenchError(
+                "this run's vectors are made smaller, and an export has the whole ones",
+                "export the run with whole vectors",
+            )
+        if PROMPTS & self.recipe.keys() or self.pooling == "last":
             reason = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
             raise BenchError(
                 f"this run {reason}, which an export does not carry yet",

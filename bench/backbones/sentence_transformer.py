@@ -13,6 +13,7 @@ from bench.backbones.model import Backbone
 from bench.backbones.positions import table_length
 from bench.backbones.tokenizer import FILE, contradicted_ends, differs_from_file
 from bench.base.errors import BenchError
+from bench.base.sides import DOCUMENT, QUERY
 
 UNLIMITED = 1_000_000
 """More tokens than any model reads: a tokenizer without a longest text says 1e30."""
@@ -116,6 +117,26 @@ def pooling_of(model: Any) -> str | None:
             mode = getattr(part, "pooling_mode", None) or part.get_pooling_mode_str()
             return mode if isinstance(mode, str) else "+".join(mode)
     return None
+
+
+DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+"""Names of prompts, of which the library's ``encode_document`` takes the first that is there."""
+
+
+def side_prompts(model: Any) -> dict[str, str]:
+    """Return the prompts that the library's ``encode_query`` and ``encode_document`` take by
+    themselves."""
+    named = [name for name in DOCUMENT_PROMPTS if name in model.prompts]
+    chosen = {
+        QUERY: QUERY if QUERY in model.prompts else model.default_prompt_name,
+        DOCUMENT: named[0] if named else model.default_prompt_name,
+    }
+    return {side: model.prompts.get(name or "", "") or "" for side, name in chosen.items()}
+
+
+def router_of(model: Any) -> Any:
+    """Return the module that has a route for each side; None if the model has none."""
+    return next((part for part in model if type(part).__name__ == "Router"), None)
 
 
 def unused_prompts(model: Any, used: str) -> dict[str, str]:

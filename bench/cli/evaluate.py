@@ -14,8 +14,10 @@ from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
+from bench.base.sides import DOCUMENT, QUERY
 from bench.base.terminal import warn
 from bench.base.text import comma_list
+from bench.cli.compare_output import print_all_tables
 from bench.cli.dry_run import print_plan
 from bench.cli.run_options import (
     OUTPUT,
@@ -26,9 +28,11 @@ from bench.cli.run_options import (
     shared_options,
 )
 from bench.cli.run_output import execute_and_report, print_missing_sets, print_scores
+from bench.compare.statistics.table import Table
 from bench.data.reading import SUFFIXES, format_of
 from bench.data.sets import DataFolder, Pending
 from bench.method.config import WHAT, RunConfig
+from bench.method.smaller import PRECISIONS
 from bench.records import RunRecord, RunsFolder
 from bench.run.external import check_model, check_prompts, find_model, plan_model
 from bench.run.needs import PreparedRuns
@@ -36,6 +40,7 @@ from bench.run.planned import PlannedRun
 from bench.run.progress import terminal_reporter
 from bench.run.scored_tasks import scored_sentences_of
 from bench.run.session import Session
+from bench.run.smaller import Sizes, check_whole, smaller_runs, tables_of_sizes
 
 
 @click.command(
@@ -70,6 +75,33 @@ from bench.run.session import Session
     metavar="TASK TEXT",
     help="The same for one task or suite; may be repeated.",
 )
+@grouped_option(
+    WHAT,
+    "--prompt-query",
+    metavar="TEXT",
+    help="The same for queries, of retrieval and of pairs with two sides.  [default: the folder's]",
+)
+@grouped_option(
+    WHAT,
+    "--prompt-document",
+    metavar="TEXT",
+    help="The same for documents.  [default: the folder's]",
+)
+@grouped_option(
+    WHAT,
+    "--dimensions",
+    type=comma_list,
+    metavar="N,...",
+    help="Score the first N numbers of each vector, too, and print what that costs.",
+)
+@grouped_option(
+    WHAT,
+    "--precision",
+    "precisions",
+    type=comma_list,
+    metavar="NAME,...",
+    help=f"Score the vectors in these precisions, too: {', '.join(PRECISIONS)}.",
+)
 @field_option(
     "overrides",
     "How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, "
@@ -86,6 +118,10 @@ def evaluate(
     models: tuple[str, ...],
     prefix: str | None,
     prompts: tuple[tuple[str, str], ...],
+    prompt_query: str | None,
+    prompt_document: str | None,
+    dimensions: tuple[str, ...] | None,
+    precisions: tuple[str, ...] | None,
     list_sentences: Path | None,
     dry_run: bool,
     as_json: bool,
@@ -101,6 +137,7 @@ def evaluate(
               bench evaluate A B --name mpnet,e5 --prompt transfer "classify: "
     """
     _check_models(models, list_sentences)
+    sizes = Sizes.read(dimensions or (), precisions or ())
     session = Session.begin(
         plan_of(options),
         terminal_reporter(plain or as_json),
@@ -109,14 +146,17 @@ def evaluate(
     if list_sentences is not None:
         _write_sentences(list_sentences, session.config)
         return
-    prepared = _prepare_models(session, models, prefix, dict(prompts))
+    sides = {QUERY: prompt_query, DOCUMENT: prompt_document}
+    prepared = _prepare_models(session, models, prefix, dict(prompts), sides)
     together = _all_runs(prepared)
+    for run in together.runs if sizes else ():
+        check_whole(run)
     worst = print_missing_sets(together.runs)
     _warn_of_costs(together.runs)
     if dry_run:
         print_plan(together, session, as_json=as_json, everything=True)
         raise click.exceptions.Exit(worst)
-    code = _score_models(session, prepared, as_json)
+    code = _score_models(session, prepared, sizes, as_json)
     raise click.exceptions.Exit(max(worst, code))
 
 
@@ -158,18 +198,32 @@ def _warn_of_costs(runs: Sequence[PlannedRun]) -> None:
 
 
 def _score_models(
-    session: Session, prepared: Sequence[tuple[RunsFolder, PreparedRuns]], as_json: bool
+    session: Session,
+    prepared: Sequence[tuple[RunsFolder, PreparedRuns]],
+    sizes: Sizes,
+    as_json: bool,
 ) -> int:
     """Score each model into its folder of runs, and print the scores; returns the exit code."""
     worst = 0
     records: dict[str, RunRecord] = {}
+    tables: list[Table] = []
     with session.reporter.display():
         for store, model_runs in prepared:
             own = replace(session, store=store)
             new_records, code = execute_and_report(own, model_runs.runs, as_json=as_json)
             records |= {record.run_id: record for record in new_records}
             worst = max(worst, code)
-    if records and not as_json:
+            for run in model_runs.runs:
+                if not sizes or run.run_id not in records:
+                    continue
+                whole = records[run.run_id]
+                smaller = smaller_runs(run, whole, sizes)
+                made, code = execute_and_report(own, smaller, as_json=as_json)
+                tables += tables_of_sizes(run, whole, made, store)
+                worst = max(worst, code)
+    if tables and not as_json:
+        print_all_tables(tables)
+    elif records and not as_json:
         print_scores(list(records.values()), session.store)
     return worst
 
@@ -179,6 +233,7 @@ def _prepare_models(
     models: Sequence[str],
     prefix: str | None,
     prompts: Mapping[str, str],
+    sides: Mapping[str, str | None],
 ) -> list[tuple[RunsFolder, PreparedRuns]]:
     """Find each model and plan its runs; returns the folder of its records, and the runs.
 
@@ -195,6 +250,7 @@ def _prepare_models(
             name=title,
             prompt=prefix,
             prompts=dict(prompts),
+            sides=sides,
             values=config.overrides,
         )
         titled = replace_config(config, names=(title,) if title else ())

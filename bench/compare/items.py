@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,10 @@ from bench.score.metrics.correlation import mean_ranks
 from bench.score.metrics.metric import Metric
 from bench.score.suites import OWN, Task, find_metric, find_task
 
+DOCUMENTS = "documents"
+"""The array of a search with the ids of the first documents of each query."""
+FIRST_DOCUMENTS = 3
+"""Documents of a query that are shown."""
 Texts = list[tuple[str, ...]]
 ReadTexts = Callable[[ScoreKey, np.ndarray], Texts | None]
 """Reads the texts of every item of a task with these gold values; raises BenchError if they are not
@@ -78,7 +82,7 @@ def disagreements(
     shared: dict[ScoreKey, Metric] = {}
     for score in first.record.scores:
         metric = find_metric(score.suite, score.metric)
-        has_items = metric.influence is not None and (metric.ranked or metric.answers)
+        has_items = metric.ranked or metric.answers or metric.averaged
         if score.task != AVERAGE and score.key in theirs and has_items:
             shared[score.key] = metric
     known = {key.task for key in shared}
@@ -116,6 +120,9 @@ def _disagreement(
     if metric.ranked:
         describe = _ranked
         apart_N = np.abs(_places(values[1]) - _places(values[2]))
+    elif metric.averaged:
+        describe = _scored
+        apart_N = 100 * np.abs(values[1] - values[2])
     else:
         describe = partial(_classed, first.score(key).detail.get("classes"))
         apart_N = 100 * np.abs(_right(a) - _right(b))
@@ -127,6 +134,11 @@ def _disagreement(
     except BenchError as error:
         no_texts = error.message
     gold, of_a, of_b = (describe(values_N, rows) for values_N in values)
+    if metric.averaged:
+        of_a, of_b = (
+            _with_documents(first, key, of_a, rows),
+            _with_documents(second, key, of_b, rows),
+        )
     items = []
     for k, i in enumerate(rows):
         text = shown[i] if shown else None
@@ -157,6 +169,28 @@ def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
         )
         for i in rows
     ]
+
+
+def _scored(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
+    """Return each item's own score; a whole number, such as a count of answers, without decimals."""
+    return [
+        ItemValue(f"{values_N[i]:.{0 if values_N.dtype.kind in 'iu' else 3}f}", float(values_N[i]))
+        for i in rows
+    ]
+
+
+def _with_documents(
+    run: Run, key: ScoreKey, values: Sequence[ItemValue], rows: Sequence[int]
+) -> list[ItemValue]:
+    """Add the ids of the first documents that a run found for each query."""
+    documents = run.predictions(key, [DOCUMENTS], shared=True).get(DOCUMENTS)
+    if documents is None or documents.ndim != 2 or len(documents) <= max(rows, default=0):
+        return list(values)
+    named = []
+    for value, i in zip(values, rows, strict=True):
+        ids = [str(one) for one in documents[i, :FIRST_DOCUMENTS].tolist() if one != ""]
+        named.append(replace(value, text=" ".join([value.text, *ids])))
+    return named
 
 
 def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
@@ -198,7 +232,10 @@ def read_texts(
     about: Any = getattr(loaded, "data", loaded)
     texts: Texts = []
     gold = None
-    if hasattr(about, "sentences1"):
+    if hasattr(about, "queries"):
+        texts = list(about.queries.items())
+        gold = about.gold
+    elif hasattr(about, "sentences1"):
         texts = list(zip(about.sentences1, about.sentences2, strict=True))
         gold = about.gold
     elif hasattr(about, "labels") and hasattr(about, "split"):

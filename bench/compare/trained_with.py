@@ -9,7 +9,7 @@ from dataclasses import replace
 from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import Table
 from bench.compare.statistics.terms import CORPUS, PRECISION, PROCESSES, determined_terms, terms_of
-from bench.records.record import RunRecord
+from bench.records.record import SMALLER, RunRecord
 from bench.records.value_sources import kind_of_values
 
 STEPS = "steps"
@@ -61,7 +61,7 @@ def _values(runs: Sequence[RunRecord]) -> dict[str, str]:
     first = runs[0]
     decides = terms_of(first)
     others = determined_terms(first)
-    recipe = [key for key in first.recipe if key != SENDER]
+    recipe = [key for key in first.recipe if key not in {SENDER, *SMALLER}]
     names = [*recipe, *(key for key in (CORPUS, PRECISION) if key in decides)]
     values = {key: decides[key].shown for key in names}
     if PRECISION in others:

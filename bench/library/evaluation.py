@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace as replace_config
 
 from bench.base.paths import recorded_word
+from bench.base.sides import DOCUMENT, QUERY
 from bench.library.arguments import (
     PathLike,
     Plugins,
@@ -19,11 +20,12 @@ from bench.library.arguments import (
     check_argument,
     check_mapping,
     check_recipe_keys,
+    listed,
     read_arguments,
     recipe_texts,
     use_plugins,
 )
-from bench.library.results import Result
+from bench.library.results import Result, Results
 from bench.library.running import choose_reporter, collect_results
 from bench.library.terms import in_python_terms
 from bench.method.config import RunConfig
@@ -41,6 +43,7 @@ from bench.run.external.planning import doubt_about
 from bench.run.plan_toml import Plan
 from bench.run.request import make_plan
 from bench.run.session import Session
+from bench.run.smaller import Sizes, check_whole, smaller_runs
 
 
 @in_python_terms
@@ -52,6 +55,10 @@ def evaluate(
     *,
     prefix: str | None = None,
     prompts: Mapping[str, str] | None = None,
+    prompt_query: str | None = None,
+    prompt_document: str | None = None,
+    dimensions: Sequence[int] = (),
+    precision: str | Sequence[str] = (),
     device: str = "auto",
     fresh: bool = False,
     offline: bool = False,
@@ -72,7 +79,8 @@ def evaluate(
     those that are scored.
 
     Args:
-        model: An object with ``encode(list of n str) -> (n, d) numbers``, a function that does so,
+        model: An object with ``encode(list of n str) -> (n, d) numbers``, and perhaps
+            ``encode_query`` and ``encode_document`` for retrieval, a function that does so,
             a mapping of sentences to vectors, or an argument of ``bench evaluate``: a hub name, a
             folder, a run, ``vectors:FILE``.
         suites: Names of ``bench suites``, or files of your own.
@@ -81,6 +89,11 @@ def evaluate(
         prefix: Put before every sentence, or around it with "[X]". "" takes a folder's default
             prompt away, None keeps it.
         prompts: Other prefixes, by task or suite.
+        prompt_query: Another prefix for queries, of retrieval and of pairs with two sides. None: a
+            folder's own.
+        prompt_document: Another prefix for documents.
+        dimensions: Score the first so many numbers of each vector, too: ``result.smaller``.
+        precision: Score the vectors in these precisions, too: "float32", "int8", "binary".
         device: "auto", "cpu", "cuda:1" or "mps".
         fresh: Score again.
         offline: Open no connection.
@@ -101,11 +114,14 @@ def evaluate(
         UnknownName: For an unknown argument or name, with the nearest names.
     """
     arguments = locals()
+    del arguments["precision"]  # in which a method is trained has the same name
+    sizes = Sizes.read(listed(dimensions), listed(precision))
     values = recipe_texts(settings, recipe)
     if values:
         every_method = [plugin.cls for plugin in discover([]).plugins.values()]
         check_recipe_keys(values, evaluate, every_method)
-    _check_types(name, prefix, prompts)
+    sides = {QUERY: prompt_query, DOCUMENT: prompt_document}
+    _check_types(name, {"prefix": prefix, **{f"prompt_{s}": sides[s] for s in sides}}, prompts)
     fields = read_arguments(arguments, plugins=use_plugins(plugins))
     (config,) = make_plan(fields).runs
     check_prompts(prompts or {}, config.suites)
@@ -115,26 +131,32 @@ def evaluate(
         name=name,
         prompt=prefix,
         prompts=prompts,
+        sides=sides,
         values=values,
     )
     command = _command(model, encoder.label, config.suites, name)
     config = replace_config(config, command=command)
-    return _score(encoder, config, progress)
+    return _score(encoder, config, progress, sizes)
 
 
-def _check_types(name: str, prefix: str | None, prompts: Mapping[str, str] | None) -> None:
+def _check_types(
+    name: str, texts: Mapping[str, str | None], prompts: Mapping[str, str] | None
+) -> None:
     """Raise BenchError for an argument of another type."""
     check_argument("name", name, str)
-    if prefix is not None:
-        check_argument("prefix", prefix, str)
+    for argument, text in texts.items():
+        if text is not None:
+            check_argument(argument, text, str)
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
 
 
-def _score(encoder: Model, config: RunConfig, progress: bool) -> Result:
+def _score(encoder: Model, config: RunConfig, progress: bool, sizes: Sizes) -> Result:
     """Score a model, with a record in its folder of runs; warn if its vectors look wrong."""
     session = Session.begin(Plan((config,)), choose_reporter(progress))
     session = replace(session, store=encoder.store(session.store))
     (run,) = session.prepare(partial(plan_model, encoder, session.config)).runs
+    if sizes:
+        check_whole(run)
     note = check_model(run)
     if note:
         run = replace(run, notes=(note, *run.notes))
@@ -142,7 +164,9 @@ def _score(encoder: Model, config: RunConfig, progress: bool) -> Result:
     if doubt:
         warnings.warn(doubt, stacklevel=4)
     run = tell_apart(run, session.store, session.config)
-    return collect_results(session, [run])[0]
+    (whole,) = collect_results(session, [run])
+    smaller = collect_results(session, smaller_runs(run, whole.record, sizes)) if sizes else []
+    return replace(whole, smaller=Results(smaller))
 
 
 def _command(model: Any, label: str, suites: Sequence[str], name: str) -> str:

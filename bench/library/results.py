@@ -175,10 +175,14 @@ class Result:
     Attributes:
         record: Everything that is known about the run, as run.json has it.
         folder: The run's folder.
+        smaller: The same encoder with smaller vectors, if ``bench.evaluate`` was asked for
+            dimensions or precisions. ``bench.compare_runs([result, *result.smaller],
+            baseline=result)`` says what they cost.
     """
 
     record: RunRecord
     folder: Path
+    smaller: Results = Results()
 
     @property
     def run(self) -> Run:

@@ -20,6 +20,7 @@ WHOLE: Mapping[str, Any] = {
     "patience": Annotated[int, Meta(ge=1)] | None,
     "schedule_steps": Annotated[int, Meta(ge=1)] | None,
     "lora_rank": Annotated[int, Meta(ge=1)],
+    "dimensions": Annotated[int, Meta(ge=1)] | None,
 }
 FRACTIONS: Mapping[str, Any] = {
     "learning_rate": Annotated[float, Meta(ge=0)],
@@ -34,7 +35,10 @@ FRACTIONS: Mapping[str, Any] = {
 TEXTS: Mapping[str, Any] = dict.fromkeys(
     ("budget", "adapter", "base_dtype", "attention", "duplicates"), str | None
 )
-KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, **TEXTS, "lora_targets": str, "prompt": str}
+PLAIN: Mapping[str, Any] = dict.fromkeys(
+    ("lora_targets", "prompt", "prompt_query", "prompt_document", "vector_precision"), str
+)
+KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, **TEXTS, **PLAIN}
 """Types for msgspec; any other key has the type of its default."""
 
 

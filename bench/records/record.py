@@ -31,7 +31,13 @@ FORMER_READER = "c8654158"
 AVERAGE = "Avg."
 """The name of a suite's own average, in the place of a task."""
 REDUCED = "reduced"
+BESIDE, THRESHOLDS = "beside", "thresholds"
+"""Keys of a score's detail: what its task measures besides the metric, by name; and the values of
+predictions at which it was measured, which ranks do not have."""
 """The array that marks predictions that were reduced to what the score needs."""
+DIMENSIONS, VECTOR_PRECISION = "dimensions", "vector_precision"
+SMALLER = {DIMENSIONS, VECTOR_PRECISION}
+"""Recipe values that make the vectors of a finished encoder smaller."""
 SET, BUDGET = "--set", "--budget"
 """How the source of a recipe value that a user gave begins."""
 CORPUS_PARTS = "corpus_parts"
@@ -79,6 +85,18 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     def key(self) -> ScoreKey:
         """The cell that the score belongs to."""
         return ScoreKey(self.suite, self.task, self.protocol)
+
+    @property
+    def beside(self) -> dict[str, float]:
+        """What the task measures besides its metric, by name."""
+        found: dict[str, float] = {}
+        for key in (BESIDE, THRESHOLDS):
+            numbers = self.detail.get(key)
+            if isinstance(numbers, Mapping):
+                found |= {
+                    name: one for name, one in numbers.items() if isinstance(one, int | float)
+                }
+        return found
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
         """Return the recorded hash of its stored predictions; None if none is recorded.

@@ -14,13 +14,15 @@ from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, 
 from bench.method import Method
 from bench.method.context import Reporter
 from bench.method.finished import FinishedEncoder
+from bench.method.prompts import Way
+from bench.method.smaller import Smaller
 from bench.records.names import data_key, text_of
 from bench.records.record import AVERAGE, CorpusUsed, Cost, RunRecord, Score
-from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.done import code_of_suite, has_other_code
 from bench.run.planned import PlannedRun
 from bench.run.record_of import with_execution, with_provenance
+from bench.run.smaller import find_vectors
 from bench.run.vectors import RunVectors, score_tasks, tokens_of
 from bench.score.suites import KnownTask, RunPlace, TaskResult, average, suite_names
 
@@ -53,7 +55,7 @@ def score_run(
     device = method.context.device
     folder = store.folder(run.run_id)
     key = run.fingerprint[:16]
-    vectors = RunVectors(method, reporter, folder / VECTORS, key)
+    vectors = RunVectors(method, reporter, *find_vectors(run, store))
     place = RunPlace(run.run_id, key, folder, tokens_of(method))
     failed: list[RunFailed] = []
     record = without_scores_of_other_code(record, tasks)
@@ -133,7 +135,7 @@ def _with_model_facts(
     if not about:
         return record
     # from the disk, if a process was killed after the last score
-    vectors.of(None, ())
+    vectors.of(Way(), ())
     origin = "folder"
     if run.backbone.hub:
         origin = "hub"
@@ -144,6 +146,9 @@ def _with_model_facts(
     elif run.backbone.name == "builtin":
         origin = "builtin"
     model = {"kind": origin, **vectors.shape_facts(), **about}
+    smaller = Smaller.of(run.recipe)
+    if smaller is not None:
+        model |= smaller.facts(model["dimension"])
     return with_provenance(record, backbone=replace(record.provenance.backbone, model=model))
 
 

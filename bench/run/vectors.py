@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import RunFailed
+from bench.base.sides import DOCUMENT
 from bench.method import Method
 from bench.method.context import Reporter
 from bench.method.finished import FinishedEncoder
-from bench.method.prompts import task_prompt
+from bench.method.prompts import Way, way_of
+from bench.method.smaller import Smaller, Vectors
 from bench.score.encoding import VectorStore
-from bench.score.suites import KnownTask, RunPlace, TaskResult
+from bench.score.suites import KnownTask, LoadedTask, RunPlace, TaskResult
 from bench.score.suites.frequent import Token, Tokens
 
 
@@ -47,9 +49,23 @@ def tokens_of(method: Method) -> Tokens | None:
     return tokens
 
 
+def sentences_by_way(
+    recipe: Mapping[str, Any], tasks: Sequence[KnownTask], *, tells_sides: bool
+) -> dict[Way, list[str]]:
+    """Return all sentences of these tasks by the way in which each is encoded."""
+    found: dict[Way, list[str]] = {}
+    for known in tasks:
+        whole: dict[str | None, Sequence[str]] = {None: known.task.sentences}
+        sides = {**known.task.sides} or whole
+        for side, sentences in sides.items():
+            way = way_of(recipe, known.suite, known.name, side, tells_sides=tells_sides)
+            found.setdefault(way, []).extend(sentences)
+    return found
+
+
 class RunVectors:
-    """The vectors of one run, in ``folder`` or in memory; each sentence is encoded once for every
-    prompt.
+    """The vectors of one run, in ``folder`` or in memory; each sentence is encoded once in every
+    way.
 
     ``encoded`` sentences took ``seconds``.
     """
@@ -61,26 +77,24 @@ class RunVectors:
         self.reporter = reporter
         self.folder = folder
         self.key = key
-        self.stores: dict[str | None, VectorStore] = {}
+        self.stores: dict[Way, VectorStore] = {}
         self.encoded, self.seconds = 0, 0.0
 
-    def of(self, prompt: str | None, sentences: Sequence[str]) -> VectorStore:
-        """Return the store with these sentences, encoded with a task's prompt, or with the method's
-        (None).
+    def of(self, way: Way, sentences: Sequence[str]) -> VectorStore:
+        """Return the store with these sentences, encoded in this way.
 
         Raises RunFailed, with advice if memory ran out.
         """
         from bench.training.memory import MEMORY_ERRORS, explain_out_of_memory
 
-        if prompt not in self.stores:
-            suffix = "" if prompt is None else hashlib.sha256(prompt.encode()).hexdigest()[:8]
-            self.stores[prompt] = VectorStore(self.folder, self.key + suffix)
-        store, began = self.stores[prompt], time.perf_counter()
+        if way not in self.stores:
+            self.stores[way] = VectorStore(self.folder, self.key + way.suffix)
+        store, began = self.stores[way], time.perf_counter()
         if not (missing := len(store.missing(sentences))):
             return store
         encode = self.method.encode
         if isinstance(self.method, FinishedEncoder):
-            encode = partial(self.method.encode_with, prompt)
+            encode = partial(self.method.encode_with, way)
         self.reporter.phase("encode", missing)
         try:
             self.encoded += store.add(sentences, encode)
@@ -92,9 +106,9 @@ class RunVectors:
         self.seconds += time.perf_counter() - began
         return store
 
-    def array(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
+    def array(self, way: Way, sentences: Sequence[str]) -> np.ndarray:
         """Return one row for each sentence."""
-        return self.of(prompt, sentences)(sentences)
+        return self.of(way, sentences)(sentences)
 
     def shape_facts(self) -> dict[str, Any]:
         """Return "dimension", and whether all vectors have the length 1 ("normalised"), as some
@@ -119,23 +133,37 @@ def score_tasks(
     raises RunFailed.
     """
     recipe = getattr(vectors.method, "recipe", {})  # a plugin's own ``build`` may set none
-    prompts = {known: task_prompt(recipe, known.suite, known.name) for known in tasks}
-    sentences: dict[str | None, list[str]] = {}
-    for known, prompt in prompts.items():
-        sentences.setdefault(prompt, []).extend(known.task.sentences)
-    for prompt, texts in sentences.items():
-        vectors.of(prompt, texts)
+    tells_sides = getattr(vectors.method, "tells_sides", False)
+    smaller = Smaller.of(recipe)
+    for way, texts in sentences_by_way(recipe, tasks, tells_sides=tells_sides).items():
+        vectors.of(way, texts)
     reporter = vectors.reporter
     reporter.phase("score", len(tasks))
     for i, known in enumerate(tasks, 1):
         reporter.advance(i - 1, task=known.name)
+        find = partial(way_of, recipe, known.suite, known.name, tells_sides=tells_sides)
+        given = {side: partial(vectors.array, find(side)) for side in (None, *known.task.sides)}
         try:
-            yield (
-                known,
-                known.task.on(device).score_in(place, partial(vectors.array, prompts[known])),
-            )
+            whole, sides = _made_smaller(known.task, given, smaller)
+            own_place = replace(place, sides=sides)
+            yield known, known.task.on(device).score_in(own_place, whole)
         except RunFailed as failed:
             yield known, failed
         if not known.task.sentences:  # it has encoded meanwhile
             reporter.phase("score", len(tasks))
         reporter.advance(i, task=known.name)
+
+
+def _made_smaller(
+    task: LoadedTask, given: Mapping[str | None, Vectors], smaller: Smaller | None
+) -> tuple[Vectors, dict[str, Vectors]]:
+    """Return the vectors of a task, and those of its sides, as small as a recipe says.
+
+    int8 is calibrated on all sentences of a task, or on the documents of one with two sides.
+    """
+    made = dict(given)
+    if smaller is not None:
+        sample = task.sides.get(DOCUMENT, task.sentences)
+        ranges = smaller.ranges(given[DOCUMENT if task.sides else None], sample)
+        made = {side: smaller.make(vectors, ranges) for side, vectors in given.items()}
+    return made[None], {side: made[side] for side in task.sides}

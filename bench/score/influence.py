@@ -199,6 +199,15 @@ def move_accuracy(p: Predicted) -> Influence:
     return _move_share(p, right.astype(np.float64), asked.astype(np.float64))
 
 
+def move_mean(p: Predicted) -> Influence:
+    """Compute the influence of each item on the mean of the items' own scores."""
+    weight_N = even_weights(p.n_items)
+    points_SN = 100 * p.prediction_SN.astype(np.float64)
+    value_S = points_SN @ weight_N
+    moved_SN = (points_SN - value_S[:, None]) * weight_N
+    return Influence(value_S[:, None], moved_SN, weight_N)
+
+
 def move_matched_accuracy(p: Predicted) -> Influence:
     """Compute the influence of each item on the share of items in the cluster of their class.
 

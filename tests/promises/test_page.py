@@ -35,7 +35,7 @@ def files_on_the_page() -> dict[int, set[str]]:
 
 
 def test_each_promise_names_the_files_that_hold_it() -> None:
-    assert list(files_on_the_page()) == list(range(1, 32))
+    assert list(files_on_the_page()) == list(range(1, 36))
     assert files_on_the_page() == files_by_promise()
 
 

@@ -3,7 +3,7 @@ it was made."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,13 @@ from bench.board.pages.run_page import remarks_on, run_facts, sentences
 from bench.board.pages.small_grids import changes_grid, data_grid, methods_grid
 from bench.board.pages.words import plain_text
 from bench.board.tables import BoardTable, board_tables
-from bench.compare.forms.scores import NUMBERS, number_texts, trained_with_grid
+from bench.compare.forms.scores import (
+    NUMBERS,
+    beside_names,
+    beside_texts,
+    number_texts,
+    trained_with_grid,
+)
 from bench.compare.statistics.table import Row, Table
 from bench.compare.words.finding import find, main_table, table_finding, verdict_word
 from bench.compare.words.legend import legend
@@ -76,7 +82,7 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         trained_with=trained_with_grid,
         trains=trains,
         known_numbers=known_numbers,
-        number_texts=number_texts,
+        number_texts=texts_of_numbers,
         legend_items=legend_items,
         anchors=anchors,
         matrix=matrix,
@@ -147,8 +153,14 @@ def head_first(table: Table, cells: Sequence[Any]) -> Sequence[Any]:
 
 
 def known_numbers(table: Table) -> list[str]:
-    """Name the columns of ``NUMBERS`` that a table has."""
-    return [name for name in NUMBERS if any(number_texts(row)[name][0] for row in table.rows)]
+    """Name the measures beside the scores of a table, and the columns of ``NUMBERS`` that it has."""
+    known = [name for name in NUMBERS if any(number_texts(row)[name][0] for row in table.rows)]
+    return [*beside_names(table), *known]
+
+
+def texts_of_numbers(row: Row) -> Mapping[str, tuple[str, float | None]]:
+    """Return these of a row, each as a text and as a number."""
+    return number_texts(row) | beside_texts(row)
 
 
 def trains(board: Board, row: Row) -> str:

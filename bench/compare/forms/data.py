@@ -185,7 +185,9 @@ def table_data(table: Table) -> dict[str, Any]:
 
 
 def _row(row: Row, table: Table) -> dict[str, Any]:
+    size = {} if row.vector_bytes is None else {"vector_bytes": row.vector_bytes}
     return {
+        **size,
         "name": row_name(row, table),
         "method": row.method,
         "variant": row.variant,
@@ -229,6 +231,8 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
         return None
     facts = _facts(cell) | {"values": list(cell.values)}
     del facts["seeds"]  # the row has them
+    if not cell.beside:
+        del facts["beside"]
     if cell.against:
         facts["against"]["difference"] = _difference(cell)
     return facts

@@ -8,7 +8,12 @@ from typing import Any
 
 from bench.base.grid import Grid, GridColumn, grid
 from bench.compare.items import Disagreement, ItemValue
+from bench.score.metrics.metric import NDCG
 
+SEARCHES = (
+    "gold: the number of documents that answer the query; A and B: nDCG@10, and the ids of the first "
+    "documents"
+)
 RANKS = "in brackets: rank among all items, from 0 to 100; the largest disagreements come first"
 
 
@@ -25,6 +30,8 @@ def items_grid(disagreement: Disagreement) -> Grid:
         notes.append(f"texts are not available: {disagreement.no_texts}")
     if any(item.gold.place is not None for item in disagreement.items):
         notes.append(RANKS)
+    if disagreement.metric == NDCG.name:
+        notes.append(SEARCHES)
     return grid(
         [
             *(GridColumn(name, right=True) for name in ("item", "gold", "A", "B")),

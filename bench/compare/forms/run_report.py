@@ -66,6 +66,8 @@ def _score_rows(result: Score) -> Iterable[GridRow]:
     ]
     cells += [_number(value) for value in (detail.get("mean"), detail.get("wmean"), overall)]
     yield indented(cells, levels=0)
+    for name, number in result.beside.items():
+        yield indented([name, _number(number), *[""] * 5])
     parts = {"all pairs at once": detail.get("pooled")}
     subsets = detail.get("subsets")
     if isinstance(subsets, Mapping):

@@ -21,7 +21,8 @@ from bench.compare.words.names import level_words, row_name, table_name, versus
 from bench.compare.words.notes import note_lines
 
 EQUAL_WITHIN = "equal within"
-NUMBERS = (EQUAL_WITHIN, "params", "train", "tuning", "memory")
+BYTES = "bytes"
+NUMBERS = (EQUAL_WITHIN, BYTES, "params", "train", "tuning", "memory")
 """Columns with a number of a row that is no score; one without any number is left out."""
 NAME = 28
 """Characters of a name that stay on one line while there are tasks to leave out."""
@@ -48,10 +49,15 @@ def score_grid(
     for name in NUMBERS:
         columns.append(GridColumn(name, right=True, drop=2 if name == EQUAL_WITHIN else 1))
     columns += [GridColumn(name, right=True, drop=3) for name in _tasks(table)]
+    beside = beside_names(table)
+    columns += [GridColumn(name, right=True, drop=2) for name in beside]
     rows = []
     for row in table.rows:
         numbers: list[GridCell | str] = [text for text, _ in number_texts(row).values()]
-        rows.append(_grid_row(row, table, numbers, with_spread=with_spread))
+        made_row = _grid_row(row, table, numbers, with_spread=with_spread)
+        texts = beside_texts(row)
+        measures = [GridCell(text=texts[name][0] if name in texts else "") for name in beside]
+        rows.append(replace(made_row, cells=(*made_row.cells, *measures)))
         for label, printed in lines_below(row):
             rows.append(_line_below(label, printed, table))
     for other, row in scale:
@@ -59,6 +65,7 @@ def score_grid(
     notes = [*legend(table), *note_lines(table)]
     if scale:
         notes.append(FOR_SCALE)
+    rows = [_padded(row, len(columns)) for row in rows]
     made = grid(columns, rows, title=table_name(table), notes=notes, whole=WHOLE)
     key = "bold: highest; underlined or italic: second" if len(table.rows) > 1 else ""
     finding = table_finding(table).text
@@ -99,6 +106,11 @@ def _grid_row(
         cells += [_mean(head, with_spread), half]
         cells += [difference_text(row), verdict_word(row, table)]
     return indented([*cells, *numbers, *(_mean(cell, with_spread) for cell in tasks)], levels=0)
+
+
+def _padded(row: GridRow, length: int) -> GridRow:
+    """Return a row with empty cells at its end, up to so many cells."""
+    return replace(row, cells=(*row.cells, *[GridCell()] * (length - len(row.cells))))
 
 
 def _mean(cell: Cell | None, with_spread: bool) -> GridCell:
@@ -149,6 +161,7 @@ def number_texts(row: Row) -> dict[str, tuple[str, float | None]]:
         tuned = f"{format_duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}"
     return {
         EQUAL_WITHIN: (within, margin),
+        BYTES: ("" if row.vector_bytes is None else f"{row.vector_bytes:,}", row.vector_bytes),
         "params": (_parameters(cost), cost.trainable_parameters),
         "train": (trained, seconds),
         "tuning": (tuned, cost.tuning_seconds),
@@ -163,6 +176,22 @@ def _parameters(cost: RowCost) -> str:
     if not trained or not total or trained >= total:
         return text
     return f"{text} ({100 * trained / total:.2g} %)"
+
+
+def beside_names(table: Table) -> list[str]:
+    """Name what the tasks of a table measure besides its metric."""
+    return list(dict.fromkeys(name for row in table.rows for name in beside_texts(row)))
+
+
+def beside_texts(row: Row) -> dict[str, tuple[str, float]]:
+    """Return what the tasks of a row measure besides their metric, each as a text and a number."""
+    texts: dict[str, tuple[str, float]] = {}
+    for cell in row.cells:
+        if cell is None:
+            continue
+        for name, number in cell.beside.items():
+            texts[name] = (score(number, cell.decimals), number)
+    return texts
 
 
 def spread_text(cell: Cell) -> str:

@@ -25,6 +25,7 @@ from bench.compare.statistics.table import (
     Table,
 )
 from bench.records.names import text_of
+from bench.records.record import SMALLER
 from bench.score.suites import find_metric, name_average
 
 if TYPE_CHECKING:
@@ -149,6 +150,9 @@ def _table(
 
     grouped = group_rows([record for record, _ in scored])
     rows = [_row(row_runs, columns, by_run) for row_runs in grouped]
+    if any(SMALLER & record.recipe.keys() for record, _ in scored):
+        sizes = [_vector_bytes(row_runs.runs[0]) for row_runs in grouped]
+        rows = [replace(row, vector_bytes=size) for row, size in zip(rows, sizes, strict=True)]
     has_head = columns[-1:] == (AVERAGE,) or (len(columns) == 1 and not falling)
     ordered = sorted(_marked(rows, columns, falling), key=_best_first if has_head else _by_name)
     notes = []
@@ -183,6 +187,17 @@ def _wanted_columns(
     if not wanted:
         return columns
     return tuple(column for column in columns if column in wanted)
+
+
+def _vector_bytes(record: RunRecord) -> int | None:
+    """Return the bytes of a vector, of float32 if nothing else is recorded; None if its dimension
+    is not known.
+    """
+    model = record.provenance.backbone.model or {}
+    size, dimension = model.get("vector_bytes"), model.get("dimension")
+    if isinstance(size, int):
+        return size
+    return 4 * dimension if isinstance(dimension, int) else None
 
 
 def _row(
@@ -251,7 +266,14 @@ def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
         seeds=tuple(known),
         n=first.n,
         decimals=find_metric(first.suite, first.metric).decimals,
+        beside=_beside([score.beside for score in known.values()]),
     )
+
+
+def _beside(details: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean over seeds of each number that stands beside the score in all records."""
+    names = [name for name in details[0] if all(name in numbers for numbers in details)]
+    return {name: fmean(numbers[name] for numbers in details) for name in names}
 
 
 def _marked(rows: list[Row], columns: Sequence[str], falling: Sequence[str]) -> list[Row]:

@@ -157,6 +157,8 @@ class Cell:
     spread: Spread | None = None
     against: Against | None = None
     printed: Printed | None = None
+    # what the task measures besides its metric, by name; means over seeds
+    beside: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rounded(self) -> float:
@@ -207,6 +209,8 @@ class Row:
     values: str = ""
     # the name of an evaluated object or of vectors, which is shown as the method
     model: str = ""
+    # bytes of a vector, in a table of which some row has smaller ones than its encoder gives
+    vector_bytes: int | None = None
 
     @property
     def label(self) -> str:

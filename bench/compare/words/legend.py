@@ -79,6 +79,8 @@ def _columns(table: Table) -> Iterator[str]:
             "within: the published number is in our 95 % prediction interval for the mean of as "
             "many runs as the paper had; below, above: ours is"
         )
+    if any(row.vector_bytes for row in table.rows):
+        yield "bytes: of a vector"
     if costs:
         yield "params: trained, and their share of the model; train: training time; memory: peak, in bytes; means over seeds"
     if any(cost.tuning_seconds is not None for cost in costs):

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names
-from bench.data.own.naming import CLASSIFICATION, CLUSTERING, EXAMPLE, PAIRS, OwnFile
+from bench.data.own.naming import (
+    CLASSIFICATION,
+    CLUSTERING,
+    EXAMPLE,
+    PAIRS,
+    RETRIEVAL,
+    OwnFile,
+)
 from bench.data.reading.naming import plain_name
 
 FIRST = ("sentence1", "sent0", "text1", "texta", "anchor", "premise", "question1", "query")
@@ -25,6 +32,9 @@ RATING = (
     "gold",
 )
 LABEL = ("label", "class", "category", "intent", "topic", "labeltext")
+QUERY = ("query", "question")
+DOCUMENT = ("document", "passage", "answer", "text")
+RELEVANCE = ("relevance", *RATING)
 SPLIT, SUBSET = ("split",), ("subset",)
 """Known names, as ``plain_name`` gives them; of several the first is taken."""
 LIKE_A_TEXT = re.compile(
@@ -40,6 +50,7 @@ NEEDED = {
     PAIRS: "first sentence, second sentence, rating",
     CLASSIFICATION: "text, label (of pairs: first text, second text, label)",
     CLUSTERING: "text, label",
+    RETRIEVAL: "query, document, relevance",
 }
 
 
@@ -105,6 +116,12 @@ def _find_texts_and_answer(own: OwnFile, there: Sequence[str]) -> tuple[tuple[st
     second = _first_of(SECOND, there)
     text = _first_of(TEXT, there)
     label = _first_of(LABEL, there)
+    if own.kind == RETRIEVAL:
+        query, document = _first_of(QUERY, there), _first_of(DOCUMENT, there)
+        relevance = _first_of(RELEVANCE, there) or label
+        if query and document and relevance:
+            return (query, document), relevance
+        raise _missing(own, there, "columns of queries, documents and relevance")
     if own.kind == PAIRS:
         rating = _first_of(RATING, there) or label
         if first and second and rating:
@@ -153,7 +170,7 @@ def _check_named(own: OwnFile, there: Sequence[str]) -> None:
         )
     if len(set(own.columns)) < len(own.columns):
         raise BenchError(f"{own.path}: a column is named twice: {', '.join(own.columns)}", EXAMPLE)
-    expected = {PAIRS: (3,), CLASSIFICATION: (2, 3), CLUSTERING: (2,)}[own.kind]
+    expected = {PAIRS: (3,), CLASSIFICATION: (2, 3), CLUSTERING: (2,), RETRIEVAL: (3,)}[own.kind]
     if len(own.columns) not in expected:
         raise _missing(own, own.columns, NEEDED[own.kind])
 

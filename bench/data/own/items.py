@@ -7,14 +7,11 @@ spaces, as in the papers' sets.
 from __future__ import annotations
 
 import ast
-import hashlib
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,10 +20,8 @@ from bench.base.errors import DataDamaged
 from bench.base.text import list_names, plural
 from bench.data.own.columns import FileColumns, choose_columns, find_kind
 from bench.data.own.naming import OwnFile, read_description
-from bench.data.reading import TableFile, open_table
+from bench.data.own.rows import FileRow, cell_of, hash_rows, no_rows, read_rows
 from bench.data.reading.cells import number_of, shown, text_of
-from bench.data.reading.lines import Record
-from bench.data.reading.saved import is_saved, split_names
 from bench.data.sets import single_spaced
 from bench.data.sets.clustering import ClassedTexts
 from bench.data.sets.sts import SentencePairs
@@ -45,25 +40,10 @@ SPLITS = {
     "test": TEST,
 }
 """The words of a split column, and the names of splits of saved data sets."""
-MOST_ROWS = 2_000_000
-"""Rows of a file that are read; evaluation data is held in memory."""
 WHOLE_DECIMAL = re.compile(r"([+-]?\d+)\.0+")
 """A whole number as pandas writes it next to a missing one."""
 FOLDS = 10
 """Of the cross-validation of texts that have no train split, as for MR."""
-
-
-@dataclass(frozen=True)
-class FileRow:
-    """One row of a user's file.
-
-    ``place`` is for messages, as "pairs.tsv: line 3"; ``split`` the one that a saved data set
-    keeps it in.
-    """
-
-    place: str
-    cells: Record
-    split: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,26 +57,44 @@ class FileItem:
     subset: str | None
 
 
+SPEARMAN = "spearman"
+"""The score of pairs that are rated on any scale."""
+
+
+@dataclass(frozen=True)
+class OwnPairs(SentencePairs):
+    """Rated pairs of a user."""
+
+    # which side of a search each column is; None: neither
+    sides: tuple[str, str] | None = None
+    # the measure that is their score
+    score: str = SPEARMAN
+
+
 def with_kind(own: OwnFile) -> OwnFile:
     """Return the file with its kind.
 
     Raises BenchError if neither the user nor its columns say it, DataDamaged if it has no rows.
     """
-    first = next(_read_rows(own.path), None)
+    if own.kind:
+        return own
+    first = next(read_rows(own.path), None)
     if first is None:
-        raise _no_rows(own.path)
+        raise no_rows(own.path)
     return replace(own, kind=find_kind(own, list(first.cells)))
 
 
-def read_pairs(own: OwnFile) -> SentencePairs:
+def read_pairs(own: OwnFile) -> OwnPairs:
     """Read the rated pairs of the test split, or all pairs if the file has no splits.
 
     Raises DataDamaged, BenchError.
     """
-    scale = read_description(own.path).scale
-    items = _scored_items(own, _read_items(own))
+    described = read_description(own.path)
+    items = scored_items(own, read_items(own))
     _check_sentences(items)
-    gold = np.array([_rating(item, scale) for item in items], dtype=np.float64)
+    gold = np.array([_rating(item, described.scale) for item in items], dtype=np.float64)
+    if described.score not in (None, SPEARMAN):
+        _check_judged(items, gold, described.score)
     if len(items) < 2:
         raise DataDamaged(f"{own.path}: one pair; a correlation needs at least two", "add pairs")
     if np.ptp(gold) == 0:
@@ -105,17 +103,19 @@ def read_pairs(own: OwnFile) -> SentencePairs:
             "them exists",
             "give pairs with different ratings",
         )
-    sha256 = _hash(
-        [[*item.texts, rating] for item, rating in zip(items, gold.tolist(), strict=True)]
-    )
-    return SentencePairs(
+    rows = [[*item.texts, rating] for item, rating in zip(items, gold.tolist(), strict=True)]
+    if described.sides:
+        rows.insert(0, [*described.sides])
+    return OwnPairs(
         name=own.name,
         sentences1=[item.texts[0] for item in items],
         sentences2=[item.texts[1] for item in items],
         gold=gold,
         subset=[item.subset or own.name for item in items],
         split=TEST,
-        sha256=sha256,
+        sha256=hash_rows(rows),
+        sides=described.sides,
+        score=described.score or SPEARMAN,
     )
 
 
@@ -124,7 +124,7 @@ def read_labelled(own: OwnFile) -> LabelledTexts:
 
     Every split is "test" if the file has none. Raises DataDamaged, BenchError.
     """
-    items = _read_items(own)
+    items = read_items(own)
     labels = [_label(item) for item in items]
     splits = _splits(own, items)
     classes = tuple(sorted(set(labels), key=_natural))
@@ -137,7 +137,7 @@ def read_labelled(own: OwnFile) -> LabelledTexts:
         [*item.texts, label, split]
         for item, label, split in zip(items, labels, splits, strict=True)
     ]
-    sha256 = _hash(rows)
+    sha256 = hash_rows(rows)
     numbers = {name: number for number, name in enumerate(classes)}
     return LabelledTexts(
         name=own.name,
@@ -154,7 +154,7 @@ def read_classed(own: OwnFile) -> ClassedTexts:
 
     Raises DataDamaged, BenchError.
     """
-    items = _scored_items(own, _read_items(own))
+    items = scored_items(own, read_items(own))
     labels = [_label(item) for item in items]
     classes = sorted(set(labels), key=_natural)
     if not 2 <= len(classes) < len(items):
@@ -162,7 +162,7 @@ def read_classed(own: OwnFile) -> ClassedTexts:
             f"{own.path}: {plural(len(items), 'text')} and {len(classes)} of different labels",
             "clustering needs at least two classes, and more texts than classes",
         )
-    sha256 = _hash([[*item.texts, label] for item, label in zip(items, labels, strict=True)])
+    sha256 = hash_rows([[*item.texts, label] for item, label in zip(items, labels, strict=True)])
     numbers = {name: number for number, name in enumerate(classes)}
     return ClassedTexts(
         name=own.name,
@@ -183,89 +183,33 @@ def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
     return [text for text, splits in splits_of.items() if TEST in splits and len(splits) > 1]
 
 
-def _tables(path: Path) -> dict[str | None, TableFile]:
-    """Return the tables in a file, or in a folder of ``save_to_disk``, by the names of their
-    splits; None if there are none.
-
-    Raises BenchError.
-    """
-    if not path.is_dir():
-        table = open_table(path)
-        if table.format == ".txt":
-            raise DataDamaged(
-                f"{path}: a text file has no columns",
-                "name it .tsv or .csv, with a line of column names",
-            )
-        return {None: table}
-    if not is_saved(path):
-        raise DataDamaged(
-            f"{path} is not a folder that save_to_disk wrote",
-            "give a file, or the folder that Dataset.save_to_disk made",
-        )
-    splits = split_names(path)
-    if not splits:
-        return {None: open_table(path)}
-    return {split: open_table(path / split) for split in splits}
-
-
-def _read_rows(path: Path) -> Iterator[FileRow]:
-    """Yield the rows in their order. Raises BenchError, naming the row, if they cannot be read."""
-    count = 0
-    for split, table in _tables(path).items():
-        for number, cells in table.records():
-            count += 1
-            if count > MOST_ROWS:
-                raise DataDamaged(
-                    f"{path}: more than {MOST_ROWS:,} rows",
-                    "give a sample of it as evaluation data",
-                )
-            yield FileRow(f"{table.where}: {table.word} {number}", cells, split)
-
-
-def _no_rows(path: Path) -> DataDamaged:
-    if path.is_file() and path.stat().st_size == 0:
-        return DataDamaged(
-            f"{path} is empty", "expected names of columns, and one item in each row"
-        )
-    return DataDamaged(f"{path}: it has no rows below its header", "expected one item in each row")
-
-
-def _read_items(own: OwnFile) -> list[FileItem]:
+def read_items(own: OwnFile) -> list[FileItem]:
     """Read the checked rows of a file. Its first row says which columns it has."""
     columns: FileColumns | None = None
     items = []
-    for row in _read_rows(own.path):
+    for row in read_rows(own.path):
         if columns is None:
             columns = choose_columns(own, list(row.cells))
         items.append(_item(row, columns))
     if columns is None:
-        raise _no_rows(own.path)
+        raise no_rows(own.path)
     return items
 
 
 def _item(row: FileRow, columns: FileColumns) -> FileItem:
     texts = []
     for column in columns.texts:  # an empty text is a text
-        texts.append(single_spaced(text_of(_cell(row, column), row.place, column)))
-    answer = _cell(row, columns.answer)
+        texts.append(single_spaced(text_of(cell_of(row, column), row.place, column)))
+    answer = cell_of(row, columns.answer)
     subset = None
     if columns.subset is not None:
-        subset = str(_cell(row, columns.subset))
+        subset = str(cell_of(row, columns.subset))
     return FileItem(row.place, tuple(texts), answer, _split(row, columns), subset)
-
-
-def _cell(row: FileRow, column: str) -> Any:
-    if column not in row.cells:
-        raise DataDamaged(
-            f"{row.place} has no '{column}', but the first row has",
-            "write every column in every row",
-        )
-    return row.cells[column]
 
 
 def _split(row: FileRow, columns: FileColumns) -> str | None:
     """Return the split of a row: from its split column, else from the saved data set."""
-    word = row.split if columns.split is None else str(_cell(row, columns.split))
+    word = row.split if columns.split is None else str(cell_of(row, columns.split))
     if word is None:
         return None
     split = SPLITS.get(word.strip().lower())
@@ -283,6 +227,16 @@ def _check_sentences(items: Sequence[FileItem]) -> None:
         if not all(item.texts):
             raise DataDamaged(
                 f"{item.place} has an empty sentence", "drop pairs without a sentence"
+            )
+
+
+def _check_judged(items: Sequence[FileItem], gold: np.ndarray, score: str | None) -> None:
+    """Raise DataDamaged for a rating that is neither 0 nor 1."""
+    for item, rating in zip(items, gold.tolist(), strict=True):
+        if rating not in (0, 1):
+            raise DataDamaged(
+                f"{item.place} has the rating {rating:g}; {score} needs pairs judged 0 or 1",
+                'write 0 or 1, or score = "spearman" in the file\'s description',
             )
 
 
@@ -361,7 +315,8 @@ def _splits(own: OwnFile, items: Sequence[FileItem]) -> list[str]:
     return splits
 
 
-def _scored_items(own: OwnFile, items: Sequence[FileItem]) -> list[FileItem]:
+def scored_items(own: OwnFile, items: Sequence[FileItem]) -> list[FileItem]:
+    """Return the items of the test split; all if there are no splits. Raises DataDamaged."""
     splits = _splits(own, items)
     return [item for item, split in zip(items, splits, strict=True) if split == TEST]
 
@@ -402,9 +357,3 @@ def _check_classes(own: OwnFile, labels: Sequence[str], splits: Sequence[str]) -
             "tested",
             "drop the class, or add texts of it",
         )
-
-
-def _hash(rows: Sequence[Sequence[Any]]) -> str:
-    """Return the hash of the scored data, which the file's format does not change."""
-    text = json.dumps(rows, ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -6,6 +6,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +20,8 @@ from bench.data.reading.saved import is_saved
 PAIRS = "pairs"
 CLASSIFICATION = "classification"
 CLUSTERING = "clustering"
-KINDS = (PAIRS, CLASSIFICATION, CLUSTERING)
+RETRIEVAL = "retrieval"
+KINDS = (PAIRS, CLASSIFICATION, CLUSTERING, RETRIEVAL)
 """The ways to score a file; each is a prefix of ``--suite``."""
 
 EXAMPLE = (
@@ -36,7 +38,9 @@ class OwnFile:
     """
 
     path: Path
-    """A file of rows, or a folder that ``save_to_disk`` of ``datasets`` wrote."""
+    """A file of rows, or a folder: one that ``save_to_disk`` of ``datasets`` wrote, or one with
+    queries, corpus and qrels.
+    """
     name: str
     """Its name in tables."""
     kind: str = ""
@@ -48,9 +52,11 @@ class OwnFile:
 
 
 def is_own_file(text: str) -> bool:
-    """Say if a part of ``--suite`` means a file: it names a known suffix, or a folder that
-    ``save_to_disk`` wrote."""
+    """Say if a part of ``--suite`` means a file: it names a known suffix, a folder that
+    ``save_to_disk`` wrote, or retrieval, which has a folder of its own."""
     kind, colon, rest = text.partition(":")
+    if colon and kind == RETRIEVAL:
+        return True
     place = rest if colon and kind in KINDS else text
     path = place.partition("=")[2] or place
     without_columns = path.rpartition(":")[0] or path
@@ -121,6 +127,10 @@ def stem(path: Path) -> str:
     return name
 
 
+Side = Literal["query", "document"]
+PairScore = Literal["spearman", "average-precision", "f1", "accuracy"]
+
+
 class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A user's description of a file, in a TOML file next to it: pairs.toml for pairs.tsv."""
 
@@ -130,6 +140,15 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """The lowest and the highest rating that the raters could give."""
     licence: str = ""
     source: str = ""
+    sides: tuple[Side, Side] | None = None
+    """Of pairs: which column is the query, and which the document."""
+    score: PairScore | None = None
+    """Of pairs judged 0 or 1: the measure that is their score."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if both columns are one side."""
+        if self.sides is not None and len(set(self.sides)) < 2:
+            raise ValueError('sides = ["query", "document"], in the order of the columns')
 
     def facts(self) -> dict[str, object]:
         """Return the part that a record keeps."""
@@ -140,6 +159,8 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             kept["licence"] = self.licence
         if self.source:
             kept["source"] = self.source
+        if self.sides:
+            kept["sides"] = list(self.sides)
         return kept
 
 
@@ -157,5 +178,6 @@ def read_description(path: Path) -> Description:
         raise BenchError(
             f"{file}: {error}",
             'a description has name = "...", scale = [0, 5], licence = "...", source = "...", '
-            "each optional",
+            'sides = ["query", "document"], '
+            'score = "average-precision" (or "f1", "accuracy", "spearman"), each optional',
         ) from None

@@ -14,6 +14,7 @@ from bench.base.errors import BenchError, RunFailed
 from bench.method.finished import FinishedEncoder
 from bench.method.own_vectors import OwnVectors
 from bench.method.plugins import Plugin
+from bench.method.smaller import FLOAT32
 from bench.records.record import public_name
 
 LONGEST_NAME = 60
@@ -25,7 +26,11 @@ class ExternalModel(FinishedEncoder, OwnVectors):
 
     settings = ("none",)
     deterministic = ("none",)
-    optional = {"prompt": "", "prompts": ""}
+    optional = {
+        **dict.fromkeys(("prompt", "prompts", "prompt_query", "prompt_document"), ""),
+        "dimensions": None,
+        "vector_precision": FLOAT32,
+    }
     kind = ""
 
     def build(self, backbone: Any, recipe: Any) -> None:
@@ -52,6 +57,7 @@ class ExternalModel(FinishedEncoder, OwnVectors):
             "kind": self.kind,
             "prompt": self.text_prompt or "",
             "prompts": json.loads(self.recipe.get("prompts") or "{}"),
+            **self.facts_of_sides(),
             "known": False,
             "pooling": None,
             "dtype": None,

@@ -72,11 +72,13 @@ def find_model(
     name: str = "",
     prompt: str | None = None,
     prompts: Mapping[str, str] | None = None,
+    sides: Mapping[str, str | None] | None = None,
     values: Mapping[str, str] | None = None,
 ) -> Model:
     """Find the model that an argument means.
 
-    ``values`` are recipe values (``--set``) for a model that is built from a folder or the hub.
+    ``prompt`` is for all sentences, ``prompts`` for those of a task or suite, ``sides`` for queries
+    and documents. ``values`` are recipe values (``--set``) for a model that is built from a folder or the hub.
     Raises BenchError if it is not a model, or for options that do not go with it.
     """
     text = os.fspath(model) if isinstance(model, str | os.PathLike) else ""
@@ -86,6 +88,9 @@ def find_model(
     if prompts:
         by_task = json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
         overrides["prompts"] = one_value(by_task)
+    for side, side_prompt in (sides or {}).items():
+        if side_prompt is not None:
+            overrides[f"prompt_{side}"] = one_value(side_prompt)
     if isinstance(model, Mapping):
         plugin = table_plugin(model, name)
     elif not text:
@@ -115,7 +120,7 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
         if overrides:
             raise BenchError(
                 f"{text} is a run, which already has a recipe",
-                "leave --prefix, --prompt and --set out",
+                "leave --prefix, --prompt, --prompt-query, --prompt-document and --set out",
             )
         return Model(text, run=folder)
     if path.is_file() or not (path.is_dir() or re.fullmatch(HUB_NAME, text, re.ASCII)):

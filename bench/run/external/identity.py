@@ -14,11 +14,12 @@ from dataclasses import replace
 
 from bench.method.answers import answers_alike
 from bench.method.config import RunConfig
-from bench.method.prompts import prompted, task_prompt
+from bench.method.prompts import prompted
 from bench.records import RunsFolder
 from bench.records.sizes import VECTORS
 from bench.run.external.objects import ANSWERS, ObjectModel
 from bench.run.planned import PlannedRun, with_fingerprint
+from bench.run.vectors import sentences_by_way
 from bench.score.encoding import VectorStore
 
 # the sentences of a run that are encoded again: the longest, the shortest, and some of all others
@@ -53,19 +54,16 @@ def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolde
     """Tell whether the object gives the vectors that the run has stored for its sentences."""
     record = store.get(run.run_id, run.fingerprint)
     compared = False
-    texts_by_prompt: dict[str | None, list[str]] = {}
-    for known in run.task_data:
-        prompt = task_prompt(run.recipe, known.suite, known.name)
-        texts_by_prompt.setdefault(prompt, []).extend(known.task.sentences)
-    for prompt, texts in texts_by_prompt.items():
-        suffix = "" if prompt is None else hashlib.sha256(prompt.encode()).hexdigest()[:8]
-        vectors = VectorStore(store.folder(run.run_id) / VECTORS, run.fingerprint[:16] + suffix)
+    ways = sentences_by_way(run.recipe, run.task_data, tells_sides=cls.tells_sides)
+    for way, texts in ways.items():
+        key = run.fingerprint[:16] + way.suffix
+        vectors = VectorStore(store.folder(run.run_id) / VECTORS, key)
         missing = set(vectors.missing(texts))
         sample = choose_sample([text for text in dict.fromkeys(texts) if text not in missing])
         if not sample:
             continue
-        text_prompt = run.recipe.get("prompt") if prompt is None else prompt
-        answers = cls.ask(prompted(text_prompt, sample), has_prompt=text_prompt is not None)
+        prompt = run.recipe.get("prompt") if way.prompt is None else way.prompt
+        answers = cls.ask(prompted(prompt, sample), prompt is not None, side=way.side)
         if not answers_alike(vectors(sample), answers):
             return False
         compared = True

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
+from bench.base.sides import SIDES
 from bench.base.user_code import place_of
 from bench.method import Recipe
 from bench.method.answers import ask_probe, hash_answers
@@ -65,6 +66,7 @@ def object_plugin(model: Any, name: str) -> Plugin:
         kind="object" if encodes else "function",
         whole=whole,
         identity=None,
+        tells_sides=all(callable(getattr(model, f"encode_{side}", None)) for side in SIDES),
     )
 
 
@@ -75,7 +77,7 @@ class ObjectModel(ExternalModel):
     summary = "an object or a function of a Python process"
     model: ClassVar[Any]
     # it is a SentenceTransformer, so everything about it is known
-    whole: ClassVar[bool]
+    whole: ClassVar[bool] = False
     # None until it is needed
     identity: ClassVar[Identity | None]
 
@@ -121,14 +123,24 @@ class ObjectModel(ExternalModel):
 
     @classmethod
     def ask(
-        cls, texts: list[str], has_prompt: bool = False, dimension: int | None = None
+        cls,
+        texts: list[str],
+        has_prompt: bool = False,
+        dimension: int | None = None,
+        side: str | None = None,
     ) -> np.ndarray:
-        """Return the checked vectors of these texts. Raises RunFailed, also for its own errors."""
+        """Return the checked vectors of these texts, as queries or documents if it tells them
+        apart.
+
+        Raises RunFailed, also for its own errors.
+        """
         options: dict[str, Any] = {}
         if cls.whole:
             # an empty prompt keeps the library from putting the model's own before ours
             options = {"prompt": "" if has_prompt else None, "show_progress_bar": False}
-        encode = cls.model.encode if cls.kind == "object" else cls.model
+        encode = cls.model
+        if cls.kind == "object":
+            encode = getattr(cls.model, "encode" if side is None else f"encode_{side}")
         try:
             returned = encode(texts, **options)
         except (BenchError, KeyboardInterrupt):
@@ -156,10 +168,18 @@ class ObjectModel(ExternalModel):
             if self.context.should_stop():
                 raise Interrupted("stopped while encoding; the same command continues")
             block = texts[start : start + BLOCK]
-            parts.append(self.ask(block, self.text_prompt is not None, self.dimension))
+            has_prompt = self.text_prompt is not None
+            parts.append(self.ask(block, has_prompt, self.dimension, self.side))
             self.dimension = parts[0].shape[1]
             self.context.reporter.advance(start + len(block), total=len(texts))
         return np.concatenate(parts)
+
+    def facts_of_sides(self) -> dict[str, Any]:
+        if self.whole and self.text_prompt is None:
+            from bench.backbones.sentence_transformer import side_prompts  # it loads torch
+
+            self.side_prompts = side_prompts(self.model)
+        return super().facts_of_sides()
 
     def about(self) -> dict[str, Any]:
         identity = self.identify()

@@ -14,13 +14,14 @@ from bench.data.sets import DataFolder
 from bench.method.config import RunConfig
 from bench.method.own_vectors import own_backbone
 from bench.method.plugins import Registry, discover
-from bench.method.prompts import prompted, task_prompt
+from bench.method.prompts import prompted
 from bench.records import RunsFolder
 from bench.run.external.external import ExternalModel
 from bench.run.external.find import Model
 from bench.run.finished import backbone_of, find_run
 from bench.run.plan import plan_configs, plan_rescoring
 from bench.run.planned import NOT_TRAINED, PlannedRun
+from bench.run.vectors import sentences_by_way
 
 
 def plan_model(
@@ -82,11 +83,11 @@ def check_model(run: PlannedRun) -> str | None:
     if not issubclass(cls, ExternalModel):
         return None
     texts: dict[str, None] = {}
-    for task in run.task_data:  # tasks that load their sentences later have none here
-        prompt = task_prompt(run.recipe, task.suite, task.name)
-        if prompt is None:
-            prompt = run.recipe.get("prompt")
-        texts |= dict.fromkeys(prompted(prompt, task.task.sentences))
+    # tasks that load their sentences later have none here
+    ways = sentences_by_way(run.recipe, run.task_data, tells_sides=cls.tells_sides)
+    for way, sentences in ways.items():
+        prompt = run.recipe.get("prompt") if way.prompt is None else way.prompt
+        texts |= dict.fromkeys(prompted(prompt, sentences))
     return cls.expect(list(texts))
 
 

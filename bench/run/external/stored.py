@@ -137,7 +137,11 @@ class VectorsModel(ObjectModel):
 
     @classmethod
     def ask(
-        cls, texts: list[str], has_prompt: bool = False, dimension: int | None = None
+        cls,
+        texts: list[str],
+        has_prompt: bool = False,
+        dimension: int | None = None,
+        side: str | None = None,
     ) -> np.ndarray:
         cls.expect(texts)
         return cls.vectors[[cls.row_of[text] for text in texts]]

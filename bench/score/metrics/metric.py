@@ -17,8 +17,14 @@ from bench.score.influence import (
     even_weights,
     move_accuracy,
     move_matched_accuracy,
+    move_mean,
     move_sampled_spearman,
     move_spearman,
+)
+from bench.score.metrics.judged_influence import (
+    move_average_precision,
+    move_best_accuracy,
+    move_best_f1,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +51,8 @@ class Metric:
         bounds: Lowest and highest possible value, on the scale of the scores (x 100 for shares).
         ranked: True if the score depends only on the order of a run's predictions.
         answers: True if predictions are classes, and right if they equal the gold value.
+        averaged: True if a prediction is the score of its item, from 0 to 1, and the task's score
+            their mean x 100.
         by_query: True if predictions have an array with the query of each pair, and all queries
             weigh the same. The recorded value is a mean over draws of one pair for each query.
         dimensions: How many dimensions the predictions of one run may have: 1 for (N,), 2 for (N,
@@ -62,6 +70,7 @@ class Metric:
     bounds: tuple[float, float] = (-math.inf, math.inf)
     ranked: bool = False
     answers: bool = False
+    averaged: bool = False
     by_query: bool = False
     dimensions: tuple[int, ...] = (1,)
     influence: Callable[[Predicted], Influence] | None = None
@@ -131,6 +140,34 @@ ACCURACY = Metric(
     dimensions=(1, 2),
     influence=move_accuracy,
 )
+NDCG = Metric(
+    name="ndcg@10",
+    label="nDCG@10 × 100",
+    bounds=PERCENT,
+    averaged=True,
+    influence=move_mean,
+)
+AVERAGE_PRECISION = Metric(
+    name="average-precision",
+    label="average precision × 100",
+    bounds=PERCENT,
+    ranked=True,
+    influence=move_average_precision,
+)
+BEST_F1 = Metric(
+    name="best-f1",
+    label="F1 × 100 at its best threshold",
+    bounds=PERCENT,
+    ranked=True,
+    influence=move_best_f1,
+)
+BEST_ACCURACY = Metric(
+    name="best-accuracy",
+    label="accuracy in % at its best threshold",
+    bounds=PERCENT,
+    ranked=True,
+    influence=move_best_accuracy,
+)
 CLUSTERING_ACCURACY = Metric(
     name="clustering-accuracy",
     label="accuracy in % under the best matching of clusters and classes",
@@ -145,6 +182,10 @@ SUITE_METRICS = (
     SPEARMAN,
     SPEARMAN_BOOTSTRAP,
     ACCURACY,
+    NDCG,
+    AVERAGE_PRECISION,
+    BEST_F1,
+    BEST_ACCURACY,
     CLUSTERING_ACCURACY,
     ALIGNMENT,
     UNIFORMITY,

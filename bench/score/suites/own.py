@@ -1,15 +1,16 @@
 """A user's own files as tasks: ``--suite pairs.tsv``, ``--suite classification:reviews.csv``.
 
-There are three kinds of protocol, each like a suite of the papers: ``own-pairs-HASH/1`` is Spearman
+There are four kinds of protocol, three like a suite of the papers: ``own-pairs-HASH/1`` is Spearman
 x 100 of cosine and rating (as sts), ``own-probe-HASH/1`` SentEval's classifier (as transfer),
-``own-kmeans-HASH/1`` k-means with ten seeds (as clustering). HASH is the beginning of the hash of
-the rows that are used, so that files of one name and different content are never one column. A
-score is verified without the file.
+``own-kmeans-HASH/1`` k-means with ten seeds (as clustering), and ``own-retrieval-HASH/1`` nDCG@10 of
+a search. Pairs judged 0 or 1 may have another score: ``own-ap-HASH/1``, ``own-f1-HASH/1``,
+``own-accuracy-HASH/1``. HASH is the beginning of the hash of the rows that are used, so that files
+of one name and different content are never one column. A score is verified without the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,19 +30,46 @@ from bench.data.own.naming import (
     CLUSTERING,
     EXAMPLE,
     PAIRS,
+    RETRIEVAL,
     OwnFile,
     parse_own_file,
     read_description,
     split_files,
 )
+from bench.data.own.retrieval import read_retrieval
 from bench.data.sets import DataFolder
 from bench.data.sets.transfer import LabelledTexts
 from bench.records.names import text_of, with_text
-from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, SPEARMAN, Metric
+from bench.score.metrics.metric import (
+    ACCURACY,
+    AVERAGE_PRECISION,
+    BEST_ACCURACY,
+    BEST_F1,
+    CLUSTERING_ACCURACY,
+    NDCG,
+    SPEARMAN,
+    Metric,
+)
 from bench.score.metrics.probe import accuracy, mean
 from bench.score.suites.clustering import LoadedTexts, score_clusters
-from bench.score.suites.sts import LoadedPairs, score_pairs
-from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.own_pairs import (
+    LoadedOwnPairs,
+    score_average_precision,
+    score_best_accuracy,
+    score_best_f1,
+    score_own_pairs,
+)
+from bench.score.suites.retrieval import LoadedRetrieval, score_rankings
+from bench.score.suites.task import (
+    Arrays,
+    LoadedTask,
+    RunPlace,
+    Suite,
+    Task,
+    TaskResult,
+    TaskScore,
+    Vectors,
+)
 from bench.score.suites.transfer import LoadedTransfer, classify
 
 NAME = "own"
@@ -53,7 +81,7 @@ class LoadedOwn(LoadedTask):
     """A user's data, scored like the suite of ``inner``. The record keeps the facts about it."""
 
     task: Task
-    # a LoadedPairs, LoadedTransfer or LoadedTexts
+    # a LoadedPairs, LoadedTransfer, LoadedTexts or LoadedRetrieval
     inner: Any
     # name, scale, licence and source, if the file comes with a description that has them
     facts: dict[str, object] = field(default_factory=dict)
@@ -68,6 +96,10 @@ class LoadedOwn(LoadedTask):
         return self.inner.sentences
 
     @property
+    def sides(self) -> Mapping[str, Sequence[str]]:
+        return self.inner.sides
+
+    @property
     def n(self) -> int:
         return self.inner.n
 
@@ -76,7 +108,12 @@ class LoadedOwn(LoadedTask):
 
     def score(self, vectors: Vectors) -> TaskResult:
         """Score the task. Raises RunFailed if the vectors cannot be scored."""
-        result: TaskResult = self.inner.score(vectors)
+        return self._described(self.inner.score(vectors))
+
+    def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
+        return self._described(self.inner.score_in(place, vectors))
+
+    def _described(self, result: TaskResult) -> TaskResult:
         return replace_fields(result, detail={**result.detail, "data": self.facts})
 
 
@@ -104,6 +141,7 @@ class Protocol:
     read: Callable[[OwnFile], Any]
     # puts a task and its data together
     load: Callable[[Task, Any], LoadedTask]
+    # () to publish predictions whole
     needs: tuple[str, ...]
     # ends the task's name, so that one file can be scored in two ways
     suffix: str = ""
@@ -118,9 +156,9 @@ PROTOCOLS = {
     PAIRS: Protocol(
         name="own-pairs/1",
         metric=SPEARMAN,
-        rescore=score_pairs,
+        rescore=score_own_pairs,
         read=read_pairs,
-        load=LoadedPairs,
+        load=LoadedOwnPairs,
         needs=("prediction", "gold", "subset"),
     ),
     CLASSIFICATION: Protocol(
@@ -140,6 +178,32 @@ PROTOCOLS = {
         needs=("prediction", "gold", "subset", "inertia"),
         suffix="-clusters",
     ),
+    RETRIEVAL: Protocol(
+        name="own-retrieval/1",
+        metric=NDCG,
+        rescore=score_rankings,
+        read=read_retrieval,
+        load=LoadedRetrieval,
+        needs=(),
+    ),
+}
+
+PAIRS_PROTOCOL = PROTOCOLS[PAIRS]
+# Score that the description of judged pairs names -> its protocol.
+JUDGED = {
+    "average-precision": replace(
+        PAIRS_PROTOCOL,
+        name="own-ap/1",
+        metric=AVERAGE_PRECISION,
+        rescore=score_average_precision,
+    ),
+    "f1": replace(PAIRS_PROTOCOL, name="own-f1/1", metric=BEST_F1, rescore=score_best_f1),
+    "accuracy": replace(
+        PAIRS_PROTOCOL,
+        name="own-accuracy/1",
+        metric=BEST_ACCURACY,
+        rescore=score_best_accuracy,
+    ),
 }
 
 
@@ -151,6 +215,8 @@ def task_of_file(own: OwnFile) -> Task:
     known = with_kind(own)
     protocol = PROTOCOLS[known.kind]
     content = protocol.read(known)
+    if known.kind == PAIRS:
+        protocol = JUDGED.get(content.score, protocol)
 
     def read(task: Task, data: DataFolder) -> LoadedOwn:
         return describe_data(known, protocol.load(task, content))
@@ -169,6 +235,9 @@ def task_of_file(own: OwnFile) -> Task:
 def describe_data(own: OwnFile, inner: Any) -> LoadedOwn:
     """Add the facts of the file's description, and a note on texts that are fitted and tested."""
     facts = read_description(own.path).facts()
+    if own.kind == RETRIEVAL:
+        facts |= {"queries": len(inner.data), "documents": len(inner.data.documents)}
+        return LoadedOwn(inner.task, inner, facts, inner.data.notes)
     if own.kind != CLASSIFICATION:
         return LoadedOwn(inner.task, inner, facts)
     both = texts_in_two_splits(inner.data)
@@ -185,7 +254,7 @@ def stored_task(name: str, protocol: str) -> Task | None:
 
     Returns None if this bench does not know the protocol.
     """
-    for known in PROTOCOLS.values():
+    for known in (*PROTOCOLS.values(), *JUDGED.values()):
         if with_text(known.name, text_of(protocol)) == protocol:
             return Task(
                 suite=NAME,
@@ -227,8 +296,8 @@ SUITE = Suite(
     name=NAME,
     title="Your own files",
     description=(
-        "Rated pairs or labelled texts in files of yours: --suite pairs.tsv, "
-        "classification:texts.csv, clustering:texts.csv."
+        "Rated pairs, labelled texts, or queries and documents in files of yours: --suite "
+        "pairs.tsv, classification:texts.csv, clustering:texts.csv, retrieval:FOLDER."
     ),
     tasks=(),
     average=None,

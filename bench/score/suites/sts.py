@@ -94,16 +94,22 @@ class LoadedPairs(LoadedTask):
         return source.sentences1 + source.sentences2
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """Score the pairs. Raises RunFailed if the vectors cannot be scored."""
+        return self.score_sides(vectors, vectors)
+
+    def score_sides(self, of_first: Vectors, of_second: Vectors) -> TaskResult:
+        """Score the pairs, of which each side may have vectors of its own.
+
+        Raises RunFailed if the vectors cannot be scored.
+        """
         name, pairs = self.task.name, self.data
         predictions: dict[str, np.ndarray] = {
-            "prediction": cosines(pairs.sentences1, pairs.sentences2, vectors, name),
+            "prediction": cosines(pairs.sentences1, pairs.sentences2, of_first, name, of_second),
             "gold": pairs.gold,
             "subset": np.array(pairs.subset, dtype=str),
         }
         if np.ptp(predictions["prediction"]) == 0:
             # names the sentence, if that is why
-            check_variety(vectors(pairs.sentences1), pairs.sentences1, name)
+            check_variety(of_first(pairs.sentences1), pairs.sentences1, name)
         if isinstance(pairs, RatedCaptions):
             predictions |= {
                 "image": pairs.image,
@@ -112,7 +118,7 @@ class LoadedPairs(LoadedTask):
             }
         if self.whole is not None:
             predictions["all_splits_prediction"] = cosines(
-                self.whole.sentences1, self.whole.sentences2, vectors, name
+                self.whole.sentences1, self.whole.sentences2, of_first, name, of_second
             )
             predictions["all_splits_gold"] = self.whole.gold
         return self.result(predictions)
@@ -253,28 +259,41 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
 
 
 def cosines(
-    sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str
+    sentences1: Sequence[str],
+    sentences2: Sequence[str],
+    vectors: Vectors,
+    task: str,
+    of_second: Vectors | None = None,
 ) -> np.ndarray:
     """Compute the cosine of every pair, (N,) float32.
 
     It is computed in float64, and rounded to the precision of an encoder's float32 vectors. A pair
-    of identical sentences has exactly 1 (0 for a zero vector). Raises RunFailed, naming the task
-    and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
+    of identical sentences has exactly 1 (0 for a zero vector). ``of_second``: the second sentences
+    have other vectors, also of identical ones. Raises RunFailed, naming the task and the first bad
+    sentence, for vectors of a wrong shape or with NaN or infinity.
     """
+    of_second = of_second or vectors
     if len(sentences1) > AT_ONCE:
         return np.concatenate(
             [
-                cosines(sentences1[i : i + AT_ONCE], sentences2[i : i + AT_ONCE], vectors, task)
+                cosines(
+                    sentences1[i : i + AT_ONCE],
+                    sentences2[i : i + AT_ONCE],
+                    vectors,
+                    task,
+                    of_second,
+                )
                 for i in range(0, len(sentences1), AT_ONCE)
             ]
         )
     a_ND = check_vectors(vectors(sentences1), sentences1, task)
-    b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
+    b_ND = np.array(check_vectors(of_second(sentences2), sentences2, task))
     if a_ND.shape != b_ND.shape:
         raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and {b_ND.shape[1]} dimensions")
-    # an encoder may round one sentence in two ways; its two vectors still mean the same
-    same = [i for i, sentence in enumerate(sentences1) if sentence == sentences2[i]]
-    b_ND[same] = a_ND[same]
+    if of_second is vectors:
+        # an encoder may round one sentence in two ways; its two vectors still mean the same
+        same = [i for i, sentence in enumerate(sentences1) if sentence == sentences2[i]]
+        b_ND[same] = a_ND[same]
     return paired_cosine(a_ND, b_ND).astype(np.float32)
 
 

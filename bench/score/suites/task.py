@@ -190,12 +190,15 @@ class RunPlace:
         folder: The run's folder.
         tokens: Texts to the tokens that the encoder reads, each with its place in the text. None if
             they are not known.
+        sides: For a task with ``sides``: the vectors of each, as the encoder encodes queries and
+            documents.
     """
 
     name: str
     revision: str
     folder: Path
     tokens: Tokens | None = None
+    sides: Mapping[str, Vectors] = field(default_factory=dict)
 
 
 class LoadedTask(ABC):
@@ -217,6 +220,11 @@ class LoadedTask(ABC):
     @abstractmethod
     def sentences(self) -> Sequence[str]:
         """Every sentence that scoring will ask for; duplicates allowed."""
+
+    @property
+    def sides(self) -> Mapping[str, Sequence[str]]:
+        """The sentences by side, "query" and "document", if the task tells them apart."""
+        return {}
 
     @property
     def sha256(self) -> str:
@@ -242,8 +250,8 @@ class LoadedTask(ABC):
         """
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
-        """Score as ``score`` does, for a tool that keeps files in the run's folder, and for a task
-        whose texts depend on the encoder's tokens.
+        """Score as ``score`` does, for a tool that keeps files in the run's folder, for a task
+        whose texts depend on the encoder's tokens, and for one with two sides.
 
         Such a task may ask for sentences that ``sentences`` does not name.
 

@@ -1,0 +1,191 @@
+"""Retrieval on a user's own files: read in every form, and scored as mteb and sentence-transformers
+score it.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import mteb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from commands import bench, error_line
+from mteb.models import ModelMeta
+from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
+from sentence_transformers.util import cos_sim
+from shared_words import Shared, made, write_folder, write_table
+
+from bench.base.errors import BenchError
+from bench.data.own.naming import parse_own_file
+from bench.data.sets import DataFolder
+from bench.score.suites.own import task_of_file
+from bench.score.suites.task import TaskResult
+
+NAMES = {
+    "ndcg_at_10": "nDCG@10",
+    "mrr_at_10": "MRR@10",
+    "recall_at_100": "recall@100",
+    "map_at_100": "MAP@100",
+}
+
+
+def words_in(sentences: Sequence[str]) -> np.ndarray:
+    """Encode without a model: the sum of a fixed random vector for every word."""
+    sums = []
+    for sentence in sentences:
+        known = [
+            np.random.default_rng(zlib.crc32(word.encode())).normal(size=24)
+            for word in sorted(sentence.split())
+        ]
+        sums.append(np.sum(known, axis=0))
+    return np.array(sums, dtype=np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "words")
+
+
+def score(
+    file: str | Path, vectors: Callable[[Sequence[str]], np.ndarray] = words_in
+) -> TaskResult:
+    loaded = task_of_file(parse_own_file(f"retrieval:{file}")).load(DataFolder(None))
+    return loaded.score(vectors)
+
+
+def numbers(result: TaskResult) -> dict[str, float]:
+    return {"nDCG@10": result.value, **result.detail["beside"]}
+
+
+class Encoder:
+    """The toy model as mteb and sentence-transformers call one."""
+
+    mteb_model_meta = ModelMeta.create_empty({"name": "bench/words"})
+
+    def encode(self, inputs: Any, **_: Any) -> np.ndarray:
+        return words_in([text for batch in inputs for text in batch["text"]])
+
+    def similarity(self, a: Any, b: Any) -> Any:
+        return cos_sim(a, b)
+
+    similarity_pairwise = similarity
+
+
+def test_scores_are_mtebs(folder: Path, tmp_path: Path) -> None:
+    ours = numbers(score(folder))
+    done = mteb.evaluate(
+        Encoder(), Shared(), cache=None, encode_kwargs={"show_progress_bar": False}
+    )
+    (theirs,) = done.task_results[0].scores["test"]
+    for name, label in NAMES.items():
+        assert ours[label] / 100 == pytest.approx(theirs[name], abs=1e-5), name
+        assert 5 < ours[label] < 99.9
+
+
+def test_scores_of_yes_or_no_are_sentence_transformers(folder: Path) -> None:
+    data = made()
+    right: dict[str, set[str]] = {}
+    for row in data["qrels"]:
+        row["score"] = 1
+        right.setdefault(row["query-id"], set()).add(row["corpus-id"])
+    write_table(folder / "qrels.tsv", data["qrels"])
+    asked = {one["_id"]: one["text"] for one in data["queries"]}
+    corpus = {one["_id"]: f"{one['title']} {one['text']}" for one in data["corpus"]}
+    evaluator = InformationRetrievalEvaluator(asked, corpus, right)
+    found = []
+    for cosine_N in cos_sim(words_in([*asked.values()]), words_in([*corpus.values()])).numpy():
+        # the library leaves the order of equal cosines to chance; here the greater id is first
+        order = sorted(zip(np.round(cosine_N, 6), corpus, strict=True), reverse=True)
+        found.append([{"corpus_id": one, "score": float(cosine)} for cosine, one in order[:100]])
+    theirs = evaluator.compute_metrics(found)
+    ours = numbers(score(folder))
+    wanted = [theirs["ndcg@k"][10], theirs["mrr@k"][10], theirs["map@k"][100]]
+    for label, value in zip(("nDCG@10", "MRR@10", "MAP@100"), wanted, strict=True):
+        assert ours[label] == pytest.approx(100 * value, abs=1e-4), label
+
+
+def test_every_form_of_the_data_is_one_data_set(folder: Path, tmp_path: Path) -> None:
+    known = task_of_file(parse_own_file(f"retrieval:{folder}"))
+    data = made()
+    other = tmp_path / "words2"
+    (other / "qrels").mkdir(parents=True)
+    extra = {"_id": "q99", "text": "a query of another split"}
+    lines = "".join(json.dumps(row) + "\n" for row in [*data["queries"], extra])
+    (other / "queries.jsonl.xz").write_bytes(lzma.compress(lines.encode()))
+    pyarrow.parquet.write_table(pa.Table.from_pylist(data["corpus"]), other / "corpus.parquet")
+    write_table(other / "qrels" / "test.tsv", data["qrels"])
+    write_table(other / "qrels" / "train.tsv", [data["qrels"][0] | {"query-id": "q99"}])
+    again = task_of_file(parse_own_file(f"retrieval:{other}"))
+    assert again.protocol == known.protocol
+    loaded = again.load(DataFolder(None))
+    assert "1 others are left out" in loaded.notes[0] and loaded.n == 25
+
+
+def test_one_file_is_scored_as_a_folder(folder: Path, tmp_path: Path) -> None:
+    data = made()
+    text = {one["_id"]: f"{one['title']} {one['text']}" for one in data["corpus"][:-1]}
+    asked = {one["_id"]: one["text"] for one in data["queries"]}
+    rows = [
+        {"query": asked[q], "document": text[d], "relevance": 0 if d not in text else 1}
+        for q, d in ((row["query-id"], row["corpus-id"]) for row in data["qrels"])
+        if d in text
+    ]
+    write_table(tmp_path / "asked.tsv", list({tuple(row.items()): row for row in rows}.values()))
+    result = score(f"{tmp_path / 'asked.tsv'}")
+    assert 10 < result.value < 99 and result.n == 25
+    assert result.predictions["documents"].shape == (25, 10)
+    named = score(f"{tmp_path / 'asked.tsv'}:query,document,relevance")
+    assert named.value == result.value
+
+
+QRELS = "query-id\tcorpus-id\tscore\n"
+TWO = '{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n'
+WRONG = {
+    "unknown document": ({"qrels.tsv": QRELS + "a\ta\t1\nb\tz\t1\n"}, ["qrels.tsv: line 3", "'z'"]),
+    "unknown query": ({"qrels.tsv": QRELS + "x\ta\t1\n"}, ["qrels.tsv: line 2", "'x'"]),
+    "document twice": ({"corpus.jsonl": TWO + TWO}, ["corpus.jsonl: line 3", "'a'"]),
+    "query twice": ({"queries.jsonl": TWO + TWO}, ["queries.jsonl: line 3", "'a'"]),
+    "judged twice": ({"qrels.tsv": QRELS + "a\ta\t1\na\ta\t1\n"}, ["line 3", "again"]),
+    "below 0": ({"qrels.tsv": QRELS + "a\ta\t1\nb\tb\t-1\n"}, ["line 3", "-1"]),
+    "half": ({"qrels.tsv": QRELS + "a\ta\t0.5\n"}, ["line 2", "0.5", "whole"]),
+    "no number": ({"qrels.tsv": QRELS + "a\ta\tyes\n"}, ["line 2", "'yes'"]),
+    "no answer": ({"qrels.tsv": QRELS + "a\ta\t1\nb\tb\t0\n"}, ["queries.jsonl: line 2", "'two'"]),
+    "not judged": ({"qrels.tsv": QRELS + "a\ta\t1\n"}, ["queries.jsonl: line 2", "'two'"]),
+    "empty query": ({"queries.jsonl": '{"_id": "a", "text": " "}\n'}, ["line 1", "empty query"]),
+    "no id": ({"corpus.jsonl": '{"text": "one"}\n'}, ["corpus.jsonl: line 1", "id"]),
+    "null": ({"corpus.jsonl": TWO + '{"_id": null, "text": "x"}\n'}, ["line 3", "null"]),
+    "other columns": ({"qrels.tsv": "a\tb\t1\nb\tb\t1\n"}, ["qrels.tsv: line 2", "queryid"]),
+    "no rows": ({"qrels.tsv": "a\tb\t1\n"}, ["qrels.tsv", "no rows"]),
+    "two tables": ({"qrels.csv": "x\n"}, ["qrels.csv and qrels.tsv"]),
+    "no table": ({"qrels.tsv": None}, ["no table 'qrels'"]),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_is_wrong_is_one_line_with_file_and_row(kind: str, tmp_path: Path) -> None:
+    files: dict[str, str | None] = {
+        "queries.jsonl": TWO,
+        "corpus.jsonl": TWO,
+        "qrels.tsv": QRELS + "a\ta\t1\nb\tb\t1\n",
+    }
+    changed, words = WRONG[kind]
+    for name, content in (files | changed).items():
+        if content is not None:
+            (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(BenchError) as caught:
+        task_of_file(parse_own_file(f"retrieval:{tmp_path}"))
+    message = str(caught.value)
+    assert "\n" not in caught.value.message
+    assert all(word in message for word in words), message
+
+
+def test_a_folder_that_is_not_there_is_no_unknown_suite(tmp_path: Path) -> None:
+    done = bench("run", "cls", "--suite", f"retrieval:{tmp_path / 'none'}")
+    assert done.exit_code == 2 and "no file at" in error_line(done)
