@@ -42,9 +42,12 @@ _WHOLE = re.compile(
     rf"(?:{_ROOT}.*|{_PEOPLE}.*|~(?:[A-Za-z_][\w-]*)?$|/{_PART}+/?$|/[^\s/][^/\n]*/[^\s/].*)"
 )
 """A text that is nothing but a path. Its parts may hold blanks."""
-_VALUE = re.compile(r"^(?:-{1,2}[\w-]+=|[\w.+-]+=|vectors:)+")
-"""The beginning of a word before a path: ``--data=``, ``teacher=``, ``NAME=``, ``vectors:``."""
-_PROMPTS = ("--prefix", "--prompt")
+_KINDS = "vectors|own|pairs|classification|clustering|retrieval"
+_VALUE = re.compile(rf"^(?:-{{1,2}}[\w-]+=|[\w.+-]+=|(?:{_KINDS}):)+")
+"""The beginning of a word before a path: ``--data=``, ``teacher=``, ``NAME=``, ``vectors:``,
+``retrieval:``.
+"""
+_PROMPTS = ("--prefix", "--prompt", "--prompt-query", "--prompt-document")
 
 
 def find_path(text: str, *, is_prompt: bool = False) -> str | None:
@@ -82,7 +85,12 @@ def _is_prompt(before: str, word: str) -> bool:
 
     ``before``: the word before it.
     """
-    return before in _PROMPTS or bool(re.match(r"(--set=)?prompts?=|--(prefix|prompt)=", word))
+    return before in _PROMPTS or bool(
+        re.match(
+            r"(--set=)?prompts?(_query|_document)?=|--(prefix|prompt|prompt-query|prompt-document)=",
+            word,
+        )
+    )
 
 
 def _without_key(word: str) -> str:

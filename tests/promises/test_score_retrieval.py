@@ -102,8 +102,8 @@ def asked(made_once: Callable[[str, Callable[[Path], None]], Path]) -> Path:
         bench(*words, "retrieval:asked", "--runs", "runs", cwd=folder)
         others = ["retrieval:packed", "--suite", "retrieval:one=asked.tsv"]
         bench(*words, *others, "--runs", "others", cwd=folder)
-        two = ["run", "cls", "last-avg", "--suite", "retrieval:asked", "--runs", "runs", "--plain"]
-        bench(*two, cwd=folder)
+        two = ["run", "cls", "last-avg", "--runs", folder / "runs", "--plain"]
+        bench(*two, "--suite", f"retrieval:{folder / 'asked'}", cwd=folder.parent)
 
     return made_once("asked-files", write_and_score)
 
@@ -188,6 +188,7 @@ def test_a_version_keeps_what_a_check_needs_and_no_text(asked: Path, tmp_path: P
         if path.suffix in (".html", ".json", ".md", ".csv"):
             content = path.read_text(encoding="utf-8")
             assert not any(text in content for text in (*queries, *documents)), path
+            assert str(asked.parent) not in content, path
     page = unescape((version / "index.html").read_text(encoding="utf-8"))
     assert all(name in page for name in BESIDE)
 

@@ -130,12 +130,15 @@ def test_a_command_is_repeated_in_the_folder_of_its_author() -> None:
     words += ["--corpus", "/home/ada/my texts/nli.csv", "--backbone", "mini=/m/mini,builtin"]
     words += ["--set", "teacher=/t/simcse-builtin-s1-01234567/checkpoint", "--prefix", "/no_think"]
     words += ["vectors:/home/v.npz", "https://host/v1/embeddings", "--set", "prompt=/a/b [X]"]
+    words += ["--suite", "retrieval:/data/asked", "--suite=pairs:own=/data/a.tsv:text,other,score"]
+    words += ["--prompt-query", "/query"]
     made = recorded_command(words, here)
     assert made == (
         "bench run found.toml --data data --runs=runs --corpus nli.csv "
         "--backbone mini=mini,builtin "
         "--set teacher=simcse-builtin-s1-01234567 --prefix /no_think vectors:v.npz "
-        "https://host/v1/embeddings --set 'prompt=/a/b [X]'"
+        "https://host/v1/embeddings --set 'prompt=/a/b [X]' "
+        "--suite retrieval:asked --suite=pairs:own=a.tsv:text,other,score --prompt-query /query"
     )
 
 
