@@ -51,7 +51,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"--runs leaderboards/v\d+/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": (
         "run elsewhere: tests/docs/test_readme.py"
     ),
-    r"(tickets\.(tsv|csv)|mails\.csv)": "files that a page shows; tests/docs/test_own_data.py",
+    r"(tickets\.(tsv|csv)|mails\.csv|retrieval:helpdesk)": "files that a page shows; tests/docs/test_own_data.py",
     r"mteb:": "mteb is slow to import; tests/score/suites/test_mteb.py",
     r"^bench verify leaderboards/v\d+": "hundreds of runs; tests/golden/test_version.py",
     r"--retrain-free|--items|^bench data check": (
