@@ -149,7 +149,7 @@ def test_the_demo_has_its_first_score_without_a_network(
 def test_the_demo_ends_with_a_verdict_a_page_and_commands_that_run(
     empty: Path, tmp_path: Path, no_network: dict[str, str]
 ) -> None:
-    words = ["demo", "--steps", "2", "--seeds", "3", "--plain"]
+    words = ["demo", "--steps", "2", "--seeds", "1-3", "--plain"]
     done = bench(*words, cwd=empty, env=no_network)
     runs = [record(run) for run in run_folders(empty / "bench-demo" / "runs")]
     assert {one["status"] for one in runs} == {"finished"}
