@@ -41,9 +41,9 @@ def test_a_plan_is_read_as_it_was_written(
 ) -> None:
     file = tmp_path_factory.mktemp("plan") / "plan.toml"
     several = (
-        Plan((config,), Question(question)).with_values(seeds=(7,), overrides={"mlm": "true"}).runs
+        Plan((config,), Question.of_plan(question)).with_values(seeds=(7,), overrides={"mlm": "true"}).runs
     )
-    for plan in (Plan((config,), Question(question)), Plan((config, *several), Question(question))):
+    for plan in (Plan((config,), Question.of_plan(question)), Plan((config, *several), Question.of_plan(question))):
         plan.write(file)
         assert Plan.read(file) == plan
 
