@@ -40,10 +40,9 @@ def test_a_plan_is_read_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, config: RunConfig, question: str
 ) -> None:
     file = tmp_path_factory.mktemp("plan") / "plan.toml"
-    several = (
-        Plan((config,), Question.of_plan(question)).with_values(seeds=(7,), overrides={"mlm": "true"}).runs
-    )
-    for plan in (Plan((config,), Question.of_plan(question)), Plan((config, *several), Question.of_plan(question))):
+    asked = Question.of_plan(question)
+    several = Plan((config,), asked).with_values(seeds=(7,), overrides={"mlm": "true"}).runs
+    for plan in (Plan((config,), asked), Plan((config, *several), asked)):
         plan.write(file)
         assert Plan.read(file) == plan
 
