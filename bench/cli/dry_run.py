@@ -96,8 +96,10 @@ def print_plan(
     if part is not None:
         notes += [("note", text) for text in _paper_notes(part, rows)]
     print_columns([*facts, *notes], indent=2, blank=True)
-    if part is not None and hyperparameter_grid(rows).rows:
-        print_grid(hyperparameter_grid(rows), blank=True)
+    if part is not None:
+        hyperparameters = hyperparameter_grid(rows)
+        if hyperparameters.rows:
+            print_grid(hyperparameters, blank=True)
     recipe = _recipe_grid(rows, everything)
     if recipe.rows and (part is None or everything):
         print_grid(recipe, blank=True)

@@ -4,8 +4,8 @@ The items are the paper's own, so only seeds vary. The mean of our seeds has a 9
 prediction interval for the mean of as many runs as the paper had: half of it is t * SD * sqrt(1 /
 n_ours + 1 / n_paper), with the SD over seeds pooled over the rows that were scored on the same
 task, and t with the degrees of freedom of that SD. With the print inside, ours is *within*;
-else it is *below* or *above*; and if no spread is known the cell is *not tested*, with the reason. Used by ``bench
-compare --with-paper``, ``--paper`` and the pages.
+else it is *below* or *above*; and if no spread is known the cell is *not tested*, with the reason.
+Used by ``bench compare --with-paper``, ``--paper`` and the pages.
 """
 
 from __future__ import annotations

@@ -60,7 +60,9 @@ def execute(
     ranks: Ranks | None = None,
     question: Question = NO_QUESTION,
 ) -> tuple[RunRecord, bool]:
-    """Train and score one planned run; ``question``: that of its plan. Returns its record, and True if there was anything to do.
+    """Train and score one planned run.
+
+    ``question`` is that of its plan. Returns its record, and True if there was anything to do.
 
     Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its
     protocol, its data or the checkpoint changed, or if its predictions are no longer as recorded. A

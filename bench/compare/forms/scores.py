@@ -147,8 +147,8 @@ def _row_for_scale(row: Row, table: Table, *, with_spread: bool) -> GridRow:
 def number_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     """Return the numbers of a row by the names of NUMBERS, each as a short text and as a number.
 
-    The text is "" if the number is not known. Examples: equal within "1.06", "5.3M" parameters, "98.6k (1.8 %)",
-    "13m32s", a search of "2h36m/12" trials, "1.4G".
+    The text is "" if the number is not known. Examples: equal within "1.06", "5.3M" parameters,
+    "98.6k (1.8 %)", "13m32s", a search of "2h36m/12" trials, "1.4G".
     """
     against, cell = comparison_of(row), row.cells[-1]
     margin = None if against is None else against.equal_within

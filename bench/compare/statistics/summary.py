@@ -1,7 +1,8 @@
 """Records grouped into the tables that papers print: rows are methods, columns tasks, cells means
 over seeds.
 
-Two numbers meet in one column only under one suite and protocol. What makes two runs one row is in :mod:`bench.compare.statistics.rows`.
+Two numbers meet in one column only under one suite and protocol. What makes two runs one
+row is in :mod:`bench.compare.statistics.rows`.
 """
 
 from __future__ import annotations
