@@ -182,8 +182,8 @@ class DeepPrefix(Prefix):
     """Keys and values of P slots at every layer.
 
     They are a (P, 2LH) table; its row p holds, layer by layer, H numbers of a key and H of a value,
-    each cut into A heads. ``shared``: one pair for all layers, a (P, 2H) table, whose dropout is
-    drawn once a row for all layers.
+    each cut into A heads. ``shared``: one pair for all layers, a (P, 2H) table; its dropout is
+    drawn once per row for all layers.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class HiddenPrefix(Prefix):
         return self.table.view(self.length, self.layers, -1).expand(n, -1, -1, -1)
 
     def projected(self, encoder: Any, states_nPLH: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Return what each layer makes of the states: (n, P, H) keys and as many values."""
+        """Return each layer's keys and values of the states: (n, P, H) each."""
         by_layer = states_nPLH.to(computes_in(encoder)).unbind(2)
         pairs = []
         for layer, states_nPH in zip(layers_of(encoder), by_layer, strict=True):
@@ -318,8 +318,8 @@ def check_prompt(
 
 
 def check_gradients(recipe: Recipe, kind: str) -> None:
-    """Raise BenchError for keys and values from outside in layers whose activations are computed
-    again: transformers then leaves them out.
+    """Raise BenchError for keys and values from outside if layers compute activations again:
+    transformers then leaves them out.
     """
     if recipe.get("gradient_checkpointing") and kind != "input-layer":
         raise BenchError(

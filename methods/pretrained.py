@@ -293,7 +293,7 @@ class Pretrained(FinishedEncoder, TorchMethod):
         return [min(len(ids), self.longest) for ids in self.backbone.ids(texts)]
 
     def _by_sentence_transformers(self, sentences: list[str]) -> np.ndarray:
-        """Return what the library's ``encode`` gives for one batch, (n, d) float32."""
+        """Return one batch of the library's ``encode``, (n, d) float32."""
         prompt, texts = self.text_prompt or "", list(sentences)
         if PLACE in prompt:  # the library knows no templates
             prompt, texts = "", self._filled(sentences)

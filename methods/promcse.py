@@ -106,9 +106,9 @@ class PromCSE(TorchMethod):
         "prompt": Value(
             "deep",
             "PromCSE promcse/models.py",
-            "deep: keys and values are the parameters, as in the authors' code; hidden: eq. 1 of the "
-            "paper, the states of P positions at the input of each layer, which its W_k and W_v "
-            "project: half as many parameters; layer-shared, input-layer: table 3",
+            "deep: keys and values are the parameters, as in the authors' code; hidden: eq. 1 of "
+            "the paper, the states of P positions at the input of each layer, which its W_k and "
+            "W_v project: half as many parameters; layer-shared, input-layer: table 3",
         ),
         "prompt_length": Value(
             16,

@@ -1,6 +1,6 @@
 """Pretrained encoders by name: ``builtin``, a folder, a run, or a model of the Hugging Face hub.
 
-Not here: a loss, pooling or prompt; what a method makes of an encoder is the method's.
+Not here: a loss, pooling or prompt; the method decides how it uses an encoder.
 :func:`resolve` finds the files and the revision of a name without importing torch (a plan needs no
 more); :func:`load` reads the encoder and the tokenizer.
 

@@ -54,8 +54,8 @@ def put_on_adapters(whole: Backbone, reference: Reference, dtype: str, *, merge:
 
 
 def _as_trained(whole: Backbone, folder: Path, name: str) -> Backbone:
-    """Return the backbone with the tokenizer that lies beside an adapter, if there is one, and a
-    note if the adapter was trained on a class that transformers lacks.
+    """Return the backbone with the tokenizer of the adapter's folder, if it has one, and a note if
+    the adapter was trained on a class that transformers lacks.
     """
     notes: list[str] = []
     if has_vocabulary(folder):

@@ -2,9 +2,9 @@
 bitsandbytes.
 
 Only the linear layers of an encoder are in 4 bits; word embeddings, norms and biases are float32,
-and so is what transformers keeps in float32 for a family (T5's ``wo``). A product is computed in
-float32, or in the type of autocast: so the values of the weights are the same on every device and
-in every precision.
+and so are the layers that transformers keeps in float32 for a family (T5's ``wo``). A product is
+computed in float32, or in the type of autocast, so the values of the weights are the same on every
+device and in every precision.
 """
 
 from __future__ import annotations

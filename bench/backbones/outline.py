@@ -1,5 +1,5 @@
-"""A backbone without its weights: the modules of its config on torch's meta device, where a
-parameter has a shape and no numbers. Plans count with it, also for a model that is not here.
+"""A backbone without its weights: the modules of its config on torch's meta device. There a
+parameter has a shape and no numbers. Plans count with it, also for a model that was not fetched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.base.errors import NotAModel
 
 
 class Outline(Backbone):
-    """A backbone whose encoder has no weights."""
+    """A backbone with an encoder without weights."""
 
     @property
     def reads_ahead(self) -> bool:  # type: ignore[override]
@@ -38,11 +38,11 @@ class Outline(Backbone):
 
 
 def outline(reference: Reference) -> Outline:
-    """Return the outline of a backbone that is here, or whose sizes are known.
+    """Return the outline of a backbone that was fetched, or has known sizes.
 
-    The package's tokenizer stands in for that of a model that is not here: it decides how many
-    tokens a template has, and nothing else that is counted. Raises NotAModel if the sizes are not
-    known, or if the config does not fit the files.
+    A model that was not fetched gets the package's tokenizer, which decides how many tokens a
+    template has, and no other count. Raises NotAModel if the sizes are not known, or if the config
+    does not fit the files.
     """
     shared = _outline(reference)
     # a method freezes and changes its encoder

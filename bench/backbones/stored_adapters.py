@@ -114,8 +114,8 @@ def _check_names(
         )
     if strange:
         raise NotAModel(
-            f"{file} holds {plural(len(strange), 'tensor')} that its base has no place for, the first is "
-            f"{strange[0]}",
+            f"{file} holds {plural(len(strange), 'tensor')} that its base has no place for; "
+            f"the first is {strange[0]}",
             hint,
         )
 

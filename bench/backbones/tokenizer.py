@@ -37,7 +37,7 @@ DECLARED = (
     ("normalizer", "handle_chinese_chars", "tokenize_chinese_chars"),
     ("pre_tokenizer", "add_prefix_space", "add_prefix_space"),
 )
-"""A step of tokenizer.json, its attribute, and the key of tokenizer_config.json that replaces it."""
+"""Steps of tokenizer.json, their attributes, and the keys of tokenizer_config.json that set them."""
 ENDS = ("add_bos_token", "add_eos_token")
 """Keys of tokenizer_config.json that set the special tokens around a text."""
 
@@ -121,7 +121,7 @@ def check_vocabulary(name: str, tokenizer: Any, config: Any) -> None:
 def differs_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -> bool:
     """Tell whether a tokenizer gives other ids than the folder's tokenizer.json.
 
-    What tokenizer_config.json declares replaces what the file says. ``lower``: the tokenizer
+    The declarations of tokenizer_config.json replace those in the file. ``lower``: the tokenizer
     lower-cases texts that the file would not. Raises NotAModel if the file is damaged.
     """
     if not (folder / FILE).is_file():
@@ -146,7 +146,8 @@ def _ids(tokenizer: Any, text: str, special: bool) -> list[int]:
 
 
 def _read_file(file: Path, settings: Mapping[str, Any]) -> Any:
-    """Read a tokenizer.json without padding and truncation, as the settings beside it change it."""
+    """Read a tokenizer.json without padding and truncation, with the changes of
+    tokenizer_config.json."""
     from tokenizers import Tokenizer
 
     try:

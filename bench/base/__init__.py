@@ -1,4 +1,4 @@
-"""What has no subject: errors, files, hashes, locks, devices, typed values, tables to print.
+"""Tools without a subject: errors, files, hashes, locks, devices, typed values, tables to print.
 
 Not here: anything that knows a method, a data set, a run or a paper.
 """

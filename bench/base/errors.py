@@ -166,7 +166,7 @@ class RunFailed(BenchError):
 
 
 class RunRefused(RunFailed):
-    """A run that cannot begin, for a reason that only its built model shows: nothing of it stays."""
+    """A run that cannot begin, for a reason that only its built model shows. It leaves nothing."""
 
     exit_code = 2
 

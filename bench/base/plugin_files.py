@@ -1,4 +1,4 @@
-"""Import the Python file of ``--plugin`` under its own name, with the files beside it."""
+"""Import the Python file of ``--plugin`` under its own name, with the files of its folder."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ _imported: set[str] = set()
 
 
 def _set_aside(file: Path) -> dict[str, ModuleType]:
-    """Let the modules beside a plugin file be imported anew, also those of a name that a file
-    beside another plugin has. Returns them.
+    """Let the modules of a plugin's folder be imported anew, even if another plugin's folder has
+    files with the same names. Returns them.
     """
     names = _imported.union(_modules_beside(file))
     return {name: sys.modules.pop(name) for name in names if name in sys.modules}
@@ -181,7 +181,7 @@ _finder = _BesidePlugins()
 
 
 def _let_find(folders: Sequence[Path]) -> None:
-    """Let Python find the files in these folders by name, before those of earlier plugins."""
+    """Let Python find the files in these folders by name, before the files of earlier plugins."""
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     _finder.folders = list(dict.fromkeys([*map(str, folders), *_finder.folders]))

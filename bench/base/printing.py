@@ -53,7 +53,7 @@ def print_grid(table: Grid, indent: int = 0, *, blank: bool = False, stderr: boo
 
 
 def drawn_text(drawn: RenderableType, console: Console) -> str:
-    """Return what the console would print, without blanks at the ends of lines."""
+    """Return the console's output, without blanks at the ends of lines."""
     with console.capture() as printed:
         console.print(drawn, crop=False)
     lines = printed.get().rstrip("\n").split("\n")

@@ -15,7 +15,7 @@ def warn(line: str) -> None:
 
 
 def shows_bars() -> bool:
-    """Say if standard error is a terminal on which a line can be drawn again."""
+    """Tell whether standard error is a terminal that can redraw a line."""
     return sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 

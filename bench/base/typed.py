@@ -17,7 +17,7 @@ Count = Annotated[int, Meta(ge=1)]
 
 def convert_typed(value: Any, kind: Any, *, strict: bool = True) -> Any:
     """Return a value as the type ``kind``. ``strict`` is False for a text of the command line or
-    the environment, which may stand for a number or a truth value.
+    the environment, which may spell a number or a truth value.
 
     Raises ValueError, "expected a whole number >= 1", for a value of another type or out of its
     range, and for a number that is not finite.

@@ -127,8 +127,8 @@ def fetch_snapshot(where: Site, wanted: Sequence[str]) -> Path:
 def check_bytes(file: Path, announced: str, what: str) -> None:
     """Compare a file with its announced hash, and remove it if it has another one.
 
-    ``announced``: the ETag of a hub, which is the name of the file in the client's cache: 64 digits
-    are a sha256, 40 are git's name of a blob, anything else is no hash. Raises DataDamaged, OSError.
+    ``announced``: the ETag of a hub, which names the file in the client's cache: 64 digits are a
+    sha256, 40 are git's name of a blob, anything else is no hash. Raises DataDamaged, OSError.
     """
     blob = file.resolve()
     with blob.open("rb") as stream:

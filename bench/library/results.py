@@ -76,8 +76,7 @@ class Tables:
 
     @property
     def finding(self) -> str:
-        """What the first table says in sentences: which rows beat the baseline, and which may be
-        the best."""
+        """The first table in sentences: which rows beat the baseline, and which may be the best."""
         return find(self.tables).text
 
     def markdown(self) -> str:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def in_python_terms(function: Callable[P, T]) -> Callable[P, T]:
-    """Let the errors of a function name its arguments, where they name options."""
+    """Let the errors of a function name its arguments instead of options."""
     parameters = inspect.signature(function).parameters
 
     def words_for(option: str, value: str) -> str | None:

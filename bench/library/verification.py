@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Reports(tuple[RunReport, ...]):
-    """Reports of a verification: one on each run, and two on each version, its files and its tables.
+    """Reports of a verification: one per run, and two per version, on its files and its tables.
 
     ``reports.agree`` is the short answer.
     """

@@ -50,7 +50,7 @@ def build_method(
 
 
 def read_backbone(cls: type[Method], reference: Reference, recipe: Recipe, context: Context) -> Any:
-    """Return what a method is built on: a ``Backbone``, or the reference itself for one that brings
+    """Return the base of a method: a ``Backbone``, or the reference itself for a method that brings
     its own vectors.
 
     Raises NotAModel if the backbone is not available.

@@ -69,7 +69,7 @@ def _compiled(cls: type) -> str:
 
 
 def _compiled_text(code: types.CodeType) -> str:
-    """Return what a compiled function does, without its lines."""
+    """Return a compiled function's code and constants, without its line numbers."""
     constants = []
     for constant in code.co_consts:
         if isinstance(constant, frozenset):

@@ -28,7 +28,7 @@ Seconds = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True)
 class Option:
-    """What the command line calls a field of RunConfig, and what help says."""
+    """The name of a RunConfig field on the command line, and its help."""
 
     name: str
     group: str

@@ -54,7 +54,7 @@ class FinishedEncoder(Method):
             self.text_prompt, self.side = before, None
 
     def facts_of_sides(self) -> dict[str, Any]:
-        """Return what the record says of queries and documents, if they are encoded in two ways."""
+        """Return the record's account of queries and documents, if they are encoded in two ways."""
         typed = {side: self.recipe.get(f"prompt_{side}") for side in SIDES}
         if not self.tells_sides and set(typed.values()) == {None}:
             return {}
@@ -64,7 +64,7 @@ class FinishedEncoder(Method):
         return {"sides": {"own_ways": self.tells_sides, "prompts": prompts}}
 
     def about(self) -> Mapping[str, Any]:
-        """Return what the record says of the encoder besides name and revision: pooling, dtype,
+        """Return the record's facts of the encoder besides name and revision: pooling, dtype,
         prompt, ...
         """
         return {}

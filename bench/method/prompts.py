@@ -21,7 +21,7 @@ class Way(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """What the name of its store of vectors ends with; "" for the encoder's own way."""
+        """The end of the name of its store of vectors; "" for the encoder's own way."""
         if self.side is None and self.prompt is None:
             return ""
         text = self.prompt if self.side is None else f"{self.side} {self.prompt!r}"

@@ -32,7 +32,7 @@ class Smaller:
 
     @classmethod
     def of(cls, recipe: Mapping[str, Any]) -> Smaller | None:
-        """Return what a recipe says; None if it keeps whole vectors."""
+        """Return the sizes that a recipe asks for; None if it keeps whole vectors."""
         found = cls(recipe.get(DIMENSIONS), recipe.get(VECTOR_PRECISION) or FLOAT32)
         return None if found == cls() else found
 
@@ -73,8 +73,8 @@ class Smaller:
     def make(self, vectors: Vectors, ranges: np.ndarray | None) -> Vectors:
         """Return the function that gives these vectors made smaller.
 
-        What int8 stands for is compared, the numbers -128 to 127; bits are -1 and 1, whose cosine
-        falls with the number of bits that differ.
+        int8 vectors are compared as the numbers -128 to 127, bits as -1 and 1: their cosine falls
+        with the number of bits that differ.
         """
 
         def smaller(sentences: Sequence[str]) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""What papers printed, as data, with its source, and how far the tables agree with themselves.
+"""The papers' printed numbers as data, with their source, and whether the tables agree with
+themselves.
 
 Not here: a score of ours, or a verdict on one; no number is computed but of printed ones.
 """

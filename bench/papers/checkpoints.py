@@ -3,9 +3,9 @@ any training.
 
 ``checkpoints.tsv`` of a paper's folder has a line for each. ``table``, ``method``, ``setting``,
 ``backbone`` and ``variant`` name a row of its ``results.tsv``, in the tables' own names, which has
-its printed value. ``ours`` is the method that scores it, in the setting "none", with the recipe values ``set``:
-pooling (``mlp`` is the head on CLS), or template; none if its folder says it. ``prefix`` is the
-length of the prefix that it holds. ``scored_in`` are the tables in which the paper took its row
+its printed value. ``ours`` is the method that scores it, in the setting "none", with the recipe
+values ``set``: pooling (``mlp`` is the head on CLS), or template; none if its folder says it.
+``prefix`` is the length of its prefix. ``scored_in`` are the tables in which the paper took its row
 from this checkpoint, and did not train.
 """
 

@@ -65,7 +65,7 @@ def rows_of_run(
 ) -> tuple[PrintedRow, ...]:
     """Return the rows of a printed table that a run makes again; () if there are none.
 
-    On a backbone that the table has not, the run stands in for the first one that it has.
+    A run on a backbone that the table lacks replaces the first one that the table has.
     ``changed``: recipe keys with a value of the run's own. Of rows that differ in recipe values,
     those count that name most of them, and fewest others.
     """

@@ -1,6 +1,6 @@
 """The run of the harness that a printed row means.
 
-``ours.tsv`` of a paper's folder has a line for every printed (method, variant) that has another name
+``ours.tsv`` of a paper's folder has a line for every printed (method, variant) with another name
 here, or that is not a method here at all; it holds in all papers. All others have the same name on
 both sides. ``*`` matches the number in a
 variant's name, as in "eh,m=0.1". A setting may precede a method's name: "supervised:consert" is
@@ -111,5 +111,5 @@ def _match_variant(variant: str, pattern: str) -> str | None:
 
 @cache
 def _lines() -> list[dict[str, str]]:
-    """Return the lines of ours.tsv; those of one setting or backbone come first."""
+    """Return the lines of ours.tsv; lines for one setting or backbone come first."""
     return sorted(read_every("ours.tsv"), key=lambda line: not re.search("[:@]", line["method"]))

@@ -45,7 +45,7 @@ class PaperPart:
 
     @property
     def prints_scores(self) -> bool:
-        """Whether it is a table of scores."""
+        """True for a table of scores."""
         return bool(results(paper=self.paper, table=self.short))
 
     @property

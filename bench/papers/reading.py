@@ -2,14 +2,14 @@
 
 ======================  ===========================================================================
 paper.toml              ``citation``, ``year``, ``arxiv`` if it is there
-contents.tsv            a line per table and figure: what it shows; why it cannot be run again
+contents.tsv            a line per table and figure: its subject; why it cannot be run again
 results.tsv             a line per printed row of scores
 hyperparameters.tsv     a line per printed hyperparameter
 points.tsv              points of figures that a source gives
 claims.tsv              a line per claim of the text, with the comparison that tests it
 checkpoints.tsv         models that the authors released
 ours.tsv                printed methods that have another name here, or none
-remarks.tsv             what does not fit in the tables (made by ``tools/make_remarks.py``)
+remarks.tsv             contradictions in the tables (made by ``tools/make_remarks.py``)
 NUMBER.toml             the plan that runs a table again; ``figureNUMBER.toml`` a figure
 NUMBER.tsv              a table of words, such as templates
 ======================  ===========================================================================
@@ -48,7 +48,7 @@ class Paper:
 
 @cache
 def papers() -> Mapping[str, Paper]:
-    """Return the papers by name: those whose claims are recorded first, then the older first.
+    """Return the papers by name: first the papers with recorded claims, then the older first.
 
     Raises BenchError for a folder without a citation or a year.
     """

@@ -25,7 +25,7 @@ _OTHER_TEXT = re.compile(rf"-({RAW}|{WITHOUT_TOKENS.format('[0-9]+')}|[0-9a-f]{{
 
 
 def text_of(protocol: str) -> str:
-    """Return what a protocol says of its texts: "raw", "without-4-tokens", or the hash of a user's
+    """Return a protocol's word for its texts: "raw", "without-4-tokens", or the hash of a user's
     file, as "1a2b3c4d" of "own-pairs-1a2b3c4d/1"; "" for the texts of the papers.
     """
     found = _OTHER_TEXT.search(protocol)

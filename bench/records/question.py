@@ -46,8 +46,8 @@ class Question:
 
     @classmethod
     def of_plan(cls, value: object) -> Question:
-        """Read what a plan file has under ``question``: a table, or the text alone. Raises
-        ValueError, which says what is wrong."""
+        """Read a plan file's ``question``: a table, or only the text. Raises ValueError, which
+        says what is wrong."""
         if isinstance(value, str):
             return cls(text=_line("text", value))
         if not isinstance(value, Mapping):

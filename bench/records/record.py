@@ -88,7 +88,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
 
     @property
     def beside(self) -> dict[str, float]:
-        """What the task measures besides its metric, by name."""
+        """Further measurements of the task, by name."""
         found: dict[str, float] = {}
         for key in (BESIDE, THRESHOLDS):
             numbers = self.detail.get(key)
@@ -207,8 +207,8 @@ class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The training text.
 
     ``overlap``: its sentences that test sets have as well, see ``bench.data.overlap``. ``warning``:
-    what differed from its announced content when it was first fetched. ``url``: from where it was
-    fetched first, at which commit, with which sha256.
+    how its content differed from the announced one when it was first fetched. ``url``: the address
+    of the first fetch, with commit and sha256.
     """
 
     name: str | None = None

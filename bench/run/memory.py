@@ -191,7 +191,7 @@ def fitting_chunk(run: PlannedRun, held: Held, room: float) -> int | None:
 
 
 def usable_memory(device: str) -> float:
-    """Return the usable bytes of a device's memory; for a CPU and for Apple's GPU, the machine's."""
+    """Return a device's usable memory in bytes; for a CPU and Apple's GPU, the machine's memory."""
     if device.startswith("cuda"):
         import torch
 

@@ -99,7 +99,7 @@ def _with_weights_format(record: RunRecord, run: PlannedRun) -> RunRecord:
 
 
 def without_scores_of_other_code(record: RunRecord, tasks: Sequence[KnownTask]) -> RunRecord:
-    """Return the record without the scores of those suites of these tasks that other code scored."""
+    """Return the record without its scores on these tasks' suites that other code computed."""
     suites = {known.suite for known in tasks}
     stale = {name for name in suites if has_other_code(record, name)}
     kept = tuple(one for one in record.scores if one.suite not in stale)

@@ -95,7 +95,7 @@ def _encode_by_length(
     gather: Callable[[list[Any]], np.ndarray] = np.concatenate,
     gathered: int = 0,
 ) -> np.ndarray:
-    """Encode rows of these lengths, of which there is one at least, as (n, dim) float32.
+    """Encode rows of these lengths, at least one, as (n, dim) float32.
 
     ``embed`` gets the numbers of the rows of one batch.
     """

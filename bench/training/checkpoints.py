@@ -44,7 +44,7 @@ class Checkpoints:
         return folder_sha256(folder)
 
     def keep_only(self, step: int) -> None:
-        """Remove all checkpoints but that of ``step``, which the saved state names (0: none)."""
+        """Remove all checkpoints except that of ``step``, named in the saved state (0: none)."""
         self.saved = step
         self._remove_all_but(step)
 

@@ -2,7 +2,7 @@
 
 A contrastive loss takes equal texts of a batch for negatives of each other. A row that would repeat
 a text of its batch waits for the first later one without it, as in sentence-transformers'
-NoDuplicatesBatchSampler; the order is that of the seed otherwise.
+NoDuplicatesBatchSampler; otherwise the seed gives the order.
 """
 
 from __future__ import annotations

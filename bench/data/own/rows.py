@@ -1,4 +1,4 @@
-"""The rows of a user's file, each with its place for messages, and the hash of those that are used."""
+"""The rows of a user's file, each with its place for messages, and the hash of the used rows."""
 
 from __future__ import annotations
 

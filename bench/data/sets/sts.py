@@ -56,9 +56,10 @@ def read_sts(
 ) -> SentencePairs:
     """Return the pairs of an STS task, checked against the known facts about its files.
 
-    ``text``: "tokenised", "raw", or "any" for whichever is there. ``split``: "test"; STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev
-    and test in that order. ``keep_spaces``: white space within sentences as the file has it, which
-    is how mteb hosts them. Raises DataMissing, DataDamaged; UnknownName for a task or split that
+    ``text``: "tokenised", "raw", or "any" for whichever is there. ``split``: "test"; STS-B and
+    SICK-R also have "train" and "dev"; "all" joins train, dev and test in that order.
+    ``keep_spaces``: keep the file's white space within sentences, as mteb does. Raises
+    DataMissing, DataDamaged; UnknownName for a task or split that
     does not exist.
     """
     if task not in STS_TASKS:

@@ -83,8 +83,8 @@ def _away_from_zero(difference: float) -> float:
 
 @lru_cache(maxsize=1 << 16)
 def _expected_information(size: int, classes: tuple[int, ...]) -> float:
-    """Return what a cluster of ``size`` items drawn at random adds to the mutual information with
-    classes of these sizes; clusterings of one data set have many clusters of one size.
+    """Return the mutual information with classes of these sizes that a cluster of ``size`` items
+    drawn at random adds. Cached: clusterings of one data set have many clusters of one size.
 
     Source: Vinh, Epps and Bailey 2010, Information Theoretic Measures for Clusterings Comparison.
     """

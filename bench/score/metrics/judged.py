@@ -1,7 +1,7 @@
 """Pairs judged 0 or 1: average precision, and the best F1 and accuracy that a threshold gives.
 
-They are those of sentence-transformers' ``BinaryClassificationEvaluator``: a threshold lies half way
-between two neighbouring values, and the highest of equally good ones is taken.
+As in sentence-transformers' ``BinaryClassificationEvaluator``, a threshold is half way between two
+neighbouring values, and the highest of equally good thresholds is taken.
 
 Legend: N pairs, T cuts: after each different value, from the highest on.
 """
@@ -36,7 +36,7 @@ class Cuts:
         return self.right_T / self.taken_T
 
     def threshold(self, cut: int) -> float:
-        """Return the threshold of a cut; that of cut -1 takes nothing."""
+        """Return the threshold of a cut; cut -1 takes nothing."""
         if cut < 0:
             return float(np.nextafter(self.value_T[0], np.float32(np.inf)))
         value = self.value_T[cut]

@@ -1,7 +1,7 @@
 """The influence of each pair on the scores of pairs judged 0 or 1.
 
-A best threshold stays where it is when a pair gets a little more weight: the value at it moves, and
-its neighbours were no better.
+A best threshold does not move when a pair gets a little more weight: its value changes, and its
+neighbours were no better.
 
 Legend: S seeds, N pairs.
 """

@@ -32,7 +32,7 @@ def search(
     queries_QD: NDArray[np.floating], blocks: Iterable[NDArray[np.floating]], depth: int = DEPTH
 ) -> Places:
     """Find the nearest documents of each query: (Q, K) places in the order of all blocks, nearest
-    first; -1 where there are fewer documents.
+    first; -1 after the last document.
 
     A product in float32 chooses candidates, and float64 decides, so that the order depends neither
     on blocks nor on threads. Raises ValueError for NaN or infinity.
@@ -90,7 +90,7 @@ def recall(relevance_QK: NDArray[np.integer], answers_Q: NDArray[np.integer]) ->
 
 
 def average_precision(relevance_QK: NDArray[np.integer], answers_Q: NDArray[np.integer]) -> Floats:
-    """Compute (Q,) means over all answers of the precision at their ranks; 0 for those not found."""
+    """Compute (Q,) means over all answers of the precision at their ranks; 0 if not found."""
     right_QK = relevance_QK > 0
     precision_QK = np.cumsum(right_QK, axis=1) / np.arange(1, right_QK.shape[1] + 1)
     return np.asarray((precision_QK * right_QK).sum(axis=1) / answers_Q, dtype=np.float64)

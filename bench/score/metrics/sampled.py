@@ -109,8 +109,8 @@ def _dot(a_n: NDArray[np.float64], b_n: NDArray[np.float64]) -> float:
     """Compute the sum of products on one thread; ranks are integers, so their order is no matter.
 
     ``a @ b`` wakes the second thread of OpenBLAS above 10,000 numbers, for each of thousands of
-    draws: twice the processor's time on an idle machine, and several times the clock's on a busy
-    one, where the thread that is awake waits for the other.
+    draws: twice the processor time on an idle machine, and several times the wall time on a busy
+    one, because the thread that is awake waits for the other.
     """
     return float(np.einsum("i,i", a_n, b_n))
 

@@ -70,7 +70,7 @@ def survey_files(
 ) -> KnownTask:
     """Find the facts of data in these sets of the manifest.
 
-    ``protocol``: what the cache keeps apart, besides the name and the files. If there are no sets,
+    ``protocol``: a part of the cache's key, besides the name and the files. If there are no sets,
     nothing is cached.
     """
     files = [entry for set_ in sets for entry in data.entries(data_set(set_))]

@@ -2,8 +2,8 @@
 
 There are four kinds of protocol, three like a suite of the papers: ``own-pairs-HASH/1`` is Spearman
 x 100 of cosine and rating (as sts), ``own-probe-HASH/1`` SentEval's classifier (as transfer),
-``own-kmeans-HASH/1`` k-means with ten seeds (as clustering), and ``own-retrieval-HASH/1`` nDCG@10 of
-a search. Pairs judged 0 or 1 may have another score: ``own-ap-HASH/1``, ``own-f1-HASH/1``,
+``own-kmeans-HASH/1`` k-means with ten seeds (as clustering), ``own-retrieval-HASH/1`` nDCG@10 of a
+search. Pairs judged 0 or 1 may have another score: ``own-ap-HASH/1``, ``own-f1-HASH/1``,
 ``own-accuracy-HASH/1``. HASH is the beginning of the hash of the rows that are used, so that files
 of one name and different content are never one column. A score is verified without the file.
 """

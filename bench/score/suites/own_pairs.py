@@ -1,5 +1,5 @@
-"""Pairs of a user: scored as those of sts, also with a query and a document in each pair, and with
-what else is measured of pairs that are judged 0 or 1.
+"""Pairs of a user: scored as in sts, with a query and a document in each pair if the file says so,
+and with average precision, F1 and accuracy if pairs are judged 0 or 1.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ACCURACY = "accuracy"
 
 
 def score_own_pairs(predictions: Arrays, task: str) -> TaskScore:
-    """Score stored predictions by Spearman's correlation; of judged pairs all else is beside it."""
+    """Score stored predictions by Spearman's correlation, judged pairs also by other measures."""
     score = score_pairs(predictions, task)
     if not np.isin(predictions["gold"], (0, 1)).all():
         return score
@@ -67,7 +67,7 @@ def score_best_accuracy(predictions: Arrays, task: str) -> TaskScore:
 
 
 def _score_by(name: str, predictions: Arrays, task: str) -> TaskScore:
-    """Score stored predictions by one measure of judged pairs; the others are beside it.
+    """Score stored predictions by one measure of judged pairs, and give the others as details.
 
     Raises RunFailed if one is undefined.
     """

@@ -1,8 +1,8 @@
 """Retrieval: does the search for a query find the documents that answer it?
 
 All documents are ranked by the cosine of their vectors with the query's. A task's value is the mean
-nDCG@10 of its queries, x 100; MRR@10, recall@100 and MAP@100 stand beside it. Of equal cosines, the
-document with the greater id comes first, as in trec_eval.
+nDCG@10 of its queries, x 100; its details are MRR@10, recall@100 and MAP@100. If cosines are equal,
+the document with the greater id comes first, as in trec_eval.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class LoadedRetrieval(LoadedTask):
         }
 
     def _ids(self, place_K: np.ndarray) -> Sequence[str]:
-        """Return the ids of a ranking; "" where there are no more documents."""
+        """Return the ids of a ranking; "" after the last document."""
         return [self.ranked_ids[place] if place >= 0 else "" for place in place_K.tolist()]
 
 

@@ -5,7 +5,7 @@ The prediction for a pair is the cosine of its two vectors; nothing is trained.
 Suite sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the papers after it score
 them. A task's value is one Spearman correlation over the pairs of all its sub-datasets together
 ("all"), x 100. The detail has "mean" and "wmean" over sub-datasets, which earlier papers print, and
-Pearson. Protocol ``senteval-all-raw/1`` is the same on the texts as their organisers published them.
+Pearson. Protocol ``senteval-all-raw/1`` has the texts as their organisers published them.
 Protocols ``senteval-all-without-4-tokens/1`` to 64 are the same on texts from which the most
 frequent tokens of STS-B test are removed (ConPVP Figure 5).
 """
@@ -97,7 +97,7 @@ class LoadedPairs(LoadedTask):
         return self.score_sides(vectors, vectors)
 
     def score_sides(self, of_first: Vectors, of_second: Vectors) -> TaskResult:
-        """Score the pairs, of which each side may have vectors of its own.
+        """Score the pairs; each side may have its own vectors.
 
         Raises RunFailed if the vectors cannot be scored.
         """
@@ -128,7 +128,7 @@ class LoadedPairs(LoadedTask):
 class LoadedWithoutTokens(LoadedPairs):
     """Pairs without the k tokens of the encoder that are most frequent in STS-B test.
 
-    An encoder whose tokens are not known reads words between white space.
+    If an encoder's tokens are not known, its tokens are the words between white space.
     """
 
     counted: SentencePairs | None = None

@@ -90,8 +90,8 @@ class Task:
     Attributes:
         suite: Name of its suite.
         name: Its name, different from those of all other suites' tasks.
-        protocol: Name and version of how the number is computed, and from which texts. If what the
-            number means changes, so does the version.
+        protocol: Name and version of the computation and its texts. If the meaning of the number
+            changes, so does the version.
         metric: How its score is shown, compared and tested. A name (a text) means the metric of
             this package with that name, or one that has nothing but the name.
         n: Number of items that are scored. 0 if it is not known without the data.
@@ -99,8 +99,8 @@ class Task:
             others.
         subsets: Number of scored items of each sub-dataset, in the data's order.
         read: Reads and checks the data: (task, data folder) -> the task with its data.
-        rescore: Computes the score from stored predictions and the task's name. None if they do not
-            give it.
+        rescore: Computes the score from stored predictions and the task's name. None if the
+            predictions do not determine it.
         by_item: True if ``rescore`` gives the score of some items from their rows alone. Then
             tables have intervals and tests for a metric without an influence function.
         needs: Arrays of the predictions that ``rescore`` takes the score from; the others are for
@@ -154,7 +154,7 @@ class Task:
 
         Raises:
             DataMissing: If a file is not there; other tasks go on.
-            DataDamaged: If a file is not what it should be; then nothing is run.
+            DataDamaged: If a file has another content than expected; then nothing is run.
             PluginFailed: If the ``read`` of a plugin does not work.
         """
         with plugin_code(f"the suite {self.suite}, {self.name}"):
@@ -250,8 +250,8 @@ class LoadedTask(ABC):
         """
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
-        """Score as ``score`` does, for a tool that keeps files in the run's folder, for a task
-        whose texts depend on the encoder's tokens, and for one with two sides.
+        """Score as ``score`` does, for a tool that keeps files in the run's folder, for texts that
+        depend on the encoder's tokens, and for a task with two sides.
 
         Such a task may ask for sentences that ``sentences`` does not name.
 
