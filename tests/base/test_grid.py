@@ -88,7 +88,7 @@ def test_each_writer(snapshot: object) -> None:
     assert forms == snapshot
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(st.text(max_size=30), st.text(max_size=9), st.text(max_size=60)), min_size=1
@@ -178,7 +178,7 @@ def test_latex_compiles_as_it_is(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-1500:]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=60))
 def test_escapes_keep_one_visible_line(text: str) -> None:
     assert make_visible(text).isprintable()

@@ -27,7 +27,7 @@ def pairs(index: NearIndex, batch: list[list[str]]) -> list[tuple[int, int]]:
 words = st.lists(st.sampled_from("abcdefghijklmnop"), max_size=14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(words, max_size=12), st.lists(words, max_size=12))
 def test_as_comparing_all_with_all(batch: list[list[str]], here: list[list[str]]) -> None:
     assert pairs(NearIndex(here), batch) == by_comparing_all(batch, here)

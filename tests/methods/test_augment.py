@@ -27,7 +27,7 @@ from bench.methods.augment import (
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 60), st.floats(0, 1), SEEDS)
 def test_repeated_tokens_are_there_at_most_twice_and_fewer_than_the_bound(length, rate, seed):
     ids = list(range(100, 100 + length))
@@ -67,14 +67,14 @@ def test_every_span_is_drawn_and_short_texts_stay() -> None:
     assert mask_span("abcd", rng, length=3, shortest=2, mask="<mask>") in {" <mask> d", "a <mask> "}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 200), st.floats(0, 0.999), SEEDS)
 def test_a_cut_off_drops_an_exact_number_of_places(size: int, rate: float, seed: int) -> None:
     keep = kept(size, rate, np.random.default_rng(seed))
     assert keep.dtype == bool and (len(keep), (~keep).sum()) == (size, int(rate * size))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 50), st.integers(0, 20), st.integers(0, 2), SEEDS)
 def test_only_the_positions_of_tokens_are_permuted(tokens, padding, first, seed):
     positions = np.arange(first, first + tokens + padding)
@@ -114,7 +114,7 @@ def test_dropped_heads_are_zero_and_the_others_make_up_for_them(probability: flo
 WORDS = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), min_size=1, max_size=40)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(WORDS, st.floats(0.01, 0.99), SEEDS)
 def test_a_crop_is_a_stretch_of_whole_words_of_the_right_length(words, share, seed):
     numbered = [[10 * i + token for token in word] for i, word in enumerate(words)]  # all different
@@ -124,7 +124,7 @@ def test_a_crop_is_a_stretch_of_whole_words_of_the_right_length(words, share, se
     assert found in [sum(numbered[i : i + left], []) for i in starts]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(WORDS, st.integers(0, 50), SEEDS)
 def test_so_many_words_are_left_out_and_the_rest_stays_in_order(words, count, seed):
     numbered = [[10 * i + token for token in word] for i, word in enumerate(words)]

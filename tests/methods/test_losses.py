@@ -137,7 +137,7 @@ NAMES |= {"focal_info_nce": ("temperature", "m")}
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_loss_and_all_its_gradients_agree_with_a_plain_loop(name: str, data) -> None:
     loss, by_hand, hard, values = BY_HAND[name]
@@ -146,7 +146,7 @@ def test_a_loss_and_all_its_gradients_agree_with_a_plain_loop(name: str, data) -
     agrees(partial(loss, **given_), partial(by_hand, **given_), rows, offset)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 6), st.integers(2, 7), st.integers(0, 99), st.sampled_from([0.04, 0.1, 1.0]))
 def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(B, D, seed, temperature):
     rows = np.random.default_rng(seed).normal(size=(2 * B, D))

@@ -48,7 +48,7 @@ SHARES = st.sampled_from([0.0, 0.15, 1.0])
 
 
 @given(st.integers(1, 9), st.integers(4, 20), st.integers(0, 10_000), SHARES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_spared_tokens_are_never_chosen_and_tokens_not_chosen_never_change(n, T, seed, share):
     ids = rows(n, T, seed)
     spared = special_positions(ids, SPECIAL)

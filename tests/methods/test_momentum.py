@@ -43,7 +43,7 @@ def test_a_copy_shares_nothing_gets_no_gradient_and_drops_nothing_out() -> None:
     assert torch.equal(parent["copy"](x), out)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 9), st.lists(st.integers(1, 12), max_size=6))
 def test_a_queue_holds_the_newest(size: int, pushes: list[int]) -> None:
     queue, all_rows = Queue(size, 2), torch.zeros(0, 2)

@@ -96,7 +96,7 @@ def test_promptroberta_trains_without_the_leading_blank_and_tests_with_it(shared
 
 
 @pytest.mark.parametrize("text", [BLANKS, PLAIN, 'This sentence : " {s} " means {m} .'])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sentence=st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=30))
 def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
     shared, text, sentence

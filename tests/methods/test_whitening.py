@@ -70,7 +70,7 @@ CUTS, OFFSETS = st.lists(st.integers(0, 40), max_size=4), st.sampled_from([0.0, 
 
 
 @given(st.integers(0, 1000), st.integers(12, 40), CUTS, OFFSETS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_blocks_of_any_size_give_numpy_s_mean_and_covariance(seed, n, cuts, offset):
     """With an offset much larger than the spread a sum of squares would lose its digits."""
     rows = np.random.default_rng(seed).normal(size=(n, 4)) + offset

@@ -128,7 +128,7 @@ RECORDS = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(RECORDS)
 def test_a_record_survives_json(made: RunRecord) -> None:
     content = json.loads(json.dumps(made.to_json()))
@@ -177,7 +177,7 @@ ODD = st.sampled_from([*ODD_VALUES, "2026-01-01T00:00:00+00:00\n"]) | ANY_JSON
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None:
     content: Any = {"root": json.loads(json.dumps(record().to_json()))}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from commands import argv, bench, error_line
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.base.errors import BenchError
@@ -34,7 +34,7 @@ CONFIGS = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(CONFIGS, TEXTS)
 def test_a_plan_is_read_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, config: RunConfig, question: str

@@ -28,9 +28,7 @@ class Encoder:
 WORDS = st.lists(st.text("ab \u00e9\U0001f600", max_size=6), max_size=12)
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WORDS, min_size=1, max_size=4), st.integers(1, 5))
 def test_a_sentence_is_encoded_once_over_all_sessions(tmp_path_factory, suites, chunk):
     folder, encoder = tmp_path_factory.mktemp("store"), Encoder()

@@ -146,9 +146,7 @@ LINE = st.text(
 ).filter(str.strip)
 
 
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(LINE, min_size=1, max_size=12))
 def test_text_comes_back_letter_by_letter(tmp_path: Path, lines: list[str]) -> None:
     made = corpus(tmp_path, "t.txt", "".join(line + "\n" for line in lines))

@@ -57,9 +57,7 @@ LINE = st.text(
 CELL = st.text(
     st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\ufeff"), max_size=30
 )
-quick = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+quick = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def want(cells) -> tuple[str, ...]:

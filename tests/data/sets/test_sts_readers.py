@@ -191,7 +191,7 @@ def described(columns: int, header: int = 0) -> DataFile:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text())
 def test_any_text_is_read_or_refused(text):
     for read in (

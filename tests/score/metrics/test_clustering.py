@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import (
     adjusted_mutual_info_score,
@@ -39,7 +39,6 @@ def test_the_papers_own_code_gives_the_same(reference_b):
 items = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 
 
-@settings(deadline=None)
 @given(items, st.permutations([-3, 7, 90, 2**40, 12]))
 def test_every_matching_tried(pairs, names):
     predicted, gold = (np.array(side) for side in zip(*pairs, strict=True))
@@ -60,7 +59,6 @@ def as_scikit_learn(predicted, gold):
     return {name: 100 * function(gold, predicted) for name, function in functions.items()}
 
 
-@settings(deadline=None)
 @given(items)
 def test_agreement_is_scikit_learns(pairs):
     predicted, gold = (np.array(side) for side in zip(*pairs, strict=True))

@@ -52,7 +52,7 @@ def test_draws_without_replacement_take_half_of_the_queries_and_one_pair_of_each
     ).any()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(-3, 3), st.floats(-1, 1, width=16)), min_size=3, max_size=40),
     st.randoms(),

@@ -101,7 +101,7 @@ def test_cross_validation_and_dev_split_give_the_authors_numbers(authors, fitter
     seed=st.integers(0, 2**32 - 1),
     shuffle=st.randoms(use_true_random=False),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_folds_are_those_of_scikit_learn(counts, folds, seed, shuffle):
     y = [c for c, n in enumerate(counts) for _ in range(n)]
