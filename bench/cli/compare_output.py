@@ -89,7 +89,7 @@ def print_why(runs: Sequence[Run], tables: Sequence[Table], name: str) -> None:
 
 
 def print_paper(part: PaperPart, runs: Sequence[Run], form: str) -> None:
-    """Print a printed table with our runs beside it.
+    """Show a printed table with our scores.
 
     Raises BenchError if it prints no scores, or if no run makes a row of it again.
     """

@@ -119,7 +119,7 @@ def print_plan(
 
 
 def _paper_notes(part: PaperPart, rows: Sequence[PlanRow]) -> list[str]:
-    """Return what is open in a printed table, and that a backbone stands in."""
+    """Return the open points of a printed table, and the backbone that replaces its own."""
     stands_in = stand_in_note(part, rows)
     return [*([stands_in] if stands_in else []), *open_questions(part, rows)]
 

@@ -110,7 +110,7 @@ def _size(part: PaperPart) -> str:
 
 
 def _claims_grid(told: Sequence[Claim]) -> Grid:
-    """Lay out what a text claims, what its cells give, and the rows that test it."""
+    """Lay out a text's claims, the gains that its cells give, and the rows that test them."""
     lines = []
     for claim in told:
         printed = "" if claim.printed is None else f"{claim.printed.value:+.2f}"

@@ -129,7 +129,7 @@ def _heading(cell: ReferenceResult) -> str:
 
 
 def _places_read(numbers: Sequence[ReferenceResult]) -> str:
-    """Return from what a table was read, in brackets; "" for the paper itself, or if not known."""
+    """Return the source of a table's text, in brackets; "" for the paper, or if not known."""
     places = dict.fromkeys(PLACES_READ[number.read] for number in numbers if number.read)
     return f" ({'; '.join(places)})" if places else ""
 
@@ -212,7 +212,7 @@ def our_values(method: str, setting: str, backbone: str) -> dict[str, Any]:
 
 
 def _hyperparameter_objects(cells: Sequence[PrintedHyperparameter]) -> list[dict[str, Any]]:
-    """Return an object per cell, with our value beside it."""
+    """Return an object per cell, with our value."""
     made = []
     for cell in cells:
         ours = our_values(cell.paper, cell.setting, cell.backbone).get(cell.key)

@@ -1,5 +1,5 @@
-"""What ``bench run --paper`` shows of a plan beside its runs: the printed values of that table, the
-paper's hyperparameters beside ours, and the rows that are not run."""
+"""Lay out the paper's side of ``bench run --paper``: the printed values of the table, the paper's
+hyperparameters next to ours, and the rows that are not run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def printed_text(part: PaperPart, run: PlannedRun) -> str:
 
 
 def stand_in_note(part: PaperPart, plan: Sequence[PlanRow]) -> str:
-    """Say which backbone stands in for those of the table; "" if none does."""
+    """Say which backbone replaces the table's; "" if none does."""
     instead: dict[str, None] = {}
     for row in plan:
         run = row.first
@@ -62,7 +62,7 @@ def stand_in_note(part: PaperPart, plan: Sequence[PlanRow]) -> str:
 
 
 def hyperparameters_of(run: PlannedRun) -> tuple[PrintedHyperparameter, ...]:
-    """Return what a method's own paper prints of a run's setting and backbone."""
+    """Return the values that a method's own paper prints for a run's setting and backbone."""
     names = printed_names(run.backbone.name)
     return tuple(
         cell
@@ -72,7 +72,7 @@ def hyperparameters_of(run: PlannedRun) -> tuple[PrintedHyperparameter, ...]:
 
 
 def hyperparameter_grid(plan: Sequence[PlanRow]) -> Grid:
-    """Lay out the printed hyperparameters of each row beside ours, with the source of ours."""
+    """Lay out the printed hyperparameters of each row next to ours, with the source of ours."""
     lines = []
     for number, row in enumerate(plan, 1):
         values = row.first.recipe.values_with_source()
@@ -107,7 +107,7 @@ def rows_left_out(part: PaperPart) -> list[tuple[str, str]]:
 
 
 def open_questions(part: PaperPart, plan: Sequence[PlanRow]) -> list[str]:
-    """Return what the paper leaves open of the runs of a plan, and how it is settled here."""
+    """Return the points that the paper leaves open in a plan's runs, and how we settle them."""
     found = dict.fromkeys([part.open] if part.open else [])
     for row in plan:
         for printed in printed_rows_of(part, row.first):

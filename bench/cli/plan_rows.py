@@ -53,7 +53,7 @@ class PlanRow:
 def plan_rows(
     planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
 ) -> list[PlanRow]:
-    """Group runs by everything except the seed, and say what each takes on a device.
+    """Group runs by everything except the seed, with the memory of each on a device.
 
     ``chunk``: rows of a batch that are held in memory at a time.
     """

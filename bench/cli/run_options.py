@@ -1,5 +1,5 @@
-"""The options of ``bench run``, which other verbs share: those of RunConfig, and those of the
-command itself.
+"""The options of ``bench run``, which other verbs share: the options of RunConfig, and those of
+the command itself.
 """
 
 from __future__ import annotations
@@ -169,9 +169,9 @@ def plan_of(
 ) -> Plan:
     """Return the plan that a command means.
 
-    ``options``: fields of RunConfig, of which those count that were typed, or set in the
-    environment. ``targets``: names of methods, with commas, plugin files and recipe files.
-    ``plan_file``: a plan, whose values they replace. ``paper``: a printed table. Raises BenchError.
+    ``options``: fields of RunConfig; those count that were typed, or set in the environment.
+    ``targets``: names of methods, with commas, plugin files and recipe files. ``plan_file``: a
+    plan; they replace its values. ``paper``: a printed table. Raises BenchError.
     """
     context = click.get_current_context()
     typed = {}

@@ -102,10 +102,10 @@ def select_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Ru
 def name_files_by_protocol(
     text: str | None, runs: Sequence[Run]
 ) -> tuple[str | None, dict[str, Task]]:
-    """Return a filter of suites with the protocols of files in the place of the files, and the
-    tasks of the files by protocol.
+    """Return a filter of suites with protocols instead of files, and the tasks of the files by
+    protocol.
 
-    A protocol has the hash of what a file holds: only scores of the same content fit. Raises
+    A protocol has the hash of a file's content: only scores of the same content fit. Raises
     BenchError if a file cannot be read, or if no run has a score of it.
     """
     if not text:

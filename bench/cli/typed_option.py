@@ -1,4 +1,4 @@
-"""Types of options: a value that does not fit is one line, in the words that Python and plans use."""
+"""Types of options: a wrong value is one line, in the words that Python and plans use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.base.typed import convert_typed
 
 
 class Typed(click.ParamType):
-    """The type of an option whose text ``parse`` reads; ``parse`` raises ValueError for another."""
+    """The type of an option that ``parse`` reads; ``parse`` raises ValueError for a wrong text."""
 
     name = "text"
 

@@ -79,7 +79,7 @@ def _column(
 ) -> tuple[Column, tuple[int, ...]]:
     """Return column j of the rows that have it, also of rows without known predictions.
 
-    ``tasks``: the columns that it averages, or itself. ``texts``: what each row was trained on.
+    ``tasks``: the columns that it averages, or itself. ``texts``: the training text of each row.
     """
     having: dict[int, Cell] = {}
     for i, row in enumerate(table.rows):

@@ -124,7 +124,7 @@ def _seed_words(seeds: Sequence[int | None]) -> str:
 def seen_test_tasks(
     runs: Sequence[str], table: Table, records: Mapping[str, RunRecord]
 ) -> list[str]:
-    """Return the tasks of which a tenth or more of the sentences stand in the training text."""
+    """Return the tasks with a tenth or more of their sentences in the training text."""
     tasks: dict[str, None] = {}
     for run in runs:
         tasks |= dict.fromkeys(seen_tasks(records[run].provenance.corpus.overlap, table.suite))

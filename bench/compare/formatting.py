@@ -27,7 +27,7 @@ def score(value: float, decimals: int = 2) -> str:
 
 def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
     """Yield for each suite and protocol: its name, its average ("" if none) and its tasks:
-    ["STS12 68.40", ...], with what they measure beside the score: "news 59.01 (MRR@10 75.64)".
+    ["STS12 68.40", ...], with their further measures: "news 59.01 (MRR@10 75.64)".
     """
     for suite, average, scores in _by_suite(record):
         tasks = []

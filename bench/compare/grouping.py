@@ -1,5 +1,5 @@
-"""Which runs have tables of their own: those chosen on a set that is no development set, those of a
-rare budget, and those of a rare training text."""
+"""Runs with separate tables: runs chosen on a set that is no development set, runs of a rare
+budget, and runs of a rare training text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The planned questions of runs, and the rows of a table that are judged: its family.
 
-A question stands in the plans that its runs keep. Its comparisons are the family of each table that
-has such runs, and all other rows stand below them. Without a question the family is all rows that
-train or fit something.
+Runs keep the question in their plans. Its comparisons are the family of each table that has such
+runs, and all other rows come below them. Without a question the family is all rows that train or
+fit something.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPTION = "[question]"
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with the runs whose plans have it."""
+    """A question, and the runs that have it in their plans."""
 
     question: Question
     runs: frozenset[str]
@@ -128,10 +128,10 @@ def _find(table: Table, name: str) -> Row | None:
 
 
 def with_family(table: Table, planned: Sequence[tuple[str, ...]]) -> Table:
-    """Return the table with what each row stands for; those that are judged come first.
+    """Return the table with the role of each row; judged rows come first.
 
     ``planned``: the runs of each row of a question; none: there is no question. In a table of
-    nothing but finished encoders these are what is judged.
+    finished encoders only, they are judged.
     """
     if table.head is None:
         return table

@@ -2,8 +2,8 @@
 
 A start is a run of the same method, setting and backbone that ended before its first step
 (``--budget 0steps``); the backbone's own [CLS] is one of every row, because a method that is not
-above it has gained nothing. It is asked of correlations only: what a classifier or k-means finds in
-an encoder is there before the training, and may get less by it.
+above it has gained nothing. Only correlations are compared with a start: a classifier or k-means
+finds much in an encoder before any training, and training may reduce it.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def make_tables(
     ``together``: runs of every text and length in one table. ``tasks``: only these; a table ranks
     by a single one. ``strict``: refuse runs that differ in more than the method. ``paper``,
     ``cost``: with these columns. ``main_budget``: tables with this budget come first, if there are
-    some; with "", those of the budget of most runs.
+    some; with "", the budget of most runs.
 
     Raises BenchError if the runs have no score, are refused, or two different runs have one id.
     """
@@ -155,12 +155,12 @@ class Usual:
 
     @classmethod
     def of(cls, records: Sequence[RunRecord]) -> Usual:
-        """Return those of most of these runs."""
+        """Return the values that most of these runs have."""
         budgets = usual_budgets(records)
         return cls(budgets, usual_texts(records, rarer_budgets(records, budgets)))
 
     def else_of(self, records: Sequence[RunRecord]) -> Usual:
-        """Return these, and those of other runs where there are none."""
+        """Return these, with the values of other runs if they have none."""
         budgets = {**usual_budgets(records), **self.budgets}
         texts = usual_texts(records, rarer_budgets(records, budgets))
         return Usual(budgets, {**texts, **self.texts})
@@ -171,8 +171,8 @@ def _summarised(
 ) -> list[Table]:
     """Make the tables of one sender's runs, before anything is compared.
 
-    A run without training is as long as any budget, so it has a row next to the runs of each; one
-    that fits something, next to those of its text.
+    A run without training fits any budget, so it has a row next to the runs of each. If it fits
+    something on a text, its row is next to the runs of that text.
     """
     by_id = {record.run_id: record for record in records}
     budgets: Mapping[str, str] = {}

@@ -1,5 +1,5 @@
-"""What the rows of a table were trained with: what every paper states, and all else in which they
-differ."""
+"""The training values of a table's rows: the values that every paper states, and all others in
+which the rows differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NULL = "null"
 
 
 def with_values(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """Return the table with where the values of each row come from, and with those that every paper
+    """Return the table with the sources of each row's values, and with the values that every paper
     states, or in which two of its rows differ.
 
     A value that only the recipe of one row has sets no two rows apart.
@@ -57,7 +57,7 @@ def _shown(values: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _values(runs: Sequence[RunRecord]) -> dict[str, str]:
-    """Return what a row was trained with; its runs differ in nothing but the seed."""
+    """Return a row's training values; its runs differ only in the seed."""
     first = runs[0]
     decides = terms_of(first)
     others = determined_terms(first)

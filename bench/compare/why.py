@@ -33,8 +33,8 @@ Step = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Seeds:
-    """A row of a comparison, or the row minus the baseline seed by seed: the values, and the variance
-    over seeds."""
+    """A row of a comparison, or the row minus the baseline seed by seed: the values, and the
+    variance over seeds."""
 
     # as tables name the row; of a row minus another "PromCSE - SimCSE"
     name: str
@@ -115,7 +115,7 @@ def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Ca
 
 
 def _stands(row: Row) -> str:
-    """Say why a row is not judged, if that is what it stands for."""
+    """Say why a row is not judged, if it is not."""
     start = row.start
     if row.stands == NOT_TRAINED and start is not None:
         interval = with_interval(start.difference, start.ci_low, start.ci_high)

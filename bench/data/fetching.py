@@ -1,8 +1,8 @@
 """Fetch a file of the web with pooch, whole and checked or not at all; addresses of all files.
 
 pooch has no lock, no limit and no offline mode. It takes a file that was cut for whole if nobody
-told its length or checksum, and what it wrote stays when it is killed. So a file arrives in a
-folder of its own. Files of the hub: ``bench.data.hub``.
+told its length or checksum, and leaves its part of a file when it is killed. So each file arrives
+in a separate folder. Files of the hub: ``bench.data.hub``.
 """
 
 from __future__ import annotations
@@ -123,9 +123,9 @@ def refusal(where: Site, status: int, retry_after: str | None = None) -> FetchFa
 
 @contextlib.contextmanager
 def arriving(to: Path) -> Iterator[Path]:
-    """Give a folder beside ``to`` for a file that arrives, and hold a lock on it.
+    """Give a folder next to ``to`` for a file that arrives, and hold a lock on it.
 
-    What a killed process left in it is removed first, all that is in it at the end. Raises
+    The remains of a killed process are removed first, all of its content at the end. Raises
     FetchFailed if the disk cannot be written.
     """
     folder = to.with_name(to.name + ".arriving")

@@ -74,7 +74,7 @@ def _is_inside(name: Any) -> bool:
 
 
 def download_from_hub(where: Site, to: Path) -> str:
-    """Fetch a file of a hub's repository into ``to``, and return the commit that it is of.
+    """Fetch a file of a hub's repository into ``to``, and return its commit.
 
     Two processes take turns. Raises FetchFailed (refused, unreachable, broken off, disk full) or
     DataDamaged (other bytes than announced); then ``to`` is unchanged.
@@ -103,8 +103,8 @@ def download_from_hub(where: Site, to: Path) -> str:
 def fetch_snapshot(where: Site, wanted: Sequence[str]) -> Path:
     """Fetch files of a model into the hub's cache, and return the folder, named after the commit.
 
-    Weights come first. A file whose bytes are not the announced ones is removed. Raises DataDamaged
-    for such a file, FetchFailed and OSError.
+    Weights come first. A file with other bytes than announced is removed. Raises DataDamaged for
+    such a file, FetchFailed and OSError.
     """
     from huggingface_hub import hf_hub_download
     from huggingface_hub.constants import HF_HUB_CACHE

@@ -33,7 +33,7 @@ AT_ONCE = 10_000  # rows of the corpus that are looked up together
 class OfTask:
     """A fact about one task of a suite.
 
-    ``text``: what the protocol says of its texts: "raw", the hash of a user's file, or "".
+    ``text``: the protocol's word for its texts: "raw", the hash of a user's file, or "".
     """
 
     suite: str

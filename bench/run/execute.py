@@ -62,7 +62,7 @@ def execute(
 ) -> tuple[RunRecord, bool]:
     """Train and score one planned run.
 
-    ``question`` is that of its plan. Returns its record, and True if there was anything to do.
+    ``question``: its plan's question. Returns its record, and True if there was anything to do.
 
     Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its
     protocol, its data or the checkpoint changed, or if its predictions are no longer as recorded. A
@@ -128,8 +128,8 @@ def execute_beside(
     ranks: Ranks | None,
     question: Question,
 ) -> RunRecord:
-    """Execute a finished run again beside it, and put its files in the place of the earlier ones
-    when it is finished. The caller holds the lock of the earlier one.
+    """Execute a finished run again in another folder, and replace its earlier files when it is
+    finished. The caller holds the lock of the earlier one.
 
     Raises as :func:`execute` does; then the earlier run is as it was, and the same command goes on.
     """

@@ -86,7 +86,7 @@ def order_by_importance(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
 
 
 def row_of(run: PlannedRun) -> object:
-    """Return what the runs of a row share: everything but the seed."""
+    """Return the properties that the runs of a row share: everything but the seed."""
     values = tuple((key, str(value)) for key, value in sorted(run.recipe.items()))
     return run.method, run.setting, run.variant, run.backbone.name, values
 
@@ -94,7 +94,7 @@ def row_of(run: PlannedRun) -> object:
 def check_memory(runs: Sequence[PlannedRun], config: RunConfig) -> None:
     """Raise BenchError if the largest runs that would share a card do not fit into its memory.
 
-    Runs whose memory is not known count as a process alone.
+    Runs of unknown memory count as one process.
     """
     cards = cards_of(config.device)
     count = min(process_limit(parse_target(config.on), cards), len(runs))

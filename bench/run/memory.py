@@ -1,6 +1,6 @@
 """The parameters that a planned run trains, and the memory that it takes while it does.
 
-Parameters are counted in the method itself, built on torch's meta device, where a parameter has a
+Parameters are counted in the method itself, built on torch's meta device: there a parameter has a
 shape and no numbers. The memory of a step is one formula:
 
     16 bytes for each parameter that trains: its value, its gradient, and AdamW's two moments
@@ -50,7 +50,7 @@ USABLE = 0.9
 
 @dataclass(frozen=True)
 class Held:
-    """What a method holds while it trains, counted in its modules."""
+    """The numbers that a method holds while it trains, counted in its modules."""
 
     # part of the method (prompt, head, encoder, ...) -> how many of its parameters train
     trained: Mapping[str, int]
@@ -69,9 +69,9 @@ class Held:
 
 
 def held_by(run: PlannedRun) -> Held | None:
-    """Count what a run holds.
+    """Count the numbers that a run holds.
 
-    None: it trains nothing in steps, or it cannot be built without something that is not here: a
+    None: it trains nothing in steps, or it cannot be built without something that is missing: a
     model of unknown sizes, another model that it learns from, word vectors.
     """
     cls = run.plugin.cls

@@ -1,4 +1,4 @@
-"""What a person gave, on the command line, in Python or in a plan, as fields of RunConfig."""
+"""Read options from the command line, Python or a plan into fields of RunConfig."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def plan_of_part(part: PaperPart, fields: Mapping[str, Any]) -> Plan:
     """Return the plan of a table or figure, with the fields of RunConfig that a command gives.
 
     ``methods`` and ``setting`` choose runs: a method with all its variants, or METHOD+VARIANT.
-    ``backbones`` choose, too, if the table has them; any other one stands in for all, and then
+    ``backbones`` choose, too, if the table has them; any other backbone replaces them all, and then
     released checkpoints are left out. Raises BenchError if nothing is to be run, or chosen.
     """
     if part.plan is None:
@@ -78,7 +78,7 @@ def _is_chosen(name: str, wanted: Sequence[str]) -> bool:
 def _on_backbones(
     config: RunConfig, fields: Mapping[str, Any], in_plan: set[str], registry: Registry
 ) -> RunConfig:
-    """Return a config on those of its backbones that are named, and on those that stand in."""
+    """Return a config with those of its backbones that are named, and with replacements."""
     if "backbones" not in fields:
         return config
     given = list(zip(fields["backbones"], fields.get("names") or fields["backbones"], strict=True))

@@ -47,7 +47,7 @@ SHARED = (
 
 @contextmanager
 def in_terms_of_plan(file: Path | None, given: Container[str] = ()) -> Iterator[None]:
-    """Let an error name the file of a plan, and its keys where it names options.
+    """Let an error name the file of a plan, and its keys instead of options.
 
     ``given``: fields and recipe values ("set.KEY") that the command gives. None: there is no file.
     """
@@ -178,7 +178,7 @@ def as_key(name: str, value: Any) -> str:
 
 
 def table_of(config: RunConfig) -> dict[str, Any]:
-    """Return the keys of a [[run]]: those that differ from the defaults, and those of ``SAID``."""
+    """Return the keys of a [[run]]: those that differ from the defaults, and ``SAID``."""
     default = to_builtins(RunConfig())
     values = to_builtins(config)
     return {key: value for key, value in values.items() if key in SAID or value != default[key]}

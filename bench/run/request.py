@@ -1,4 +1,4 @@
-"""What a command or a call asks for, as a plan."""
+"""Make the plan that a command or a call asks for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bench.score.suites import split_names, use_files
 def make_plan(fields: Mapping[str, Any], file: Path | None = None, paper: str = "") -> Plan:
     """Return the plan of the fields of RunConfig that a command or a call gives.
 
-    ``file``: a plan, whose values they replace; ``paper``: a printed table or figure,
+    ``file``: a plan; they replace its values; ``paper``: a printed table or figure,
     "promcse:2", see :func:`plan_of_part`. Registers the suites of plugin files. Raises BenchError.
     """
     if file is not None and paper:

@@ -49,8 +49,8 @@ class Sizes:
 
 
 def check_whole(run: PlannedRun) -> None:
-    """Raise BenchError for a run whose vectors cannot be made smaller: a method's, which has a
-    recipe of its own, or one with smaller vectors.
+    """Raise BenchError if a run's vectors cannot be made smaller: the run of a method, which has
+    its own recipe, or a run with smaller vectors.
     """
     if not issubclass(run.plugin.cls, FinishedEncoder) or SMALLER & run.recipe.keys():
         raise BenchError(
@@ -60,8 +60,8 @@ def check_whole(run: PlannedRun) -> None:
 
 
 def smaller_runs(run: PlannedRun, record: RunRecord, sizes: Sizes) -> list[PlannedRun]:
-    """Return the runs of a finished encoder whose vectors have these sizes; none that keeps the
-    whole vectors.
+    """Return the runs of a finished encoder with vectors of these sizes, without the run of whole
+    vectors.
 
     ``run``, ``record``: with the whole vectors. Raises BenchError for more dimensions than they
     have.

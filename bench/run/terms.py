@@ -14,10 +14,10 @@ COMMAND = re.compile(r"\bbench [a-z]")
 
 
 def rename_options(text: str, words_for: Callable[[str, str], str | None]) -> str:
-    """Return a text with other words in the place of options, but for the options of a command.
+    """Return a text with other words instead of options, except for the options of a command.
 
-    ``words_for`` takes an option and the word that follows it, "" if none does, and returns what
-    stands before that word; None leaves the option.
+    ``words_for`` takes an option and the next word, "" if there is none, and returns the words to
+    put before that word; None leaves the option.
     """
 
     def renamed(found: re.Match[str]) -> str:

@@ -157,9 +157,9 @@ def score_tasks(
 def _made_smaller(
     task: LoadedTask, given: Mapping[str | None, Vectors], smaller: Smaller | None
 ) -> tuple[Vectors, dict[str, Vectors]]:
-    """Return the vectors of a task, and those of its sides, as small as a recipe says.
+    """Return the vectors of a task and of its sides, as small as a recipe says.
 
-    int8 is calibrated on all sentences of a task, or on the documents of one with two sides.
+    int8 is calibrated on all sentences of a task; if it has two sides, on its documents.
     """
     made = dict(given)
     if smaller is not None:

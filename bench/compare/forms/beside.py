@@ -1,4 +1,4 @@
-"""A printed table with our runs beside it: as a table, and as data."""
+"""A printed table with our scores: as a table, and as data."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def score_grid(
 
 
 def trained_with_grid(table: Table) -> Grid | None:
-    """Lay out what each row was trained with, a line for each; None if nothing was trained."""
+    """Lay out the training values of each row, one line per row; None if nothing was trained."""
     names = value_names(table)
     if not names:
         return None
@@ -179,12 +179,12 @@ def _parameters(cost: RowCost) -> str:
 
 
 def beside_names(table: Table) -> list[str]:
-    """Name what the tasks of a table measure besides its metric."""
+    """Name the further measures of a table's tasks."""
     return list(dict.fromkeys(name for row in table.rows for name in beside_texts(row)))
 
 
 def beside_texts(row: Row) -> dict[str, tuple[str, float]]:
-    """Return what the tasks of a row measure besides their metric, each as a text and a number."""
+    """Return the further measures of a row's tasks, each as a text and a number."""
     texts: dict[str, tuple[str, float]] = {}
     for cell in row.cells:
         if cell is None:

@@ -9,8 +9,8 @@ there.
 The same seed gives two methods the same batches in the same order, if they train on the same text;
 methods that build and compute alike share the first weights of a head and the masks of dropout,
 too. So two methods of one text are compared seed by seed (``pairs.py``), others as independent
-samples. Spreads over seeds are moderated: borrowed across the methods of the column, and those of
-differences across the methods that are paired with the same one. A difference over its standard
+samples. Spreads over seeds are moderated: borrowed across the methods of the column, and spreads
+of differences across the methods that are paired with the same one. A difference over its standard
 error is taken to follow Student's t, with Satterthwaite's degrees of freedom (1946) of the parts.
 
 Legend: M methods.
@@ -50,8 +50,8 @@ class Column:
         """Compute means, variances and degrees of freedom.
 
         ``values``: the values of every method's runs, in points. ``random``: True if another run of
-        the method may give another value. ``seeds``: of the runs. ``texts``: what each method was
-        trained on, None if nobody knows. Without both, no methods are paired.
+        the method may give another value. ``seeds``: of the runs. ``texts``: the training text
+        of each method, None if nobody knows. Without both, no methods are paired.
 
         ``covariance``: (2, M, M) of the methods' means over items, with ``freedom`` degrees of
         freedom (``Items``); NaN for methods with unknown items. ``repeated``: per task (M, Q) means

@@ -57,7 +57,7 @@ class Differences:
 
     def equal_within_P(self) -> Floats:
         """Return the margin within which two methods are equal: the smallest for which both
-        one-sided tests reject that they lie further apart (TOST; Schuirmann 1987)."""
+        one-sided tests reject that they are further apart (TOST; Schuirmann 1987)."""
         return np.abs(self.value_P) + self.equal_t_P() * self.error_P
 
     def detectable_P(self, alpha: float) -> Floats:

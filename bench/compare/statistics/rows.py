@@ -108,7 +108,7 @@ def _printed(key: str, term: Term, firsts: Sequence[Mapping[str, Term]]) -> str:
 
 
 def _choose_code(runs: Sequence[RunRecord], differs: Differs) -> RowRuns:
-    """Choose one run of each seed, all with one code of the method: that of the newest run."""
+    """Choose one run per seed, all with the newest run's code of the method."""
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
     )

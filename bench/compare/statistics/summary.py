@@ -45,12 +45,12 @@ def summarise(
 
     Untrained runs go into the unsupervised table of their backbone if there is one, as in the
     papers, and if they fit something, of their text; other untrained runs, such as finished
-    encoders, share one table. The start of a method, a run without a step, stands in the tables of
-    its setting and backbone. ``together``: put all
-    settings and backbones into one table. ``tasks``: only these columns; the table ranks by a
-    single one. ``untrained``: further untrained records and starts, which join these tables and
-    have no table of their own. ``elsewhere``: records of other lengths and texts; if their
-    table is the only one of a backbone, it has the untrained rows, and these tables do not.
+    encoders, share one table. The start of a method, a run without a step, is in the tables of its
+    setting and backbone. ``together``: put all settings and backbones into one table. ``tasks``:
+    only these columns; the table ranks by a single one. ``untrained``: further untrained records
+    and starts, which join these tables and have no table of their own. ``elsewhere``: records of
+    other lengths and texts; if their table is the only one of a backbone, it has the untrained
+    rows, and these tables do not.
     """
     scored = []
     for record in records:
@@ -103,15 +103,15 @@ def _trained_tables(records: Iterable[RunRecord]) -> Mapping[TableKey, set[str |
 def _stands_with(
     record: RunRecord, key: tuple[str, str], tables: Mapping[TableKey, set[str | None]]
 ) -> bool:
-    """Say if an untrained run or a start stands in one of these tables: one that fits a text, with
-    rows that were trained on it."""
+    """Say if an untrained run or a start is in one of these tables. A run that fits a text needs a
+    table of rows that were trained on it."""
     texts = tables.get((key, _setting(record), record.backbone_name))
     text = None if is_start(record) else record.provenance.corpus.sha256
     return texts is not None and (text is None or text in texts)
 
 
 def _setting(record: RunRecord) -> str:
-    """Return the setting of the tables that an untrained run or a start stands in."""
+    """Return the setting of the tables that hold an untrained run or a start."""
     return "unsupervised" if record.setting == "none" else record.setting
 
 
@@ -272,7 +272,7 @@ def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
 
 
 def _beside(details: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean over seeds of each number that stands beside the score in all records."""
+    """Return the mean over seeds of each further number that all records have."""
     names = [name for name in details[0] if all(name in numbers for numbers in details)]
     return {name: fmean(numbers[name] for numbers in details) for name in names}
 

@@ -277,9 +277,9 @@ def _is_full_text(value: Any) -> bool:
 def find_layout(where: str, head: Record, *, exact: bool, word: str = "line") -> Layout:
     """Find the columns of a corpus in records such as the first one, ``head``.
 
-    ``exact``: the file may have no other columns. ``word``: what a row is called. Raises
-    CorpusError if the columns are none that a corpus has, if two mean the same, or if one would be
-    ignored that can mean nothing but training text.
+    ``exact``: the file may have no other columns. ``word``: the name of a row. Raises CorpusError
+    if no column is one of a corpus, if two mean the same, or if a column would be ignored that can
+    only be training text.
     """
     names = list(head)
     first = f"{where}: line 1" if word == "line" else where

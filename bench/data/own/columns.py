@@ -1,4 +1,4 @@
-"""What the columns of a user's file are: texts, an answer, a split, a subset."""
+"""Find the columns of a user's file: texts, an answer, a split, a subset."""
 
 from __future__ import annotations
 

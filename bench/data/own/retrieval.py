@@ -2,7 +2,7 @@
 documents and relevance.
 
 Every check names the row. A folder has ``queries``, ``corpus`` and ``qrels``, each in any format of
-tables; ``qrels`` may be a folder with a file for each split, of which ``test`` is scored.
+tables; ``qrels`` may be a folder with a file per split, and then ``test`` is scored.
 """
 
 from __future__ import annotations
@@ -192,9 +192,9 @@ def _find_table(folder: Path, name: str) -> Path:
 
 
 def _read_texts(file: Path) -> Iterator[Text]:
-    """Yield texts with their ids; those of documents begin with their title.
+    """Yield texts with their ids; documents begin with their title.
 
-    Raises DataDamaged for an id that is there twice.
+    Raises DataDamaged if an id is there twice.
     """
     seen: set[str] = set()
     columns: list[str] = []

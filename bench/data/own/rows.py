@@ -88,8 +88,8 @@ def cell_of(row: FileRow, column: str) -> Any:
 
 
 def hash_rows(rows: Iterable[Sequence[Any]]) -> str:
-    """Return the hash of the scored data, which the file's format does not change: that of one JSON
-    array, of which only a row at a time is held in memory.
+    """Return the hash of the scored data, which the file's format does not change: it is the hash
+    of one JSON array, with one row at a time in memory.
     """
     digest = hashlib.sha256(b"[")
     separator = ""

@@ -1,7 +1,7 @@
-"""Tables that a user has, row by row: text, CSV, TSV, JSON lines, Parquet, saved data sets.
+"""A user's tables, row by row: text, CSV, TSV, JSON lines, Parquet, saved data sets.
 
-One reader for training text (``bench.data.corpora``) and for evaluation data of one's own
-(``bench.data.own``): what a file's name means, its rows with their places, and the cells.
+One reader for training text (``bench.data.corpora``) and for a user's evaluation data
+(``bench.data.own``): the format by the file's name, its rows with their places, and the cells.
 
 table = open_table(Path("pairs.csv"))
 for number, cells in table.records(): ...

@@ -17,8 +17,8 @@ TRUTH = {"true": 1.0, "false": 0.0}
 def text_of(value: Any, place: str, column: str, expected: str = "a text") -> str:
     """Return a cell as a text; bytes are UTF-8, as Spark and pandas write texts into Parquet.
 
-    ``place`` names file and row in messages, ``expected`` what the column may hold. Raises
-    CorpusError for anything that is no text.
+    ``place`` names file and row in messages, ``expected`` the possible content of the column.
+    Raises CorpusError for anything that is no text.
     """
     if isinstance(value, str):
         return value
@@ -59,5 +59,5 @@ def number_of(value: Any, place: str, what: str, otherwise: str) -> float:
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message, as JSON where it can be: null, 7, ["a", "b"]."""
+    """Return a value for a message, as JSON if possible: null, 7, ["a", "b"]."""
     return printable(json.dumps(value, default=str, ensure_ascii=False)[:40])

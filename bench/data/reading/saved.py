@@ -22,7 +22,7 @@ def is_saved(folder: Path) -> bool:
 
 
 def has_splits(folder: Path) -> bool:
-    """Say if a folder is a saved DatasetDict, each of whose splits is a folder in it."""
+    """Say if a folder is a saved DatasetDict, with a folder per split."""
     return (folder / _SPLITS).is_file()
 
 

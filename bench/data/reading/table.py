@@ -51,11 +51,12 @@ class TableFile:
 
     @property
     def word(self) -> str:
-        """What a row is called: "line" if a person finds it by its number in an editor."""
+        """The name of a row: "line" if a person finds it by its number in an editor."""
         return "line" if self.format in LINES else "row"
 
     def records(self, choose: Choose = list, seen: Seen = None) -> Iterator[tuple[int, Record]]:
-        """Return (number, cells by column) for each row. ``word`` says what the number counts.
+        """Return (number, cells by column) for each row. ``word`` names the things that are
+        counted.
 
         Of Parquet files and saved folders only the columns that ``choose`` returns are read.
         ``seen`` gets every block of a file's (decompressed) content. Raises CorpusError, naming the

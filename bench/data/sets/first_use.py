@@ -1,6 +1,6 @@
-"""Files whose checksum nobody knew when their manifest was written.
+"""Files without a known checksum when their manifest was written.
 
-Their rows are counted. Where a fetch got such a file stands beside it, in ``NAME.from``: its
+Their rows are counted. A fetch writes the origin of such a file next to it, into ``NAME.from``: its
 address with the commit, and its sha256. The records of runs that train on it have both.
 """
 
@@ -47,14 +47,14 @@ def unexpected_corpus(path: Path, rows: int) -> str:
 
 
 def note_origin(path: Path, address: str) -> Path:
-    """Write beside a file where it comes from, and its sha256; return that note. Raises OSError."""
+    """Write a file's origin and sha256 next to it; return that note. Raises OSError."""
     note = path.with_name(path.name + NOTE)
     write_whole(note, f"{address}\n{file_sha256(path)}\n".encode())
     return note
 
 
 def read_origin(path: Path, sha256: str) -> str | None:
-    """Return where a file with this content comes from; None if nothing says so."""
+    """Return the origin of a file with this content; None if it is not known."""
     try:
         note = path.with_name(path.name + NOTE)
         address, noted = note.read_text(encoding="utf-8").splitlines()

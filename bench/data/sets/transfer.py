@@ -1,8 +1,8 @@
 """The reader of sets of texts with a class each, as SentEval's seven transfer sets are.
 
-The set's entry in the manifest says what the cells of a row are and which classes there are. As
-SentEval reads its own files: text is split on white space, and blank lines of CR and MPQA stay, as
-empty sentences with a label.
+The set's entry in the manifest names the cells of a row and the classes. Files are read as SentEval
+reads them: text is split on white space, and blank lines of CR and MPQA stay, as empty sentences
+with a label.
 """
 
 from __future__ import annotations

@@ -77,9 +77,10 @@ def find_model(
 ) -> Model:
     """Find the model that an argument means.
 
-    ``prompt`` is for all sentences, ``prompts`` for those of a task or suite, ``sides`` for queries
-    and documents. ``values`` are recipe values (``--set``) for a model that is built from a folder
-    or the hub. Raises BenchError if it is not a model, or for options that do not go with it.
+    ``prompt`` is for all sentences, ``prompts`` for the sentences of a task or suite, ``sides`` for
+    queries and documents. ``values`` are recipe values (``--set``) for a model that is built from a
+    folder or the hub. Raises BenchError if it is not a model, or for options that do not go with
+    it.
     """
     text = os.fspath(model) if isinstance(model, str | os.PathLike) else ""
     overrides = dict(values or {})
