@@ -26,6 +26,7 @@ from bench.base.errors import BenchError
 from bench.data.own.naming import parse_own_file
 from bench.data.sets import DataFolder
 from bench.score.suites.own import task_of_file
+from bench.score.suites.retrieval import score_rankings
 from bench.score.suites.task import TaskResult
 
 NAMES = {
@@ -143,6 +144,20 @@ def test_one_file_is_scored_as_a_folder(folder: Path, tmp_path: Path) -> None:
     assert result.predictions["documents"].shape == (25, 10)
     named = score(f"{tmp_path / 'asked.tsv'}:query,document,relevance")
     assert named.value == result.value
+
+
+def test_numbers_that_are_stored_in_few_bits_have_the_same_means() -> None:
+    found = np.arange(200) > 0
+    stored = {
+        "prediction": found.astype(np.float16),
+        "relevance": np.where(found, 1, 0)[:, None],
+        "ideal": np.ones(200, dtype=np.float16),
+        "recall": found.astype(np.float16),
+        "average_precision": found.astype(np.float16),
+    }
+    result = score_rankings(stored, "words")
+    assert result.value == pytest.approx(99.5, abs=1e-9)
+    assert [*result.detail["beside"].values()] == pytest.approx([99.5] * 3, abs=1e-9)
 
 
 QRELS = "query-id\tcorpus-id\tscore\n"
