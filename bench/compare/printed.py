@@ -215,7 +215,7 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     ]
     notes = _untested(rows, table)
     if table.suite == OWN_DATA:
-        notes.append("without a printed number: no paper has own files")
+        notes.append("without a printed number: no paper has scores on own files")
     elif missing:
         names = list_names(dict.fromkeys(missing), most=10)
         notes.append(f"without a printed number for this backbone and protocol: {names}")
