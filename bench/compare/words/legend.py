@@ -5,6 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
+from bench.base.text import list_names
+from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import (
     FOR_COMPARISON,
     FOR_SCALE,
@@ -14,6 +16,7 @@ from bench.compare.statistics.table import (
 )
 from bench.compare.words.finding import best_rows, verdict_of
 from bench.compare.words.names import baseline_name
+from bench.records.names import OWN_DATA
 
 MAY_BE_BEST = "may be the best"
 RIGHT = (
@@ -36,6 +39,8 @@ def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
 
     ``candidate``: how a form marks a row that may be the best.
     """
+    if table.suite == OWN_DATA:
+        yield f"{list_names(table.columns)}: {metric_words(table)}"
     if best_rows(table):
         yield f"{candidate}: {MAY_BE_BEST}"
     if any(verdict_of(row) == INCONCLUSIVE for row in table.rows):
