@@ -22,6 +22,7 @@ from bench.board.pages.links import (
     method_link,
     method_paper_url,
     minus,
+    outside_links,
     page_address,
     paper_url,
     run_link,
@@ -32,6 +33,8 @@ from bench.compare.forms.scores import difference_text, lines_below, spread_text
 from bench.compare.words.names import budget_words, setting_words
 
 TEMPLATES = Path(__file__).with_name("templates")
+CARD = "figures/matrix.png"
+"""The picture that a link's card shows, in a version."""
 ASSETS = ("board.css", "board.js")
 """Files in ``assets/`` of a version."""
 
@@ -85,6 +88,7 @@ def _environment() -> jinja2.Environment:
         "method_paper_url": method_paper_url,
         "paper_url": paper_url,
         "docs_link": docs_link,
+        "outside_links": outside_links,
         "page_address": page_address,
         "plural": plural,
         "slug": slug,
@@ -96,6 +100,7 @@ def _environment() -> jinja2.Environment:
         # text with the blanks that align it: its control characters were shown before
         # (bench.base.text.lines)
         "as_is": escape,
+        "card": CARD,
         "one_file": False,
     }
     return environment
