@@ -27,9 +27,11 @@ from bench.board.pages.links import (
     paper_url,
     run_link,
 )
+from bench.board.pages.words import explained
 from bench.board.repeat import NOT_REPEATABLE
 from bench.compare.formatting import metric_words, score
 from bench.compare.forms.scores import difference_text, lines_below, spread_text
+from bench.compare.words.glossary import TERMS
 from bench.compare.words.names import budget_words, setting_words
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -76,6 +78,7 @@ def _environment() -> jinja2.Environment:
         "metric": metric_words,
         "setting": setting_words,
         "html": html,
+        "explained": explained,
         "budget": budget_words,
     }
     environment.globals |= {
@@ -101,6 +104,7 @@ def _environment() -> jinja2.Environment:
         # (bench.base.text.lines)
         "as_is": escape,
         "card": CARD,
+        "terms": TERMS,
         "one_file": False,
     }
     return environment
