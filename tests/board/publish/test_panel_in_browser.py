@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 from board_page import column, current, shown_tables
+from browser import Visit
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.nightly  # each of them drives a browser
@@ -44,11 +45,13 @@ def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
         assert path.is_file(), path
 
 
-def test_all_of_it_works_by_keyboard(page: Page) -> None:
+def test_all_of_it_works_by_keyboard(seen: Visit) -> None:
+    page = seen.page
     page.keyboard.press("Tab")
     expect(page.locator(":focus")).to_have_text(
         "to the tables"
-    )  # the first stop leads past everything
+    )  # the first stop leads past everything, and unfolds what it leads to
+    page.keyboard.press("Enter")
     tab_to(page, "nav [data-key=suite] a[data-value=transfer]")
     page.keyboard.press("Enter")
     expect(page.locator("nav [data-key=suite] a[data-value=transfer]")).to_have_attribute(
