@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from made_runs import made_runs
@@ -113,6 +114,14 @@ def test_a_picture_has_the_colour_of_each_verdict(board: Board) -> None:
         drawn = matrix_pictures(replace(shown, groups=[one]))[LIGHT].decode()
         assert colour in drawn
         assert not any(other in drawn for key, other in words.items() if key != word)
+
+
+def test_a_foreign_name_leaves_the_picture_a_picture(board: Board) -> None:
+    shown = shown_matrix(board)
+    assert shown is not None
+    drawn = matrix_pictures(replace(shown, baseline="a\x00<b>$x$", columns=["", "\x1b[31m"]))
+    text = "".join(ElementTree.fromstring(drawn[LIGHT]).itertext())
+    assert "<b>$x$" in text and "\x1b" not in text
 
 
 def test_one_suite_needs_no_matrix(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bench.base.foreign_text import make_visible
 from bench.board.figures.sheet import STYLE, UNDATED
 from bench.board.pages.engine import CARD
 from bench.board.pages.matrix import ShownCell, ShownMatrix, ShownRow
@@ -153,11 +154,14 @@ def _draw_cell(
     _write(axes, middle, top + LOWER, cell.word or stands, ink, "center")
 
 
-def _write(axes: Axes, x: float, y: float, text: str, ink: str, side: str = "left") -> None:
-    axes.text(x, y, text, color=ink, size=SIZE, ha=side, va="center_baseline")
-
-
 def _write_name(axes: Axes, x: float, y: float, text: str, ink: str, side: str = "left") -> None:
     """Write a name, in smaller letters if it is a long one."""
-    size = SIZE * min(1.0, LONG_NAME / len(text))
-    axes.text(x, y, text, color=ink, size=size, ha=side, va="center_baseline")
+    size = SIZE * min(1.0, LONG_NAME / max(1, len(text)))
+    _write(axes, x, y, text, ink, side, size)
+
+
+def _write(
+    axes: Axes, x: float, y: float, text: str, ink: str, side: str = "left", size: float = SIZE
+) -> None:
+    """Write a text; an SVG cannot hold the control characters of a foreign name."""
+    axes.text(x, y, make_visible(text), color=ink, size=size, ha=side, va="center_baseline")
