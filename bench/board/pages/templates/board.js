@@ -47,10 +47,19 @@
   // On paper everything is unfolded.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
 
+  // The place that the address names; none for a malformed one, such as "#%".
+  function anchored() {
+    try {
+      return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      return null;
+    }
+  }
+
   // An address inside what is folded unfolds it.
   const unfold = () => {
-    const target = location.hash.length > 1 && !location.hash.includes("=") && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    for (let one = target || null; one; one = one.parentElement) if (one.matches("details")) one.open = true;
+    const target = location.hash.includes("=") ? null : anchored();
+    for (let one = target; one; one = one.parentElement) if (one.matches("details")) one.open = true;
     if (target) target.scrollIntoView({ block: "nearest" });
   };
   addEventListener("hashchange", unfold);
