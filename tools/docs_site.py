@@ -3,7 +3,7 @@ the boards.
 
 Links in docs/ work on the code host. On the site, pages outside docs/ and linked files are copied
 to ``repository/``, and ``leaderboards/`` next to it, so that the folder is whole on a disk and on
-GitHub Pages.
+GitHub Pages. A board's links to Markdown lead to its page on the site.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ PAGES = (
 TAB = re.compile(r"^<!-- tab: ([^\n]*?) -->\n(```.*?^```\n)", flags=re.M | re.S)
 # a link with the file's name as its text
 NAMED = re.compile(r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)")
+HREF = re.compile(r'(?<=href=")(?!\w+:|#|/)([^"#]*\.md)((?:#[^"]*)?)(?=")')
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")
 
 
@@ -78,9 +79,45 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 add(path, _place(path))
     for file in sorted((ROOT / "leaderboards").rglob("*")):
         path = file.relative_to(ROOT).as_posix()
-        if file.is_file() and file.suffix != ".md" and "/preview/" not in path:
+        if not file.is_file() or file.suffix == ".md" or "/preview/" in path:
+            continue
+        targets = _markdown_links(file, path) if file.suffix == ".html" else []
+        for target in targets:
+            if _place(target).startswith("repository/"):
+                add(target, _place(target))
+        if targets:
+            files.append(File.generated(config, path, content=_with_site_links(file, path)))
+        else:
             add(path, path)
     return files
+
+
+def _markdown_links(board: Path, path: str) -> list[str]:
+    """Return the Markdown files of the repository that a page of a board links to."""
+    links = HREF.findall(board.read_text(encoding="utf-8"))
+    return [_target(path, target) for target, _ in links]
+
+
+def _target(path: str, link: str) -> str:
+    """Return the file of the repository that a page of a board links to; of a version's plan the
+    one that it is a copy of, whose links hold."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
+    return re.sub(r"^leaderboards/(v\d+)/plan\.md$", r"leaderboards/plans/\1.md", target)
+
+
+def _with_site_links(board: Path, path: str) -> str:
+    """Return a page of a board whose links to Markdown lead to pages of the site, and those to the
+    repository's README to the repository, if its address is known."""
+
+    def moved(link: re.Match[str]) -> str:
+        target = _target(path, link[1])
+        if target == "README.md" and repository_address():
+            return repository_address()
+        place = re.sub(r"(^|/)README\.md$", r"\1index.md", _place(target))
+        page = place.removesuffix(".md").removesuffix(".html") + ".html"
+        return posixpath.relpath(page, posixpath.dirname(path)) + link[2]
+
+    return HREF.sub(moved, board.read_text(encoding="utf-8"))
 
 
 def _path(page: str, target: str) -> str:

@@ -91,7 +91,8 @@ SHOWN = 20
 @click.option(
     "--docs",
     metavar="URL",
-    help="The address of the documentation, which pages link to: a folder, or its README.md.",
+    help="The address of the documentation, which pages link to: a folder, or its README.md.  "
+    "[default: docs/ beside OUT, in a clone]",
 )
 @leave_out_option
 @data_option

@@ -23,6 +23,8 @@ def seen(chromium: Browser, site: Path) -> Iterator[Visit]:
 
 @pytest.fixture
 def page(seen: Visit) -> Page:
+    """Return the page with its tables unfolded."""
+    seen.page.locator(".all-tables > summary").click()
     return seen.page
 
 

@@ -15,12 +15,7 @@ from bench.board.pages.claims import claims_grids
 from bench.board.pages.engine import render_template
 from bench.board.pages.gain_sizes import gain_sizes_grid
 from bench.board.pages.intervals import drawn_rows
-from bench.board.pages.matrix import (
-    baseline_scores,
-    column_names,
-    matrix_groups,
-    open_cells,
-)
+from bench.board.pages.matrix import open_cells, shown_matrix
 from bench.board.pages.new_row import plan_to_copy
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
@@ -59,7 +54,6 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
     tables = [shown.table for shown in board.tables]
     main = main_table(tables)
     anchors = row_anchors(board)
-    matrix = board.matrix
     return render_template(
         "board.html",
         board=board,
@@ -85,11 +79,8 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         number_texts=texts_of_numbers,
         legend_items=legend_items,
         anchors=anchors,
-        matrix=matrix,
-        matrix_columns=column_names(matrix) if matrix else [],
-        matrix_groups=matrix_groups(matrix, anchors) if matrix else [],
-        baseline_scores=baseline_scores(matrix) if matrix else [],
-        open_cells=open_cells(board, matrix, anchors) if matrix else [],
+        matrix=shown_matrix(board),
+        open_cells=open_cells(board, anchors),
         plain_text=plain_text,
         citations={paper.name: paper.citation for paper in papers().values()},
         versus=versus,

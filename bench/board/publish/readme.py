@@ -20,7 +20,7 @@ from bench.board.figures import Figure
 from bench.board.pages.claims import claims_grids
 from bench.board.pages.engine import TEMPLATES
 from bench.board.pages.gain_sizes import gain_sizes_grid
-from bench.board.pages.matrix import matrix_grid
+from bench.board.pages.matrix import ShownMatrix, matrix_grid, shown_matrix
 from bench.board.pages.small_grids import changes_grid
 from bench.board.publish.versions import Version
 from bench.compare.forms.scores import score_grid
@@ -71,15 +71,17 @@ def table_grid(board: Board, table: Table) -> Grid:
     return laid_out
 
 
-def versions_readme(**values: Any) -> str:
-    """Write the README of all versions."""
-    return _templates().get_template("versions.md").render(**values)
+def versions_readme(matrix: ShownMatrix | None, **values: Any) -> str:
+    """Write the README of all versions, with the matrix of the newest one."""
+    laid_out = None if matrix is None else matrix_grid(matrix)
+    return _templates().get_template("versions.md").render(matrix=laid_out, **values)
 
 
 def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
     """Write the README of a version: all of it. It links only to the main page, because code hosts
     show HTML as source."""
     template = _templates().get_template("version.md")
+    matrix = shown_matrix(board)
     return template.render(
         board=board,
         preview=PREVIEW,
@@ -87,7 +89,7 @@ def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
         main=main_table([shown.table for shown in board.tables]),
         figures=figures,
         changes=changes_grid(board),
-        matrix=matrix_grid(board.matrix) if board.matrix else None,
+        matrix=None if matrix is None else matrix_grid(matrix),
         claims=claims_grids(board),
         gain_sizes=gain_sizes_grid(board),
         printed=[(paper, number, papers()[paper].citation) for paper, number in tables()],

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+import msgspec
+
 from bench.base.grid import csv_lines
 from bench.base.text import slug
 from bench.board.addresses import method_page, run_file, search_file
@@ -15,6 +17,8 @@ from bench.board.board import Board
 from bench.board.figures import Figure
 from bench.board.pages.board import render_board
 from bench.board.pages.engine import ASSETS, TEMPLATES
+from bench.board.pages.matrix import shown_matrix
+from bench.board.pages.matrix_picture import matrix_pictures
 from bench.board.pages.method_page import render_method
 from bench.board.pages.run_page import render_run
 from bench.board.publish.readme import version_readme
@@ -38,6 +42,8 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
     for figure in figures:
         texts[f"figures/{figure.name}.svg"] = figure.svg
         texts[f"figures/{figure.name}.csv"] = figure.csv
+    shown = shown_matrix(board)
+    drawn = matrix_pictures(shown) if shown else {}
     texts["README.md"] = version_readme(board, figures)
     texts["index.html"] = render_board(board, figures)
     for run in board.paged:
@@ -45,6 +51,8 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
     for method in board.methods:
         texts[method_page(method)] = render_method(board, method)
     files = {path: text.encode() for path, text in texts.items()}
+    for name, picture in drawn.items():
+        files[name] = picture
     for name in ASSETS:
         files[f"assets/{name}"] = (TEMPLATES / name).read_bytes()
     for search in board.searches:
@@ -88,6 +96,7 @@ def board_json(board: Board) -> str:
         "made": board.made,
         "changes": changes,
         **{name: address for name, address in addresses.items() if address},
+        "matrix": msgspec.to_builtins(shown_matrix(board)),
     }
     return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
 

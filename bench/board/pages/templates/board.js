@@ -1,5 +1,5 @@
 "use strict";
-// Copy buttons on every page. On the main page: choices, sorting, search, rows side by side, and the panel of a number. What is chosen
+// Copy buttons on every page. On the main page: choices, sorting, search, and the panel of a number. What is chosen
 // stands in the address after "#", so that every view can be linked and the back button works. Without this script every table is
 // there, and every number links to its run.
 (() => {
@@ -47,10 +47,19 @@
   // On paper everything is unfolded.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
 
+  // The place that the address names; none for a malformed one, such as "#%".
+  function anchored() {
+    try {
+      return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      return null;
+    }
+  }
+
   // An address inside what is folded unfolds it.
   const unfold = () => {
-    const target = location.hash.length > 1 && !location.hash.includes("=") && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    for (let one = target || null; one; one = one.parentElement) if (one.matches("details")) one.open = true;
+    const target = location.hash.includes("=") ? null : anchored();
+    for (let one = target; one; one = one.parentElement) if (one.matches("details")) one.open = true;
     if (target) target.scrollIntoView({ block: "nearest" });
   };
   addEventListener("hashchange", unfold);
@@ -83,7 +92,7 @@
 
   const TABLE = ["setting", "backbone", "suite"]; // choices of tables
   const ROW = ["family", "trains"]; // choices of rows
-  const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), text: "all", family: "", trains: "", q: "", sort: "", compare: "", cell: "" };
+  const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), text: "all", family: "", trains: "", q: "", sort: "", cell: "" };
   const lists = Object.fromEntries([...document.querySelectorAll("[data-key]")].map((list) => [list.dataset.key, list]));
   let state = { ...defaults };
   const address = (next) => "#" + new URLSearchParams(Object.entries(next).filter(([key, value]) => key === "suite" || value !== defaults[key]));
@@ -110,7 +119,7 @@
 
   // Where no table has all that is chosen, the other choices follow the new one.
   function chosen(key, value) {
-    const next = { ...state, [key]: value, cell: "", compare: TABLE.includes(key) ? "" : state.compare };
+    const next = { ...state, [key]: value, cell: "" };
     if (!TABLE.includes(key) || value === "all" || tables.some((table) => fits(table, next))) return next;
     const agreeing = (table) => TABLE.filter((other) => next[other] === "all" || next[other] === table[other]).length;
     const best = tables.filter((table) => table[key] === value).sort((a, b) => agreeing(b) - agreeing(a))[0];
@@ -147,7 +156,6 @@
     Object.keys(lists).forEach(offer);
     const search = document.getElementById("search");
     if (search !== document.activeElement) search.value = state.q;
-    sideBySide();
     panel();
   }
 
@@ -224,10 +232,10 @@
     return cell ? { ...cell, of, task, name: one.name, variant: one.variant, text: textOf(cellAt(table, one, task)) } : null;
   }
 
-  function difference(cell, base, isBaseline) {
+  function difference(cell, base) {
     if (!cell || !base) return "";
     const digits = cell.decimals, by = signed(numberIn(cell.text) - numberIn(base.text), digits);
-    if (!cell.against?.verdict || !isBaseline) return `${by}; not tested`;
+    if (!cell.against?.verdict) return `${by}; not tested`;
     const { verdict, difference: value, ci_low: low, ci_high: high, ci_level: level, p } = cell.against;
     return `${verdict}, ${signed(value, digits)} [${signed(low, digits)}, ${signed(high, digits)}] (${Number((100 * level).toPrecision(3))} % CI); p ${p < 0.001 ? "below 0.001" : Number(p.toPrecision(2))}`;
   }
@@ -268,7 +276,7 @@
     if (cell.values.length > 1) fact("seeds", cell.values.map((value) => fixed(value, d)).join(", "));
     if (cell.spread) fact("interval", `${fixed(cell.spread.low, d)} to ${fixed(cell.spread.high, d)}; ${100 * cell.spread.level} % interval over ${cell.spread.covers}`);
     if (base === one) fact("baseline", "this row: the others are compared with it");
-    if (other) fact(table.versus || `vs ${base.name}`, difference(cell, other, true));
+    if (other) fact(table.versus || `vs ${base.name}`, difference(cell, other));
     if (cell.printed) fact("published", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
     fact("protocol", cell.of.protocol);
@@ -319,46 +327,6 @@
 
   document.addEventListener("keydown", (event) => event.key === "Escape" && open && leave());
   document.addEventListener("pointerdown", (event) => open && !open.box.contains(event.target) && !event.target.closest("td > a") && leave());
-
-  // --- rows side by side: ticked in a table; differences are those from the row that was ticked first ---
-
-  function tick(table, { run }) {
-    const [anchor, ...runs] = state.compare.split("/"), before = anchor === table.anchor ? runs : [];
-    const next = before.includes(run) ? before.filter((other) => other !== run) : [...before, run];
-    go({ ...state, cell: "", compare: next.length ? [table.anchor, ...next].join("/") : "" });
-  }
-
-  function sideBySide() {
-    const [anchor, ...runs] = state.compare.split("/"), table = tables.find((one) => one.anchor === anchor), place = document.querySelector(".compare");
-    const rows = runs.map((run) => table?.rows.find((one) => one.run === run)).filter(Boolean);
-    for (const one of tables.flatMap((other) => other.rows)) if (one.tick) one.tick.checked = rows.includes(one);
-    place.hidden = rows.length < 2 || table.section.hidden;
-    if (place.hidden) return place.replaceChildren();
-    const [base, ...others] = rows, isBaseline = base === baseOf(table), title = (one) => [one.name, one.variant].filter(Boolean).join(" ");
-    const line = (name, values) => make("tr", {}, make("th", { scope: "row" }, name), values.map((value) => make("td", {}, value)));
-    const tasks = table.heads.filter((head) => head.dataset.task).map((head) => head.dataset.task).map((task) => {
-      const cells = rows.map((one) => cellOf(table, one, task)), there = cells.filter(Boolean);
-      return line(task, [...cells.map((cell) => cell?.text ?? ""), ...cells.slice(1).map((cell) => difference(cell, cells[0], isBaseline)), there.length ? strip(there) : ""]);
-    });
-    const costs = table.heads.filter((head) => head.matches(".cost")).map((head) => line(head.dataset.sort, rows.map((one) => one.row.cells[head.cellIndex].textContent)));
-    const recipes = rows.map((one) => data.rows[one.run].recipe), keys = [...new Set(recipes.flatMap(Object.keys))].sort();
-    const differing = keys.filter((key) => new Set(recipes.map((recipe) => recipe[key] ?? "")).size > 1).map((key) => line(key, recipes.map((recipe) => recipe[key] ?? "")));
-    const grid = (label, heads, lines) => make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-      make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, lines)));
-    place.replaceChildren(make("h2", {}, rows.map(title).join(" and ")),
-      make("p", { class: "legend" }, isBaseline ? `Differences from ${title(base)} are tested on the column that ranks.` : `Differences from ${title(base)} were not tested: it is not the baseline of this table.`),
-      grid("scores side by side", ["task", ...rows.map(title), ...others.map((one) => `${title(one)} vs ${title(base)}`), "seeds and intervals"], tasks),
-      make("h3", {}, "Cost and recipe, where they differ"), grid("cost and recipe side by side", ["", ...rows.map(title)], [...costs, ...differing]),
-      make("h3", {}, "Repeat"), ...rows.flatMap(again));
-  }
-
-  for (const table of tables.filter((other) => other.rows.length > 1)) {
-    for (const one of table.rows) {
-      one.tick = make("input", { type: "checkbox", "aria-label": `compare ${[one.name, one.variant].filter(Boolean).join(" ")}`, title: "compare" });
-      one.tick.addEventListener("change", () => tick(table, one));
-      one.row.cells[0].prepend(one.tick);
-    }
-  }
 
   function arrive() {
     state = read();
