@@ -12,12 +12,9 @@ from bench.board.pages.engine import TEMPLATES, render_template
 from bench.board.pages.intervals import Interval, Scale, draw_intervals
 from bench.board.pages.run_page import sentences
 from bench.board.publish.readme import versions_readme
-from bench.board.publish.versions import Version
+from bench.board.publish.versions import ERRATA, Version
 from bench.compare.formatting import with_interval
 from bench.compare.words.finding import BASELINE
-
-ERRATA = "ERRATA.md"
-"""Mistakes found in published versions, written by hand next to them."""
 
 
 def index_files(versions: Sequence[Version]) -> dict[str, bytes]:

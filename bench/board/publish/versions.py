@@ -27,6 +27,9 @@ from bench.records.run import Run
 from bench.records.store import RunsFolder
 
 RUNS = "runs"
+ERRATA = "ERRATA.md"
+"""Mistakes found in published versions, and commits of those that have left the tree: written by
+hand next to the versions."""
 """The folder of a version's runs."""
 PLAN = "plan.md"
 """The plan in a version: the question of the comparison, written before the runs."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from bench.base import devices
 from bench.base.errors import BenchError
-from bench.board.publish.versions import version_folders
+from bench.base.reading import SETTINGS_BYTES, is_plain_file, read_plain_file
+from bench.board.publish.versions import ERRATA, version_folders
 from bench.board.verify import More, check_manifest, fetch_predictions, runs_below, verify_run
 from bench.board.verify.findings import RunReport
 from bench.board.verify.reencode import encode_again
@@ -21,13 +23,15 @@ from bench.records import RunsFolder
 PUBLISHED = Path("leaderboards")
 OF_VERSIONS = (MANIFEST, TABLES)
 """Names of reports on versions; the others are on runs."""
+CHECKOUT = re.compile(r"^\| (v[0-9]+) \| `(git worktree add \S+ ([0-9a-f]+))` \|", re.M)
+"""A line of the errata about a version that has left the tree: version, command and commit."""
 
 
 def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
     """Yield the folder of each place: of a run, of runs, or of a published version; without a
     place, the runs folder.
 
-    Raises UnknownName for anything else.
+    Raises UnknownName for anything else, BenchError for a version that has left the tree.
     """
     for place in places or (str(store.path),):
         if not places or Path(place).is_dir():
@@ -35,7 +39,23 @@ def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
         elif (PUBLISHED / place).is_dir():
             yield PUBLISHED / place
         else:
+            check_in_tree(Path(place))
             yield from (file.parent for file in store.record_files(place))
+
+
+def check_in_tree(version: Path) -> None:
+    """Raise BenchError for a version that has left the tree: the errata name its commit."""
+    for folder in (version.parent, PUBLISHED):
+        errata = folder / ERRATA
+        if not is_plain_file(errata):
+            continue
+        text = read_plain_file(errata, SETTINGS_BYTES).decode(errors="replace")
+        for name, command, commit in CHECKOUT.findall(text):
+            if name == version.name:
+                raise BenchError(
+                    f"{folder / name} is no longer in the tree; commit {commit} has it",
+                    f"{command}, and there: bench verify leaderboards/{name}",
+                )
 
 
 def verify_folders(
