@@ -171,7 +171,7 @@ class SimCSE(TorchMethod):
         if recipe.fixed_dropout and recipe.edit:
             raise BenchError(
                 "fixed_dropout is about two views of the same words, and edit makes other words",
-                "--set dropout=0.0 leaves the edit alone",
+                "--set dropout=0.0 keeps only the edit",
             )
         if recipe.eh and not recipe.hard_negatives:
             raise BenchError(

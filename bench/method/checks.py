@@ -59,7 +59,7 @@ def check_noise(
         if recipe.get("adapter") is not None:
             # measured on random decoders: cosine 0.997 at lora_dropout=0.05, 0.979 at 0.3
             why += "; that of an adapter hardly does, and at first not at all"
-            hint = "--set dropout=0.1 (or --set dropout=0, to train with lora_dropout alone)"
+            hint = "--set dropout=0.1 (or --set dropout=0, to train with only lora_dropout)"
         raise BenchError(f"the dropout of {backbone} is 0, and {cls.name} needs some: {why}", hint)
 
 
