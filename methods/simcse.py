@@ -166,12 +166,13 @@ class SimCSE(TorchMethod):
         for key in ("fixed_dropout", "edit"):
             if recipe[key] and setting == "supervised":
                 raise BenchError(
-                    f"{key} is about two views of one sentence", "--setting unsupervised"
+                    f"{key} is about two views of one sentence",
+                    f"leave {key} out, or train on sentences, --setting unsupervised",
                 )
         if recipe.fixed_dropout and recipe.edit:
             raise BenchError(
                 "fixed_dropout is about two views of the same words, and edit makes other words",
-                "--set dropout=0.0 keeps only the edit",
+                "--set fixed_dropout=false --set dropout=0.0 keeps only the edit",
             )
         if recipe.eh and not recipe.hard_negatives:
             raise BenchError(

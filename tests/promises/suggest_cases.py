@@ -11,6 +11,7 @@ ON = "--corpus corpus.txt --suite pairs.tsv"
 TINY = f"--backbone tiny {ON}"
 LAST = "--dry-run --set select_on=last"
 SHORT = "--runs new-runs --budget 2steps"
+GRADED = "--setting supervised --corpus triplets.csv --suite pairs.tsv"
 TRIPLETS = "--backbone tiny --corpus triplets.csv --suite pairs.tsv"
 SEARCH = "--backbone tiny --corpus corpus.txt --dry-run"
 LONG = "many words of a long prompt " * 12
@@ -21,7 +22,7 @@ CASES = (
     f"run consert --set rate1=2 {TINY} {LAST}",
     f"run consert --set classifier=true {TINY} {LAST}",
     f"run dclr {TINY} {LAST}",
-    f"run prompteol --set template=nothing --backbone llama {ON} {LAST}",
+    f"run prompteol --set template=nothing --backbone llama {GRADED} {LAST}",
     f"run flow --set levels=99 --set select_on=last {TINY} {SHORT}",
     f"run infersent --set vectors=nothing.txt {TINY} {LAST}",
     f"run mirror-bert --set drophead=2 {TINY} {LAST}",
@@ -29,7 +30,7 @@ CASES = (
     f"run pcl --set share=2 {TINY} {LAST}",
     f"run promcse --set gradient_checkpointing=true {TINY} {LAST}",
     f"run matryoshka --set matryoshka=many {TINY} {LAST}",
-    f"run prompteol --set demonstration=one --backbone llama {ON} {LAST}",
+    f"run prompteol --set demonstration=one --backbone llama {GRADED} {LAST}",
     f"run simcse --set edit_share=2 {TINY} {LAST}",
     f"run simcse --set eh=true --set hard_negatives=false {TRIPLETS} --setting supervised {LAST}",
     f"run tsdae --set deletion=2 {TINY} {LAST}",
@@ -57,7 +58,7 @@ CASES = (
     "evaluate tiny --suite pairs.tsv --dimensions many",
     "evaluate tiny --suite pairs.tsv --dimensions 999",
     "compare --runs kept --paper promcse:1",
-    "compare --runs kept --format csv --items",
+    "compare --runs kept $A $B --format csv --items",
     "compare --runs kept --strict",
     "runs --runs kept --free",
     "export --runs kept $A --to new --unmerged",
@@ -65,7 +66,7 @@ CASES = (
     "publish --runs kept --out boards --submissions nowhere",
     "publish --runs kept --out boards --main-budget 9steps",
     "methods --all",
-    "papers --kind nothing",
+    "papers --kind average",
     "doctor --fetch",
     f"run contrastive-prompting --backbone llama --set steered_layer=0 --dry-run {ON}",
     f"run pretrained --set padding=left --set pooling=cls --dry-run {TINY}",
@@ -122,8 +123,8 @@ CASES = (
 )
 """Commands that end with an error and a suggestion."""
 
-NOT_TRIED = frozenset[str]()
-"""Suggested commands that would work elsewhere."""
+NOT_TRIED = ("--dimensions 64,128",)
+"""Ends of suggested commands that work with other models: tiny has 32 dimensions."""
 
 NEEDS = {
     "a folder of weights that is out of the ordinary": (

@@ -19,12 +19,18 @@ RUNNABLE = re.compile(r"\bbench [a-z]|(?<![\w-])--[a-z]")
 """What a suggestion has if it names a command of bench or an option."""
 PROSE = {
     *("lists", "creates", "writes", "makes", "gives", "shows", "then", "and", "or", "prints"),
-    *("fetches", "scores", "computes", "leaves", "names", "with", "has", "says", "as"),
+    *("fetches", "scores", "computes", "leaves", "names", "with", "has", "says", "as", "trains"),
 }
 """What follows the words of a command in a sentence."""
-PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\bN\b|\bA,B\b|\.\.\.|=$|cuda|mps")
+PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\bN\b|\bA,B\b|\.\.\.|=(?=\s|$)|cuda|mps")
 """What a reader fills in, and devices that are not everywhere."""
-REMOVES = ("leave ", "omit ", "without ")
+OPTION = re.compile(r"""(?<![\w-])(--[a-z-]+)(?:[ =]([^\s'"()-](?:'[^']*'|"[^"]*"|[^\s'"()])*))?""")
+"""An option with its value, which may have a part in quotation marks."""
+FLAGS = {
+    *("--dry-run", "--fresh", "--unmerged", "--strict", "--check", "--all", "--allow-pickle"),
+    *("--items", "--offline", "--json", "--remarks", "--fetch", "--yes", "--free"),
+}
+"""Options without a value."""
 
 
 @dataclass(frozen=True)
@@ -108,41 +114,67 @@ class Suggested:
 def suggested(words: Sequence[str], printed: str) -> Iterator[Suggested]:
     """Yield the commands that a suggestion means: whole ones, and the failed one with the options
     that it names put in, or taken out."""
-    for clause in re.split(r";|:(?=\s)|\bor\b|\bthen\b|,(?=\s)", printed):
-        text = clause.strip(" ,.()")
-        command = re.search(r"\bbench ([a-z-].*)", text)
-        if command:
-            named = _before_prose(_split(command[1]))
-            yield Suggested(tuple(named), not PLACEHOLDER.search(" ".join(named)))
-            continue
-        options = re.findall(r"(?<![\w-])(--[a-z-]+)(?:[ =]('[^']*'|\"[^\"]*\"|[^\s()]+))?", text)
-        if not options:
-            continue
+    same = re.search(r" \(with the same (.*)\)$", printed)
+    text = printed[: same.start()] if same else printed
+    for left_out in re.findall(r"\b(?:leave|omit) (.*?) out\b", text):
         changed = list(words)
-        for option, value in options:
+        for option, value in OPTION.findall(left_out):
             changed = without(changed, option, value)
-            if not text.startswith(REMOVES):
-                changed += [option, *([value.strip("'\"")] if value else [])]
-        yield Suggested(tuple(changed), not PLACEHOLDER.search(text))
+        if changed != list(words):
+            yield Suggested(tuple(changed), True)
+    text = re.sub(r"\b(?:leave|omit|without|outside)\b.*?(?:\bout\b|:|$)", "", text)
+    for clause in split_outside_quotes(text):
+        command = re.search(r"\bbench ([a-z-].*)", clause)
+        if command:
+            named = _before_prose(_split(command[1].strip(" ,()")))
+            for option in re.findall(r"--\w+", same[1] if same else ""):
+                named += [option, words[list(words).index(option) + 1]]
+            yield Suggested(tuple(named), not PLACEHOLDER.search(command[1]))
+        elif OPTION.search(clause):
+            yield _with_options(words, clause)
+
+
+def _with_options(words: Sequence[str], clause: str) -> Suggested:
+    """Return the failed command with the options of a clause in the place of its own."""
+    changed, is_whole = list(words), not PLACEHOLDER.search(clause)
+    options = OPTION.findall(clause)
+    for option, value in options:
+        changed = without(changed, option, value)
+    for option, value in options:
+        changed.append(option)
+        if option in FLAGS:
+            continue
+        is_whole = is_whole and value != ""
+        changed += _split(value.rstrip(",."))
+    return Suggested(tuple(changed), is_whole)
+
+
+def split_outside_quotes(text: str) -> list[str]:
+    """Split a suggestion where another one begins: at semicolons, colons, commas and "or"."""
+    between = r";|:(?=\s)|\bor\b|\bthen\b|,(?=\s)"
+    parts = [""]
+    for piece in re.split(rf"""('[^']*'|"[^"]*"|{between})""", text):
+        if re.fullmatch(between, piece):
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return parts
 
 
 def without(words: Sequence[str], option: str, value: str = "") -> list[str]:
-    """Return a command without an option; of --set without the value of the same key."""
+    """Return a command without an option; of --set without the value of the same key, if that is
+    named."""
     kept: list[str] = []
     rest = iter(words)
-    key = value.partition("=")[0].strip("'\"")
+    key = value.partition("=")[0]
     for word in rest:
         if word != option:
             kept.append(word)
             continue
-        given = next(rest, "") if value or option not in FLAGS else ""
-        if option in ("--set", "--space") and given.partition("=")[0] != key:
+        given = "" if option in FLAGS else next(rest, "")
+        if option in ("--set", "--space") and key and given.partition("=")[0] != key:
             kept += [word, given]
     return kept
-
-
-FLAGS = {"--dry-run", "--fresh", "--unmerged", "--strict", "--check", "--all", "--allow-pickle"}
-"""Options without a value that a suggestion takes out, or puts in."""
 
 
 def _split(text: str) -> list[str]:
