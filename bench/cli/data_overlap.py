@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.base.errors import BenchError, DataMissing
 from bench.base.files import write_or_fail
 from bench.base.printing import print_grid
 from bench.base.text import plural
@@ -77,10 +77,7 @@ def overlap(
             f"--matches {matches}: unknown format '{matches.suffix}'",
             f"--matches {matches.with_suffix('.jsonl')}",
         )
-    try:
-        tasks = _scored_sentences(folder, split_names(suites))
-    except UnknownName as unknown:  # suites of plugin files are not looked for
-        raise BenchError(unknown.message, "bench suites") from None
+    tasks = _scored_sentences(folder, split_names(suites))
     found: list[Match] = []
     reporter = RunReporter()
     reporter.phase("rows", len(opened))

@@ -17,6 +17,8 @@ SEARCH = "--backbone tiny --corpus corpus.txt --dry-run"
 LONG = "many words of a long prompt " * 12
 
 CASES = (
+    "runs nobody",
+    f"run simcse --set edit=deletion {TRIPLETS} --setting supervised {LAST}",
     f"run promcse --set prompt=input-layer --set mlm=true {TINY} {LAST}",
     f"run conpvp --set prompt_length=0 {TINY} {LAST}",
     f"run consert --set rate1=2 {TINY} {LAST}",

@@ -16,7 +16,7 @@ import pytest
 from in_a_row import End, in_a_row
 from made import sentences, tiny_encoder
 from suggest_cases import CASES, NOT_HERE, NOT_TRIED
-from suggested import Suggested, Template, suggested, templates
+from suggested import Suggested, Template, suggested, templates, without
 from test_mistakes_of_commands import MISTAKES
 from wrong_files import write_wrong_files
 
@@ -113,7 +113,7 @@ def test_commands_and_options_that_errors_suggest_work(place: Path, ends: list[E
     write, the help must know each option."""
     tried: dict[tuple[str, ...], Suggested] = {}
     for end in ends:
-        for one in suggested(end.words, hint(end)):
+        for one in suggested(known_words(end), hint(end)):
             tried[one.words] = one
     assert len(tried) > 150
     helped = {one: verb_of(words) for words, one in tried.items()}
@@ -147,6 +147,12 @@ def verb_of(words: Any) -> tuple[str, ...]:
     if words[0].startswith("-"):
         return ()
     return tuple(words[: 2 if words[0] == "data" and len(words) > 1 else 1])
+
+
+def known_words(end: End) -> list[str]:
+    """Return a command without the option that it does not have."""
+    unknown = re.search(r"unknown option '(--[a-z-]+)'", end.err)
+    return without(end.words, unknown[1]) if unknown else list(end.words)
 
 
 def knows(shown: End, option: str) -> bool:
