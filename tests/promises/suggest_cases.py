@@ -126,7 +126,7 @@ CASES = (
 """Commands that end with an error and a suggestion."""
 
 NOT_TRIED = ("--dimensions 64,128",)
-"""Ends of suggested commands that work with other models: tiny has 32 dimensions."""
+"""Parts of suggested commands that work with other models: tiny has 32 dimensions."""
 
 NEEDS = {
     "a folder of weights that is out of the ordinary": (
@@ -186,6 +186,7 @@ NEEDS = {
         ("bench/method/encoder_values.py", "leave it out; --chunk N holds the activations"),
     ),
     "a run of a method that is not here": (
+        ("bench/method/plugins.py", "--plugin {}"),
         ("bench/method/plugins.py", "in Python, plugins=[the class]; or write it"),
         ("bench/method/plugins.py", "install it, or --plugin FILE"),
     ),

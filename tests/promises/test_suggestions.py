@@ -101,8 +101,8 @@ def test_each_suggestion_of_the_source_has_a_case(ends: list[End]) -> None:
     printed = {" ".join(hint(end).split()) for end in ends}
     every = templates(SOURCE / "bench") | templates(SOURCE / "methods")
     assert len(every) > 200
-    without = [one for one in every if not any(one.fits(text) for text in printed)]
-    listed = {one: is_listed(one) for one in without}
+    missing = [one for one in every if not any(one.fits(text) for text in printed)]
+    listed = {one: is_listed(one) for one in missing}
     assert [one for one, place in listed.items() if place is None] == []
     assert [one for one in NOT_HERE if one not in listed.values()] == [], "these have a case now"
 
