@@ -154,7 +154,7 @@ def split_outside_quotes(text: str) -> list[str]:
     between = r";|:(?=\s)|\bor\b|\bthen\b|,(?=\s)"
     parts = [""]
     for piece in re.split(rf"""('[^']*'|"[^"]*"|{between})""", text):
-        if re.fullmatch(between, piece):
+        if piece in (";", ":", ",", "or", "then"):
             parts.append("")
         else:
             parts[-1] += piece
@@ -172,7 +172,7 @@ def without(words: Sequence[str], option: str, value: str = "") -> list[str]:
             kept.append(word)
             continue
         given = "" if option in FLAGS else next(rest, "")
-        if option in ("--set", "--space") and key and given.partition("=")[0] != key:
+        if option == "--set" and key and given.partition("=")[0] != key:
             kept += [word, given]
     return kept
 

@@ -168,6 +168,6 @@ def runnable(words: tuple[str, ...]) -> list[str]:
         elsewhere = words[:2] == ("data", "fetch") or "--fetch" in words or "--free" in words
         return [] if elsewhere or "leaderboards/v4" in words else list(words)
     if words[0] in PLANS:
-        prints = "commands" in words or "--dry-run" in words
-        return [*words, *([] if prints else ["--dry-run"])]
+        planned = [word for word in words if word != "--dry-run"]
+        return planned if "commands" in words else [*planned, "--dry-run"]
     return []
