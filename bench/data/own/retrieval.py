@@ -208,7 +208,7 @@ def _read_texts(file: Path) -> Iterator[Text]:
         if one in seen:
             raise DataDamaged(
                 f"{row.place} has the id '{one[:40]}', as a row before it has",
-                "give each row an id of its own",
+                "give each row a different id",
             )
         seen.add(one)
         title = row.cells.get(TITLE)
