@@ -28,6 +28,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "SECURITY.md",
     "benchmarks/README.md",
+    "benchmarks/verdict-errors.md",
     "benchmarks/parity/README.md",
     "bench/builtin/README.md",
 )
