@@ -93,7 +93,7 @@ def printed() -> Iterator[Printed]:
         text = page.read_text(encoding="utf-8")
         name = page.relative_to(ROOT).as_posix()
         for mark, language, block in re.findall(
-            r"(?:<!-- not run: (.*?) -->\n)?^```(\w*)\n(.*?)^```$", text, flags=re.M | re.S
+            r"(?:<!-- not run: (.*?) -->\n)?^```(\w*)[^`\n]*\n(.*?)^```$", text, flags=re.M | re.S
         ):
             if language not in ("", "sh"):
                 continue
