@@ -19,7 +19,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, flags=re.M | re.S)
 USE = [
     line.partition("  #")[0].strip()
-    for line in "".join(BLOCKS[1:3]).splitlines()
+    for line in re.sub(r"\\\n *", "", "".join(BLOCKS[1:3])).splitlines()
     # the second compares the reader's own runs: tests/docs/test_commands.py
     if line != "bench compare"
 ]
@@ -141,5 +141,5 @@ def test_it_is_short_and_nothing_is_cut_off() -> None:
     lines = README.splitlines()
     assert len(lines) <= 110
     assert [line for line in lines if len(line) > 125] == []
-    blocks = re.findall(r"^```\w+\n(.*?)^```$", README, flags=re.M | re.S)
-    assert [line for line in "".join(blocks).splitlines() if len(line) > 60] == []
+    # what a phone shows without scrolling
+    assert [line for line in "".join(BLOCKS).splitlines() if len(line) > 42] == []

@@ -71,7 +71,7 @@ def readme_commands() -> list[str]:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     found = []
     for block in re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S):
-        lines = [line.strip() for line in block.splitlines() if not line.startswith("#")]
+        lines = [line.strip(" \\") for line in block.splitlines() if not line.startswith("#")]
         if " -m venv " in block:
             found.append(" ".join(lines))
     return found
