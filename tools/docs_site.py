@@ -28,10 +28,12 @@ PAGES = (
     "CONTRIBUTING.md",
     "SECURITY.md",
     "benchmarks/README.md",
+    "benchmarks/verdict-errors.md",
     "benchmarks/parity/README.md",
     "bench/builtin/README.md",
 )
-TAB = re.compile(r"^<!-- tab: ([^\n]*?) -->\n(```.*?^```\n)", flags=re.M | re.S)
+# pages that published plans, which never change, link by their former name
+MOVED = {"docs/resume.md": "docs/training.md"}
 # a link with the file's name as its text
 NAMED = re.compile(r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)")
 HREF = re.compile(r'(?<=href=")(?!\w+:|#|/)([^"#]*\.md)((?:#[^"]*)?)(?=")')
@@ -129,6 +131,7 @@ def _path(page: str, target: str) -> str:
 
 def _place(path: str) -> str:
     """Return the place of a repository's file on the site."""
+    path = MOVED.get(path, path)
     if path == "README.md":
         return path
     if path.startswith("docs/"):
@@ -140,17 +143,6 @@ def _place(path: str) -> str:
     return f"repository/{path}"
 
 
-def _tab(match: re.Match[str]) -> str:
-    """Return a marked block of code as a tab; a code host, which has no tabs, shows one block below
-    the other.
-    """
-    title, block = match.groups()
-    lines = [f'=== "{title}"', ""]
-    for line in block.splitlines():
-        lines.append(f"    {line}")
-    return "\n".join(lines) + "\n"
-
-
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     def moved(link: re.Match[str]) -> str:
         target, anchor = link[1], link[2] or ""
@@ -159,7 +151,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         place = _place(_path(page.file.src_uri, target))
         return posixpath.relpath(place, posixpath.dirname(page.file.src_uri) or ".") + anchor
 
-    markdown = TAB.sub(_tab, markdown)
     titles = _titles(config.nav or [])
 
     def called(link: re.Match[str]) -> str:

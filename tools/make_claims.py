@@ -65,7 +65,7 @@ def signed(value: float) -> str:
 
 
 def printed_gain(claim: Claim) -> str:
-    """Return the printed gain over SimCSE on BERT-base; "-" if the paper prints none."""
+    """Return the published gain over SimCSE on BERT-base; "-" if the paper prints none."""
     if claim.printed is None:
         return "-"
     paper, table = claim.printed
@@ -89,7 +89,7 @@ def claims_table(version: Path) -> list[str]:
     """Lay out the claims, each with the same difference in the version."""
     made = json.loads((version / "tables.json").read_text("utf-8"))
     lines = [
-        "| method | score | printed gain | SimCSE here | method here | difference here "
+        "| method | score | published gain | SimCSE here | method here | difference here "
         "| verdict | detectable | seeds |",
         "|---|---|--:|--:|--:|---|---|--:|--:|",
     ]

@@ -1,6 +1,6 @@
 """The run record: the run, its scores, its cost, its origin, and the choice of its checkpoint.
 
-See ``docs/record.md``. ``read_record`` reads one, also if it is damaged or forged.
+See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged or forged.
 
 What was not recorded is None, never a guess. A record agrees with ``schema/run-5.schema.json`` (a
 test holds them together); the first thing that does not fit is named by its path, such as

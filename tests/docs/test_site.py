@@ -28,7 +28,7 @@ PAGES = (
     "reference/method",
     "reference/python",
     "reference/suite",
-    "why-numbers-differ",
+    "faq",
     "reference/cli",
     "reference/schemas",
     "repository/CHANGES",
