@@ -139,7 +139,7 @@ def _compare(claim: Claim, table: Table, row: int, baseline: int, columns: Colum
     difference = float(pairs.value_P[at])
     half = float(pairs.half_P(ALPHA)[at])
     if math.isnan(half):
-        return replace(found, difference=difference, why_not="how sure it is, is not known")
+        return replace(found, difference=difference, why_not="its error is unknown")
     verdict = INCONCLUSIVE
     if abs(difference) > half:
         is_lower_better = claim.task in table.falling

@@ -25,6 +25,20 @@ def printed_name(method: str, variant: str = "") -> str:
     return f"{name}+{variant}" if variant else name
 
 
+BACKBONES = {
+    "bert-base-uncased": "BERT-base",
+    "bert-large-uncased": "BERT-large",
+    "roberta-base": "RoBERTa-base",
+    "roberta-large": "RoBERTa-large",
+}
+"""Backbones as papers write them."""
+
+
+def printed_backbone(name: str) -> str:
+    """Return "BERT-base" for "bert-base-uncased"; another backbone keeps its name."""
+    return BACKBONES.get(name, name)
+
+
 def printed_dimensions(method: str) -> int | None:
     """Return the number of dimensions of the vectors that the method's papers print; None if the
     encoder decides it."""

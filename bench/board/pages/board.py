@@ -11,9 +11,9 @@ from bench.base.foreign_text import make_visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
 from bench.board.figures import Figure
 from bench.board.pages.citations import row_anchors
-from bench.board.pages.claims import claims_grids
+from bench.board.pages.claims import ClaimGrids
 from bench.board.pages.engine import render_template
-from bench.board.pages.gain_sizes import gain_sizes_grid
+from bench.board.pages.gain_sizes import GainSizes
 from bench.board.pages.intervals import drawn_rows
 from bench.board.pages.matrix import (
     baseline_scores,
@@ -53,7 +53,12 @@ from bench.papers import papers
 from bench.records.run import Run
 
 
-def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
+def render_board(
+    board: Board,
+    figures: Sequence[Figure] = (),
+    claims: ClaimGrids | None = None,
+    sizes: GainSizes | None = None,
+) -> str:
     """Write the page as HTML; it links to board.css and board.js in ``assets/``."""
     note = sentences(board.note or "")
     tables = [shown.table for shown in board.tables]
@@ -100,8 +105,8 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         remarks=partial(remarks_on, board),
         figures=figures,
         data_grid=data_grid,
-        claims=None if board.one_file else claims_grids(board),
-        gain_sizes=None if board.one_file else gain_sizes_grid(board),
+        claims=claims,
+        gain_sizes=sizes,
         methods=methods_grid(board),
         papers=printed_papers(board),
         changes=changes_grid(board),

@@ -17,9 +17,9 @@ from bench.base.text import plural, slug
 from bench.board.addresses import link, search_file
 from bench.board.board import PREVIEW, Board
 from bench.board.figures import Figure
-from bench.board.pages.claims import claims_grids
+from bench.board.pages.claims import ClaimGrids
 from bench.board.pages.engine import TEMPLATES
-from bench.board.pages.gain_sizes import gain_sizes_grid
+from bench.board.pages.gain_sizes import GainSizes
 from bench.board.pages.matrix import matrix_grid
 from bench.board.pages.small_grids import changes_grid
 from bench.board.publish.versions import Version
@@ -76,7 +76,12 @@ def versions_readme(**values: Any) -> str:
     return _templates().get_template("versions.md").render(**values)
 
 
-def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
+def version_readme(
+    board: Board,
+    figures: Sequence[Figure] = (),
+    claims: ClaimGrids | None = None,
+    sizes: GainSizes | None = None,
+) -> str:
     """Write the README of a version: all of it. It links only to the main page, because code hosts
     show HTML as source."""
     template = _templates().get_template("version.md")
@@ -88,7 +93,7 @@ def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
         figures=figures,
         changes=changes_grid(board),
         matrix=matrix_grid(board.matrix) if board.matrix else None,
-        claims=claims_grids(board),
-        gain_sizes=gain_sizes_grid(board),
+        claims=claims,
+        gain_sizes=sizes,
         printed=[(paper, number, papers()[paper].citation) for paper, number in tables()],
     )

@@ -14,7 +14,9 @@ from bench.board.addresses import method_page, run_file, search_file
 from bench.board.board import Board
 from bench.board.figures import Figure
 from bench.board.pages.board import render_board
+from bench.board.pages.claims import claims_grids
 from bench.board.pages.engine import ASSETS, TEMPLATES
+from bench.board.pages.gain_sizes import gain_sizes
 from bench.board.pages.method_page import render_method
 from bench.board.pages.run_page import render_run
 from bench.board.publish.readme import version_readme
@@ -38,8 +40,9 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
     for figure in figures:
         texts[f"figures/{figure.name}.svg"] = figure.svg
         texts[f"figures/{figure.name}.csv"] = figure.csv
-    texts["README.md"] = version_readme(board, figures)
-    texts["index.html"] = render_board(board, figures)
+    claims, sizes = claims_grids(board), gain_sizes(board)
+    texts["README.md"] = version_readme(board, figures, claims, sizes)
+    texts["index.html"] = render_board(board, figures, claims, sizes)
     for run in board.paged:
         texts[run_file(run.record.run_id, "index.html")] = render_run(board, run)
     for method in board.methods:
