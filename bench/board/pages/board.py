@@ -10,7 +10,6 @@ from typing import Any
 from bench.base.foreign_text import make_visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
 from bench.board.figures import Figure
-from bench.board.pages.citations import row_anchors
 from bench.board.pages.claims import ClaimGrids
 from bench.board.pages.engine import render_template
 from bench.board.pages.gain_sizes import GainSizes
@@ -27,7 +26,7 @@ from bench.board.pages.printed import printed_papers
 from bench.board.pages.run_page import remarks_on, run_facts, sentences
 from bench.board.pages.small_grids import changes_grid, data_grid, methods_grid
 from bench.board.pages.words import plain_text
-from bench.board.tables import BoardTable, board_tables
+from bench.board.tables import BoardTable, PageTable, board_tables
 from bench.compare.forms.scores import (
     NUMBERS,
     beside_names,
@@ -37,7 +36,7 @@ from bench.compare.forms.scores import (
 )
 from bench.compare.statistics.table import Row, Table
 from bench.compare.words.finding import find, main_table, table_finding, verdict_word
-from bench.compare.words.legend import legend
+from bench.compare.words.legend import HOW_TO_READ, legend, legend_line
 from bench.compare.words.names import (
     SEVERAL,
     level_words,
@@ -63,7 +62,7 @@ def render_board(
     note = sentences(board.note or "")
     tables = [shown.table for shown in board.tables]
     main = main_table(tables)
-    anchors = row_anchors(board)
+    anchors = board.row_anchors
     matrix = board.matrix
     return render_template(
         "board.html",
@@ -88,7 +87,9 @@ def render_board(
         trains=trains,
         known_numbers=known_numbers,
         number_texts=texts_of_numbers,
-        legend_items=legend_items,
+        legend_line=legend_line,
+        how_to_read=HOW_TO_READ,
+        details_of=details_of,
         anchors=anchors,
         matrix=matrix,
         matrix_columns=column_names(matrix) if matrix else [],
@@ -142,14 +143,10 @@ def comparison(
     )
 
 
-def legend_items(shown: BoardTable) -> tuple[list[str], list[str]]:
-    """Return what must be known to read a table, and what may be known of it, a sentence each
-    without its full stop."""
-    first = list(legend(shown.table, "shaded"))
-    if len(shown.table.rows) > 1:
-        first.insert(0, "bold: highest; underlined: second")
-    more = [text.rstrip(".") for text in (shown.selection, shown.cost_note) if text]
-    return first, more
+def details_of(page: PageTable) -> list[str]:
+    """Return what may be known of a table besides its notes, a sentence each."""
+    said = [text[:1].upper() + text[1:] + "." for text in legend(page.shown.table, "shaded")]
+    return [*said, *filter(None, (page.shown.selection, page.shown.cost_note))]
 
 
 def head_first(table: Table, cells: Sequence[Any]) -> Sequence[Any]:

@@ -10,9 +10,9 @@ from bench.base.grid import Grid, grid
 from bench.base.text import plural
 from bench.board.board import Board
 from bench.board.matrix import Matrix, MatrixCell, MatrixRow
-from bench.board.pages.citations import RowPlace
 from bench.board.pages.links import minus, run_link
 from bench.board.repeat import repeat
+from bench.board.tables import RowPlace
 from bench.compare.formatting import score, signed_number
 from bench.compare.statistics.table import ALPHA, BETTER, INCONCLUSIVE, WORSE, Row, Table
 from bench.compare.words.names import row_name, suite_name
