@@ -15,7 +15,7 @@ from bench.compare.words.names import short_text
 from bench.records.names import text_of
 from bench.records.record import RunRecord
 
-MEASURED = ("train_seconds", "peak_memory_bytes")
+MEASURED = ("train_seconds", "peak_memory_bytes", "tuning_seconds", "tuning_trials")
 """Costs that depend on the machine."""
 PROTOCOLS = {"cxc": "cxc-promcse/1"}
 """The protocol of a suite with several that its papers print."""

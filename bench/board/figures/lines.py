@@ -87,40 +87,6 @@ def method_lines(
     return lines
 
 
-def learning(group: Group) -> Figure | None:
-    """Draw dev scores while training, on the dev set of most runs."""
-    dev_sets = []
-    for run in group.runs.values():
-        training = run.record.training
-        if training is not None and training.dev_task:
-            dev_sets.append(training.dev_task)
-    dev = mode(dev_sets or ["dev"])
-
-    def read(group: Group, run: str) -> Line:
-        done = group.runs[run].record.training
-        if done is None or not done.steps or not done.sentences:
-            return {}  # it is not known how much the run saw
-        if (done.dev_task or dev) != dev:
-            return {}
-        return {
-            step * done.sentences / done.steps: score
-            for step, score in curve_series(read_curve(group.runs[run].folder), "dev_score")
-            if step > 0
-        }
-
-    lines = sorted(
-        method_lines(group, "sts", None, read), key=lambda line: -list(line[1].values())[-1]
-    )
-    return group.figure(
-        "learning",
-        f"{dev} while training",
-        "Score on the dev set against rows of the corpus seen, means over the seeds that have it. "
-        "Coloured: highest at the end. These scores chose the checkpoints; none is a test score. "
-        "At most nine methods are drawn, the highest.",
-        **drawing_of(lines, "rows of the corpus seen", dev),
-    )
-
-
 def spectrum(group: Group) -> Figure | None:
     """Draw singular values of the vectors; None if fewer than two methods have them."""
     spectra = sorted(

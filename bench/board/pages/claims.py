@@ -89,19 +89,20 @@ def claims_grids(board: Board) -> ClaimGrids | None:
 
 
 def claims_of_method(board: Board, method: str) -> Grid:
-    """Lay out the claims about a method that rows here test: paper, here, seeds needed, verdict."""
+    """Lay out the claims about a method whose rows are here: what its paper says, what the rows
+    give, how many seeds the gain needs, the verdict."""
     rows = []
     for line in claim_lines(board):
-        row, baseline = line.judged[0].row, line.judged[0].baseline
-        if row is None or baseline is None or method not in (row.method, baseline.method):
+        row = line.judged[0].row
+        if row is None or row.method != method:
             continue
         said = f"{line.paper}: {line.says}"
-        rows.append([said, line.where, line.pair, line.here, line.seeds, line.verdict])
+        rows.append([said, line.pair, line.where, line.here, line.seeds, line.verdict])
     return grid(
         [
             GridColumn("paper says", wrap=24),
-            GridColumn("on", wrap=12),
             GridColumn("tested by", wrap=16),
+            GridColumn("on", wrap=12),
             GridColumn("here", right=True),
             GridColumn("seeds it needs", right=True),
             "verdict",

@@ -37,7 +37,7 @@ MEANS = {
     MAY_BE_BEST: "no other row is known to be better",
     EQUAL_WITHIN: "the margin within which the row equals the baseline at 5 %, each by itself (two "
     "one-sided tests)",
-    OWN_INTERVAL: "95 % interval of a row's own mean; compare rows by the difference",
+    OWN_INTERVAL: "95 % interval of a row's own mean, not of a difference",
 }
 """Each word and sign of a table, and what it means: terminal, pages and docs say it from here."""
 HOW_TO_READ = {
@@ -58,7 +58,7 @@ HOW_TO_READ = {
 def legend_line(table: Table) -> str:
     """Return the one line that stands above a table on a page, without a full stop."""
     if not table.comparisons:
-        return f"{OWN_INTERVAL}: {MEANS[OWN_INTERVAL].partition(';')[0]}"
+        return f"{OWN_INTERVAL}: {MEANS[OWN_INTERVAL]}"
     level = level_words(table).strip("[]").replace("CI", "interval")
     with_interval = f", with its {level}" if level else ""
     shaded = f"; shaded: {MAY_BE_BEST}" if best_rows(table) else ""
