@@ -25,9 +25,10 @@ from bench.board.tables import (
     page_tables,
     row_anchors,
 )
+from bench.compare.beside_paper import beside_rows
 from bench.compare.claims import JudgedClaim, judge_claims
 from bench.compare.gain_sizes import SpreadOfRow, row_spreads
-from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
+from bench.compare.printed import Reproduced
 from bench.compare.senders import with_sender
 from bench.compare.statistics.table import Row, Table
 from bench.compare.tables import make_tables
@@ -210,43 +211,21 @@ class Board:
 
         Submitted runs, and rows with recipe values that a command set, are not among them.
         """
-        records = {run: self.records[run] for run in self.records if run not in self.senders}
-        runs_of = _runs_of(self, records)
-        verdicts: dict[ReferenceResult, Reproduced] = {}
+        groups: dict[tuple[str, ...], list[RunRecord]] = {}
+        for shown, row in self.rows:
+            if not shown.table.sender:
+                groups[row.runs] = [self.records[run] for run in row.runs]
+        found: dict[ReferenceResult, Reproduced] = {}
         for paper, table in tables():
-            pairs = []
-            for row in rows(results(paper=paper, table=table)):
-                ours = dict.fromkeys(run for cell in row.cells for run in runs_of.get(cell, ()))
-                if ours:
-                    pairs.append(Beside(row.cells, [records[run] for run in ours]))
-            for cells in judge_rows(pairs):
-                verdicts |= {cell.printed: cell for cell in cells if cell.mean is not None}
-        return verdicts
+            for beside in beside_rows(rows(results(paper=paper, table=table)), groups.values()):
+                if not beside.why_not:
+                    found |= {cell.printed: cell for cell in beside.cells if cell.mean is not None}
+        return found
 
 
 def _form(table: Table) -> tuple[object, ...]:
     """Return all that tables must share for their numbers to be in one column."""
     return table.suite, table.protocol, table.columns
-
-
-def _runs_of(
-    board: Board, records: Mapping[str, RunRecord]
-) -> dict[ReferenceResult, tuple[str, ...]]:
-    """Return printed number -> runs of the row that it is compared with.
-
-    Among several rows it is the one with the most seeds, and the first of equals.
-    """
-    runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
-    for shown, row in board.rows:
-        record = records.get(row.runs[0])
-        if record is None:
-            continue
-        for task in shown.table.columns:
-            for printed in printed_for(row, task, shown.table, record):
-                more = len(row.runs) > len(runs_of.get(printed, ()))
-                if more and not changed_by_hand(record, printed):
-                    runs_of[printed] = row.runs
-    return runs_of
 
 
 def build_board(

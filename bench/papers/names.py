@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from bench.base.text import with_variant
 from bench.papers.reading import HERE, read_rows
 
 FILE = HERE / "names.tsv"
@@ -22,7 +23,7 @@ def printed_name(method: str, variant: str = "") -> str:
     if (method, variant) in known:
         return known[method, variant]["name"]
     name = known[method, ""]["name"] if (method, "") in known else method
-    return f"{name}+{variant}" if variant else name
+    return with_variant(name, variant)
 
 
 BACKBONES = {

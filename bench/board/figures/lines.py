@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import fmean, mode
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +16,6 @@ from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.board.figures.groups import Group
 from bench.board.figures.sheet import ACCENT, AT_END, QUIET, Figure, rounded
-from bench.records.curve import curve_series, read_curve
 from bench.records.names import WITHOUT_TOKENS, with_text
 from bench.records.searches import RECIPE, RUNNING, Study, Trial, expected_best
 from bench.score.metrics.geometry import effective_rank

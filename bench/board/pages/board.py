@@ -20,7 +20,7 @@ from bench.board.pages.matrix import (
     matrix_groups,
     open_cells,
 )
-from bench.board.pages.new_row import plan_to_copy
+from bench.board.pages.new_row import command_for_row
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
 from bench.board.pages.run_page import remarks_on, run_facts, sentences
@@ -74,7 +74,7 @@ def render_board(
         preview=PREVIEW_NOTE if board.version == PREVIEW else "",
         note=" ".join(note[:2]),
         more_note=" ".join(note[2:]),
-        plan_to_copy=plan_to_copy(board),
+        command_for_row="" if board.one_file else command_for_row(board),
         switches=switches(board.tables),
         several=SEVERAL,
         head_first=head_first,

@@ -46,7 +46,7 @@ class ClaimLine:
     here: str
     # "worse", "not tested: fewer than 3 seeds"
     verdict: str
-    # seeds of both methods that would find the gain on BERT-base: "13"; "" if none is claimed
+    # that would find the gain on BERT-base: "13 seeds"; "" if none is claimed
     seeds: str
 
     @property
@@ -68,9 +68,7 @@ def claims_grids(board: Board) -> ClaimGrids | None:
     tested, untested = [], []
     for line in lines:
         if line.has_rows:
-            tested.append(
-                [line.paper, line.says, line.pair, line.where, line.here, line.verdict]
-            )
+            tested.append([line.paper, line.says, line.pair, line.where, line.here, line.verdict])
         else:
             untested.append([line.paper, line.says, line.judged[0].why_not])
     if not tested:
@@ -96,7 +94,8 @@ def claims_of_method(board: Board, method: str) -> Grid:
         row = line.judged[0].row
         if row is None or row.method != method:
             continue
-        said = f"{line.paper}: {line.says}"
+        is_own = line.paper == printed_name(method)
+        said = line.says if is_own else f"{line.paper}: {line.says}"
         rows.append([said, line.pair, line.where, line.here, line.seeds, line.verdict])
     return grid(
         [
@@ -104,7 +103,7 @@ def claims_of_method(board: Board, method: str) -> Grid:
             GridColumn("tested by", wrap=16),
             GridColumn("on", wrap=12),
             GridColumn("here", right=True),
-            GridColumn("seeds it needs", right=True),
+            GridColumn("it needs", right=True),
             "verdict",
         ],
         rows,
@@ -169,5 +168,5 @@ def _seeds(board: Board, judged: JudgedClaim) -> str:
         return ""
     for spread in board.spreads:
         if spread.row is not None and spread.row is judged.row and printed.value > 0:
-            return seeds_words(spread, printed.value)
+            return f"{seeds_words(spread, printed.value)} seeds"
     return ""

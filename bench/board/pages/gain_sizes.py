@@ -73,9 +73,7 @@ def gain_sizes(board: Board) -> GainSizes | None:
     )
 
 
-def gain_cells(
-    spread: SpreadOfRow, gain: float, printed: ReferenceResult
-) -> tuple[GridCell, str]:
+def gain_cells(spread: SpreadOfRow, gain: float, printed: ReferenceResult) -> tuple[GridCell, str]:
     """Return a claimed gain with a link to its table, and the seeds that find it."""
     source = f"#printed-{slug(printed.paper, printed.table)}"
     return GridCell(text=signed_number(gain), link=source), seeds_words(spread, gain)

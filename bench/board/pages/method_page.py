@@ -85,7 +85,9 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
     """Lay out the rows of the method, one table for each suite and protocol. Each row links to its
     table."""
     groups: dict[tuple[object, ...], list[tuple[str, Table, Row]]] = {}
-    shown_tables = [(page.shown, row) for page in board.page_tables for row in page.shown.table.rows]
+    shown_tables = [
+        (page.shown, row) for page in board.page_tables for row in page.shown.table.rows
+    ]
     for shown, row in shown_tables:
         if row.method == method:
             table = shown.table

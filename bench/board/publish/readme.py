@@ -64,11 +64,16 @@ def counted(board: Board | Version) -> str:
 
 
 def table_grid(board: Board, table: Table) -> Grid:
-    """Lay out a table; the finding of the main one stands above all of them."""
+    """Lay out a table without its single tasks, which its CSV file has. The finding of the main one
+    stands above all of them."""
     laid_out = score_grid(table, board.rows_for_scale(table))
-    if table is main_table([shown.table for shown in board.tables]):
-        return replace(laid_out, lead="")
-    return laid_out
+    tasks = set(table.columns[:-1]) if table.head else set()
+    kept = [i for i, column in enumerate(laid_out.columns) if column.name not in tasks]
+    rows = [replace(row, cells=tuple(row[i] for i in kept)) for row in laid_out.rows]
+    columns = tuple(laid_out.columns[i] for i in kept)
+    is_main = table is main_table([shown.table for shown in board.tables])
+    lead = "" if is_main else laid_out.lead
+    return replace(laid_out, columns=columns, rows=tuple(rows), lead=lead)
 
 
 def versions_readme(**values: Any) -> str:

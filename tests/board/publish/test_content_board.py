@@ -20,7 +20,6 @@ from bench.board.tables import BoardTable
 from bench.compare.grouping import chosen_on
 from bench.compare.statistics.table import FOR_SCALE
 from bench.compare.words.finding import verdict_of
-from bench.compare.words.names import row_name
 from bench.records import Run, RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
